@@ -1,0 +1,33 @@
+//! The jobs: `scan`, `copy` and `schema`. A location's name becomes a [`Source`] or a [`Sink`] here.
+//!
+//! ```no_run
+//! use lakerace::{Job, ReadOptions, Scan};
+//!
+//! let job = Job::default();
+//! let options = ReadOptions { filter: Some("l_quantity > 49".into()), ..ReadOptions::default() };
+//! let scan = Scan::open("lineitem.parquet", &options, &job)?;
+//! println!("{}", scan.explain());
+//! for batch in scan.batches()? {
+//!     println!("{} rows", batch?.num_rows());
+//! }
+//! println!("{:?}", job.meter().counts());
+//! # Ok::<(), lakerace::Error>(())
+//! ```
+
+mod copy;
+mod report;
+mod scan;
+mod schema;
+
+pub use copy::{CopyMode, CopyOptions, copy, write};
+pub use lakerace_format::{
+    Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, ReadPlan, ReadRequest, Sink, Source, SourceInfo,
+    WriteOptions, Written,
+};
+pub use lakerace_io::{
+    Counts, Error, ErrorKind, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions,
+    parse_bytes,
+};
+pub use report::{Clock, Report};
+pub use scan::{Checksum, Explain, ReadOptions, Scan, checksum};
+pub use schema::{ColumnReport, SchemaReport, schema};

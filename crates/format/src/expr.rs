@@ -1,0 +1,110 @@
+//! Filter expressions as values. Evaluation and pruning are in [`crate::predicate`].
+
+use serde::{Deserialize, Serialize};
+
+/// A filter expression over the columns of a source. SQL's three-valued logic: a row stays where it is true.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Expr {
+    /// A column by name; dots lead into structs where no column has the whole name.
+    Column(String),
+    /// A constant.
+    Literal(Literal),
+    /// A comparison.
+    Compare {
+        /// Which.
+        op: CompareOp,
+        /// Left side.
+        left: Box<Expr>,
+        /// Right side.
+        right: Box<Expr>,
+    },
+    /// Arithmetic on numbers (and days added to dates).
+    Arithmetic {
+        /// Which.
+        op: ArithmeticOp,
+        /// Left side.
+        left: Box<Expr>,
+        /// Right side.
+        right: Box<Expr>,
+    },
+    /// All are true.
+    And(Vec<Expr>),
+    /// At least one is true.
+    Or(Vec<Expr>),
+    /// Negation.
+    Not(Box<Expr>),
+    /// The value is null.
+    IsNull(Box<Expr>),
+    /// Equal to one of the constants.
+    In {
+        /// The value.
+        expr: Box<Expr>,
+        /// The constants.
+        list: Vec<Literal>,
+    },
+    /// SQL LIKE: `%` any run, `_` any one character.
+    Like {
+        /// The value.
+        expr: Box<Expr>,
+        /// The pattern.
+        pattern: String,
+        /// The character that takes the next one literally.
+        escape: Option<char>,
+        /// ILIKE.
+        case_insensitive: bool,
+    },
+}
+
+/// A comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum CompareOp {
+    Eq,
+    NotEq,
+    Less,
+    LessOrEq,
+    Greater,
+    GreaterOrEq,
+}
+
+/// An arithmetic operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ArithmeticOp {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+/// A constant, as exact as it was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Literal {
+    /// NULL.
+    Null,
+    /// TRUE or FALSE.
+    Boolean(bool),
+    /// A number written without exponent: `digits` x 10^-`scale`. `12` is (12, 0), `1.50` is (150, 2).
+    Number {
+        /// All digits, signed.
+        digits: i128,
+        /// How many of them stand after the point.
+        scale: u8,
+    },
+    /// A number written with an exponent.
+    Float(f64),
+    /// Text. Compared with a date or timestamp column, it is parsed as one.
+    Text(String),
+    /// Bytes, `X'00FF'`.
+    Binary(Vec<u8>),
+    /// DATE '2024-02-29': days since 1970-01-01.
+    Date(i32),
+    /// TIMESTAMP '…': nanoseconds since 1970-01-01 00:00:00 (UTC where an offset was given).
+    Timestamp {
+        /// Nanoseconds.
+        nanoseconds: i128,
+        /// An offset was given: an instant, not a wall-clock time.
+        is_utc: bool,
+    },
+}

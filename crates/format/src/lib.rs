@@ -1,0 +1,14 @@
+//! Files to batches and back: Parquet, CSV and TBL, each planned by `lakerace-io`.
+
+mod expr;
+mod options;
+mod plan;
+mod sink;
+mod source;
+mod split;
+
+pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
+pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
+pub use sink::{Sink, Written};
+pub use source::{Batches, Source, SourceInfo};

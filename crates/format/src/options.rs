@@ -1,0 +1,179 @@
+//! Options of reading and writing files.
+
+use std::fmt;
+use std::str::FromStr;
+
+use lakerace_io::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated values with a header.
+    Csv,
+    /// TPC's `|`-terminated fields without a header.
+    Tbl,
+}
+
+/// What to do with a CSV row that does not fit the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBadRow {
+    /// End with an error that names file, line and column.
+    #[default]
+    Error,
+    /// Leave the row out and count it.
+    Skip,
+    /// Put null in the fields that do not parse, and in those that are missing; drop surplus fields.
+    Null,
+}
+
+/// How CSV and TBL are read and written. `None` means the format's default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CsvOptions {
+    /// Whether the first row names the columns. Default: CSV yes, TBL no.
+    pub header: Option<bool>,
+    /// Between fields. Default: `,`, TBL `|`.
+    pub delimiter: Option<u8>,
+    /// Around fields. Default `"`; `Some(None)`: no quoting. TBL: no quoting.
+    pub quote: Option<Option<u8>>,
+    /// Makes the next character literal inside quotes. Default: none (a doubled quote stands for one).
+    pub escape: Option<u8>,
+    /// Unquoted texts that mean null. Default: the empty string.
+    pub null_strings: Option<Vec<String>>,
+    /// The schema, as Arrow-style text: `id int64, price decimal(15,2), day date32, at timestamp(us, UTC), name utf8`,
+    /// each with an optional `not null`. `None`: inferred.
+    pub schema: Option<String>,
+    /// Rows looked at to infer the schema. Default 10,000 (and at most 4 MiB of text).
+    pub infer_rows: Option<usize>,
+    /// Rows that do not fit.
+    pub on_bad_row: OnBadRow,
+}
+
+/// A compression codec and, where it has levels, its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Codec {
+    None,
+    Snappy,
+    Gzip,
+    Brotli,
+    Lz4,
+    Zstd,
+}
+
+/// A codec with its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Compression {
+    /// The codec.
+    pub codec: Codec,
+    /// Its level; `None`: the codec's default.
+    pub level: Option<i32>,
+}
+
+/// How files are written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WriteOptions {
+    /// The codec; `None`: Parquet snappy, CSV what the file's name says.
+    pub compression: Option<Compression>,
+    /// Parquet: rows in a row group. Default 1,048,576, fewer where `row_group_bytes` is reached first.
+    pub row_group_rows: Option<usize>,
+    /// Parquet: encoded bytes in a row group at most, which bounds the writer's memory.
+    pub row_group_bytes: Option<u64>,
+    /// Parquet: bytes of a data page before compression, about.
+    pub page_bytes: Option<usize>,
+    /// Parquet: dictionary encoding where it pays.
+    pub dictionary: bool,
+    /// Parquet: statistics in footer and page index.
+    pub statistics: bool,
+    /// Parquet: columns that get a bloom filter.
+    pub bloom_filter_columns: Vec<String>,
+    /// Folders: bytes after which the next file begins. Default 512 MiB.
+    pub file_bytes: Option<u64>,
+    /// How CSV and TBL are written.
+    pub csv: CsvOptions,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            compression: None,
+            row_group_rows: None,
+            row_group_bytes: None,
+            page_bytes: None,
+            dictionary: true,
+            statistics: true,
+            bloom_filter_columns: Vec::new(),
+            file_bytes: None,
+            csv: CsvOptions::default(),
+        }
+    }
+}
+
+impl Compression {
+    /// A codec at its default level.
+    pub fn new(codec: Codec) -> Self {
+        Self { codec, level: None }
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    /// Parses `CODEC[:LEVEL]`.
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
+        let codec = match name.trim().to_ascii_lowercase().as_str() {
+            "none" | "uncompressed" => Codec::None,
+            "snappy" => Codec::Snappy,
+            "gzip" | "gz" => Codec::Gzip,
+            "brotli" => Codec::Brotli,
+            "lz4" | "lz4_raw" => Codec::Lz4,
+            "zstd" | "zst" => Codec::Zstd,
+            _ => {
+                return Err(Error::usage(format!("unknown codec {name:?}"))
+                    .advice("choose none, snappy, gzip, brotli, lz4 or zstd"));
+            }
+        };
+        let levels = match codec {
+            Codec::Gzip => 0..=9,
+            Codec::Brotli => 0..=11,
+            Codec::Zstd => 1..=22,
+            Codec::None | Codec::Snappy | Codec::Lz4 => 0..=-1,
+        };
+        let level = match level {
+            None => None,
+            Some(_) if levels.is_empty() => {
+                return Err(Error::usage(format!("codec {name} has no levels")));
+            }
+            Some(level) => match level.trim().parse::<i32>() {
+                Ok(level) if levels.contains(&level) => Some(level),
+                _ => {
+                    let (low, high) = (levels.start(), levels.end());
+                    return Err(Error::usage(format!("level {level:?} of {name} is not within {low} to {high}")));
+                }
+            },
+        };
+        Ok(Self { codec, level })
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.codec {
+            Codec::None => "none",
+            Codec::Snappy => "snappy",
+            Codec::Gzip => "gzip",
+            Codec::Brotli => "brotli",
+            Codec::Lz4 => "lz4",
+            Codec::Zstd => "zstd",
+        };
+        match self.level {
+            Some(level) => write!(f, "{name}:{level}"),
+            None => f.write_str(name),
+        }
+    }
+}

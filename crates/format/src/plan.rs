@@ -1,0 +1,99 @@
+//! What a read will do, as a value: printable, priced, serialisable, made without reading data.
+
+use arrow::datatypes::SchemaRef;
+use lakerace_io::RequestPlan;
+use serde::{Deserialize, Serialize};
+
+use crate::Expr;
+
+/// What a caller wants from a [`crate::Source`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadRequest {
+    /// Columns in the order wanted; `None`: all. A name that does not exist is an error that names the nearest.
+    pub columns: Option<Vec<String>>,
+    /// Only rows for which this is true. May use columns that are not in `columns`.
+    pub filter: Option<Expr>,
+    /// At most this many rows, the first ones.
+    pub limit: Option<u64>,
+    /// Rows in a batch at most; `None`: the source's own number.
+    pub batch_rows: Option<usize>,
+}
+
+/// What a read will do. Made by [`crate::Source::plan`], run by [`crate::Source::read`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadPlan {
+    /// What was asked for.
+    pub request: ReadRequest,
+    /// The schema of the batches.
+    #[serde(with = "schema_serde")]
+    pub schema: SchemaRef,
+    /// The files, those that are pruned whole included.
+    pub files: Vec<FilePlan>,
+    /// The data requests over all files. Footers were read for planning and are not among them.
+    pub requests: RequestPlan,
+}
+
+/// One file of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FilePlan {
+    /// Path or URL.
+    pub url: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its tag when planned.
+    pub e_tag: Option<String>,
+    /// Row groups (Parquet), stripes (ORC) or byte ranges (CSV).
+    pub units: Vec<UnitPlan>,
+}
+
+/// A row group, stripe or byte range.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UnitPlan {
+    /// Its number in the file, from 0.
+    pub index: usize,
+    /// Its rows, where known.
+    pub rows: Option<u64>,
+    /// Rows that can't be excluded by page statistics, where known and fewer than `rows`.
+    pub rows_after_pages: Option<u64>,
+    /// Bytes wanted of it.
+    pub wanted_bytes: u64,
+    /// Why nothing of it is read, such as `statistics: l_quantity max 50 < 60`; `None`: it is read.
+    pub pruned: Option<String>,
+}
+
+impl ReadPlan {
+    /// The rows that are left after pruning, where all are known: an upper bound of the rows that will be read.
+    pub fn rows_at_most(&self) -> Option<u64> {
+        let kept = self.files.iter().flat_map(|f| &f.units).filter(|u| u.pruned.is_none());
+        kept.map(|u| u.rows_after_pages.or(u.rows)).sum()
+    }
+
+    /// Splits the plan into up to `n` plans that together do the same (without a limit), each serialisable and
+    /// readable elsewhere, cut at file and unit borders and balanced by wanted bytes.
+    pub fn split(&self, n: usize) -> Vec<ReadPlan> {
+        crate::split::split(self, n)
+    }
+}
+
+/// Arrow schemas as base64 of their IPC message: it keeps every type and all metadata.
+mod schema_serde {
+    use std::sync::Arc;
+
+    use arrow::datatypes::{Schema, SchemaRef};
+    use arrow::ipc::convert::{IpcSchemaEncoder, try_schema_from_flatbuffer_bytes};
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(schema: &SchemaRef, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = IpcSchemaEncoder::new().schema_to_fb(schema);
+        serializer.serialize_str(&STANDARD.encode(bytes.finished_data()))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaRef, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
+        let schema: Schema = try_schema_from_flatbuffer_bytes(&bytes).map_err(D::Error::custom)?;
+        Ok(Arc::new(schema))
+    }
+}

@@ -1,0 +1,72 @@
+//! Where batches come from.
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use lakerace_io::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::{ReadPlan, ReadRequest};
+
+/// Something with a schema that can be read: files, a table, a generator. Opening it has read what
+/// the schema needs (footers, a CSV sample) and nothing more.
+pub trait Source: Send + Sync {
+    /// The schema of all its columns.
+    fn schema(&self) -> SchemaRef;
+
+    /// What is known without reading data.
+    fn info(&self) -> SourceInfo;
+
+    /// What a read would do. Reads metadata at most (page indexes, bloom filters).
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan>;
+
+    /// Runs a plan made by this source (or by an equal one in another process). The batches
+    /// are in the order of the files and of the rows in them, filtered and projected exactly as asked.
+    fn read(&self, plan: &ReadPlan) -> Result<Batches>;
+}
+
+/// A stream of batches, pulled by a blocking `next`. After an error it ends. Dropped, it stops its threads.
+pub struct Batches {
+    schema: SchemaRef,
+    iterator: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+    failed: bool,
+}
+
+impl Batches {
+    /// A stream of batches with this schema.
+    pub fn new(schema: SchemaRef, iterator: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Self {
+        Self { schema, iterator: Box::new(iterator), failed: false }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.iterator.next();
+        self.failed = matches!(next, Some(Err(_)));
+        next
+    }
+}
+
+/// What is known of a source without reading its data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// `parquet`, `csv`, …
+    pub format: String,
+    /// Rows, where the metadata says so.
+    pub rows: Option<u64>,
+    /// Files.
+    pub files: u64,
+    /// Bytes of these files as stored.
+    pub bytes: u64,
+    /// Row groups, stripes, …, where known.
+    pub units: Option<u64>,
+}

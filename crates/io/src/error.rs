@@ -1,0 +1,203 @@
+//! One error type for the whole of lakerace.
+//!
+//! An error has a [`ErrorKind`], named by what the caller has to do next, a message, the place
+//! (file or URL, and the position in it) and, where there is one, advice. Formats and stores keep
+//! their own richer errors as the `source`.
+
+use std::fmt;
+
+/// What the caller has to do about an error.
+///
+/// The kinds map one to one to exit codes of the command and to exception classes in Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// A fault of lakerace itself: report it.
+    Internal,
+    /// The call or command line is wrong: fix the call.
+    Usage,
+    /// The file, bucket, table or column does not exist: name another one.
+    NotFound,
+    /// The input is well-formed but not acceptable: wrong types, wrong credentials, bad rows.
+    Invalid,
+    /// The data is damaged: restore it from elsewhere.
+    Corrupt,
+    /// The input is right, but lakerace can't do this: take another way.
+    Unsupported,
+    /// Somebody else changed or made the thing first: look again, then retry.
+    Conflict,
+    /// A store or resource does not answer or is full: worth retrying.
+    Unavailable,
+    /// The job was cancelled by its user.
+    Cancelled,
+}
+
+impl ErrorKind {
+    /// The process exit code of this kind.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Invalid => 4,
+            Self::Corrupt => 5,
+            Self::Unsupported => 6,
+            Self::Conflict => 7,
+            Self::Unavailable => 8,
+            // 128 + SIGINT, as shells report a process ended by Ctrl-C.
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// The stable lower-case name of this kind, as `--json` prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Invalid => "invalid_input",
+            Self::Corrupt => "corrupt_data",
+            Self::Unsupported => "unsupported",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A result with lakerace's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error that names its place and what to do. Displays as `place: message (advice)`.
+///
+/// ```
+/// use lakerace_io::Error;
+/// let error = Error::corrupt("the footer ends before its length says").at("a.parquet");
+/// assert_eq!(error.to_string(), "a.parquet: the footer ends before its length says");
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    place: Option<String>,
+    advice: Option<String>,
+    source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+macro_rules! constructors {
+    ($($name:ident => $kind:ident),*) => {$(
+        #[doc = concat!("An error of [`ErrorKind::", stringify!($kind), "`].")]
+        pub fn $name(message: impl Into<String>) -> Self {
+            Self::new(ErrorKind::$kind, message)
+        }
+    )*};
+}
+
+impl Error {
+    constructors!(
+        internal => Internal, usage => Usage, not_found => NotFound, invalid => Invalid,
+        corrupt => Corrupt, unsupported => Unsupported, conflict => Conflict,
+        unavailable => Unavailable
+    );
+
+    /// An error of `kind` that says `message`, in lower case and without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), place: None, advice: None, source: None }))
+    }
+
+    /// The job was cancelled.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "cancelled")
+    }
+
+    /// Names the file, URL or position in it. The first call names the innermost place; a later
+    /// one puts the outer place in front of it.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        let outer = place.to_string();
+        self.0.place = Some(match self.0.place.take() {
+            None => outer,
+            Some(inner) if inner.starts_with(&outer) => inner,
+            Some(inner) => format!("{outer}: {inner}"),
+        });
+        self
+    }
+
+    /// Says what the user can do about it.
+    #[must_use]
+    pub fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.0.advice = Some(advice.into());
+        self
+    }
+
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(std::sync::Arc::new(source));
+        self
+    }
+
+    /// What the caller has to do.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The message without place and advice.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The file, URL or position, where known.
+    pub fn place(&self) -> Option<&str> {
+        self.0.place.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.0.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        if let Some(advice) = &self.0.advice {
+            write!(f, " ({advice})")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)?;
+        match &self.0.source {
+            Some(source) => write!(f, " [caused by {source}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|s| s.as_ref() as _)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind() {
+            Io::NotFound => ErrorKind::NotFound,
+            Io::PermissionDenied | Io::IsADirectory | Io::NotADirectory | Io::InvalidInput => ErrorKind::Invalid,
+            Io::AlreadyExists => ErrorKind::Conflict,
+            Io::UnexpectedEof | Io::InvalidData => ErrorKind::Corrupt,
+            Io::Unsupported => ErrorKind::Unsupported,
+            Io::OutOfMemory => ErrorKind::Unavailable,
+            _ => ErrorKind::Unavailable,
+        };
+        let full = error.kind() == Io::StorageFull || error.kind() == Io::QuotaExceeded;
+        let made = Self::new(kind, error.to_string()).caused_by(error);
+        if full { made.advice("free some space or choose another target, then run it again") } else { made }
+    }
+}

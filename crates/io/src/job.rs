@@ -1,0 +1,128 @@
+//! The context that every job carries: its meter, its cancel flag and its limits.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::{Error, Meter, RangeOptions, Result};
+
+/// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
+#[derive(Debug, Clone)]
+pub struct JobOptions {
+    /// Threads that decode or encode. Requests in flight are bounded by [`RangeOptions`].
+    pub threads: usize,
+    /// Bytes that may be read ahead of decoding, over all files.
+    pub prefetch_bytes: u64,
+    /// How byte ranges become requests.
+    pub ranges: RangeOptions,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            prefetch_bytes: 128 << 20,
+            ranges: RangeOptions::default(),
+        }
+    }
+}
+
+/// A handle on one running job: cheap to clone, shared by every part of it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    options: Arc<JobOptions>,
+    meter: Arc<Meter>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Job {
+    /// A job with these limits and a meter of its own.
+    pub fn new(options: JobOptions) -> Self {
+        Self { options: Arc::new(options), meter: Arc::new(Meter::default()), cancelled: Arc::default() }
+    }
+
+    /// The limits of this job.
+    pub fn options(&self) -> &JobOptions {
+        &self.options
+    }
+
+    /// What this job has cost so far.
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// Asks every part of the job to stop. Returns at once; the parts notice within a second.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Self::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// An error of kind `Cancelled` once the job was cancelled. Loops call this once a batch.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    /// Runs a future on the shared I/O runtime and waits for it, or for the job's cancellation.
+    ///
+    /// Must not be called from a thread of that runtime.
+    pub fn block_on<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let cancelled = Arc::clone(&self.cancelled);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let task = runtime()?.spawn(async move {
+            let outcome = future.await;
+            // The receiver is gone when the job was cancelled: nobody wants the outcome then.
+            let _ = sender.send(outcome);
+        });
+        loop {
+            match receiver.recv_timeout(CANCEL_POLL) {
+                Ok(outcome) => return outcome,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if cancelled.load(Ordering::Acquire) => {
+                    task.abort();
+                    return Err(Error::cancelled());
+                }
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(Error::internal("an I/O task ended without an answer"));
+                }
+            }
+        }
+    }
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self::new(JobOptions::default())
+    }
+}
+
+/// How often a waiting job looks at its cancel flag.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// Threads of the I/O runtime: requests wait far more than they compute.
+const IO_THREADS: usize = 2;
+
+/// The I/O runtime of this process, started on first use.
+pub fn runtime() -> Result<&'static tokio::runtime::Handle> {
+    static RUNTIME: OnceLock<std::result::Result<tokio::runtime::Runtime, String>> = OnceLock::new();
+    let started = RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("lakerace-io")
+            .enable_all()
+            .build()
+            .map_err(|e| e.to_string())
+    });
+    match started {
+        Ok(runtime) => Ok(runtime.handle()),
+        Err(e) => Err(Error::unavailable(format!("the I/O runtime could not start: {e}"))),
+    }
+}

@@ -1,0 +1,144 @@
+//! What a job has cost: requests by kind, bytes and dollars.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+/// Counters of one job, added to by the metered stores it uses.
+///
+/// Counted: every request that a store was asked for, and every attempt of a retried one. Not
+/// counted: requests of other processes, name look-ups, connection set-up.
+#[derive(Debug, Default)]
+pub struct Meter {
+    get: AtomicU64,
+    put: AtomicU64,
+    list: AtomicU64,
+    head: AtomicU64,
+    delete: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    rows_read: AtomicU64,
+    rows_written: AtomicU64,
+}
+
+/// The kind of a request, as object stores bill it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Reads an object or a range of one. A local `pread` counts as one, too.
+    Get,
+    /// Writes an object, a part of one, or begins or completes a multipart upload. A copy counts here.
+    Put,
+    /// Lists a folder: one per page of answers.
+    List,
+    /// Asks for an object's size and tag.
+    Head,
+    /// Removes an object or aborts an upload.
+    Delete,
+}
+
+impl Meter {
+    /// Counts `n` requests.
+    pub fn count(&self, kind: RequestKind, n: u64) {
+        let counter = match kind {
+            RequestKind::Get => &self.get,
+            RequestKind::Put => &self.put,
+            RequestKind::List => &self.list,
+            RequestKind::Head => &self.head,
+            RequestKind::Delete => &self.delete,
+        };
+        counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that arrived from a store.
+    pub fn read_bytes(&self, n: u64) {
+        self.bytes_read.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that were sent to a store.
+    pub fn wrote_bytes(&self, n: u64) {
+        self.bytes_written.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts rows that left a source.
+    pub fn read_rows(&self, n: u64) {
+        self.rows_read.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts rows that a sink took.
+    pub fn wrote_rows(&self, n: u64) {
+        self.rows_written.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        let load = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        Counts {
+            requests: Requests {
+                get: load(&self.get),
+                put: load(&self.put),
+                list: load(&self.list),
+                head: load(&self.head),
+                delete: load(&self.delete),
+            },
+            bytes_read: load(&self.bytes_read),
+            bytes_written: load(&self.bytes_written),
+            rows_read: load(&self.rows_read),
+            rows_written: load(&self.rows_written),
+        }
+    }
+}
+
+/// A reading of a [`Meter`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests by kind.
+    pub requests: Requests,
+    /// Bytes received from stores.
+    pub bytes_read: u64,
+    /// Bytes sent to stores.
+    pub bytes_written: u64,
+    /// Rows that left sources.
+    pub rows_read: u64,
+    /// Rows that sinks took.
+    pub rows_written: u64,
+}
+
+/// Requests by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// See [`RequestKind::Get`].
+    pub get: u64,
+    /// See [`RequestKind::Put`].
+    pub put: u64,
+    /// See [`RequestKind::List`].
+    pub list: u64,
+    /// See [`RequestKind::Head`].
+    pub head: u64,
+    /// See [`RequestKind::Delete`].
+    pub delete: u64,
+}
+
+/// What requests cost, in US dollars per 1,000. The defaults are Amazon S3 Standard's list prices
+/// in us-east-1; a DELETE is free there. Requests to local disks and memory cost nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prices {
+    /// Per 1,000 GET and HEAD requests.
+    pub get_usd_per_1000: f64,
+    /// Per 1,000 PUT and LIST requests.
+    pub put_usd_per_1000: f64,
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self { get_usd_per_1000: 0.0004, put_usd_per_1000: 0.005 }
+    }
+}
+
+impl Requests {
+    /// The price of these requests in US dollars.
+    pub fn cost_usd(&self, prices: &Prices) -> f64 {
+        let reads = (self.get + self.head) as f64;
+        let writes = (self.put + self.list) as f64;
+        (reads * prices.get_usd_per_1000 + writes * prices.put_usd_per_1000) / 1000.0
+    }
+}

@@ -1,0 +1,150 @@
+//! From byte ranges to requests: pure, printable, priced.
+//!
+//! A scan wants many small ranges (column chunks, pages, indexes). Each request costs a latency;
+//! each byte costs bandwidth. Reading through a gap is cheaper than a second request where the
+//! gap is shorter than latency x bandwidth. See [`plan_requests`].
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Ranges closer than this are read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum MinSeekSize {
+    /// The gap with the lowest price, from the observed latency and bandwidth of the path.
+    #[default]
+    Auto,
+    /// A fixed gap in bytes; 0 switches merging off.
+    Bytes(u64),
+}
+
+/// How wanted byte ranges become requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RangeOptions {
+    /// Ranges closer than this become one request.
+    pub min_seek_size: MinSeekSize,
+    /// Longer spans are split into parallel requests of at most this many bytes. `None`: the path's own size.
+    pub max_request_bytes: Option<u64>,
+    /// Requests under way at once. `None`: the path's own number.
+    pub max_requests_in_flight: Option<usize>,
+    /// Where bytes read through exceed this fraction of the bytes wanted, the wanted bytes are copied out
+    /// and the merged buffer is freed; below it the buffer is sliced without a copy.
+    pub extra_bytes_tolerance: f64,
+}
+
+impl Default for RangeOptions {
+    fn default() -> Self {
+        Self {
+            min_seek_size: MinSeekSize::Auto,
+            max_request_bytes: None,
+            max_requests_in_flight: None,
+            extra_bytes_tolerance: 2.0,
+        }
+    }
+}
+
+/// What the path to a store costs in time and money.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PathProfile {
+    /// From sending a request to its first byte.
+    pub latency_ms: f64,
+    /// One connection's bandwidth.
+    pub connection_bytes_per_second: f64,
+    /// All connections' bandwidth together.
+    pub total_bytes_per_second: f64,
+    /// Requests under way at once that the path takes well.
+    pub requests_in_flight: usize,
+    /// The request size at which one connection is used well.
+    pub request_bytes: u64,
+    /// The price of one GET, in US dollars.
+    pub get_usd: f64,
+}
+
+/// A range of one file that a scan needs, in the order of need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Index of the file in the plan.
+    pub file: u32,
+    /// Bytes of it.
+    pub range: Range<u64>,
+}
+
+/// One request of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Index of the file in the plan.
+    pub file: u32,
+    /// Bytes of it.
+    pub range: Range<u64>,
+    /// How many of these bytes nobody asked for.
+    pub read_through_bytes: u64,
+}
+
+/// Requests that cover all wanted ranges, in the order of need, and what they are expected to cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestPlan {
+    /// The requests. They do not overlap.
+    pub requests: Vec<Request>,
+    /// The gap that was read through at most.
+    pub gap_bytes: u64,
+    /// Bytes that were asked for.
+    pub wanted_bytes: u64,
+    /// Bytes between them that are read as well.
+    pub read_through_bytes: u64,
+    /// Requests under way at once.
+    pub requests_in_flight: usize,
+    /// Predicted time, in seconds.
+    pub seconds: f64,
+    /// Predicted price, in US dollars.
+    pub usd: f64,
+}
+
+impl FromStr for MinSeekSize {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.eq_ignore_ascii_case("auto") { Ok(Self::Auto) } else { parse_bytes(text).map(Self::Bytes) }
+    }
+}
+
+impl fmt::Display for MinSeekSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Bytes(n) => write!(f, "{n}"),
+        }
+    }
+}
+
+/// Parses a size such as `0`, `65536`, `64KiB`, `4MiB`, `1.5GB`. Binary units are powers of 1024,
+/// decimal ones (`kB`, `MB`, `GB`) of 1000.
+pub fn parse_bytes(text: &str) -> Result<u64> {
+    let wrong = || Error::usage(format!("{text:?} is not a size")).advice("write it as 65536, 64KiB or 4MiB");
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kib" | "k" => 1024.0,
+        "mib" | "m" => 1024.0 * 1024.0,
+        "gib" | "g" => 1024.0 * 1024.0 * 1024.0,
+        "tib" | "t" => 1024.0f64.powi(4),
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number * factor;
+    if bytes.is_finite() && bytes < 9e18 { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+/// Turns wanted ranges into requests for a path with this profile.
+pub fn plan_requests(_wanted: &[Wanted], _options: &RangeOptions, _profile: &PathProfile) -> RequestPlan {
+    unimplemented!()
+}
