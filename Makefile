@@ -1,0 +1,65 @@
+# Two commands do everything on a fresh machine with Rust, Python 3.11 and make:
+#   make demo   builds the package and runs the main job on real data
+#   make test   every check and every test, real servers included
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python bench versitygw clean
+.DELETE_ON_ERROR:
+
+all: build
+
+setup: $(STAMP)
+
+$(STAMP): requirements-dev.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+build: $(VENV)/.built
+
+$(VENV)/.built: $(STAMP) $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	touch $@
+
+demo: build
+	$(BIN)/lakerace demo
+
+test: lint test-rust test-python
+
+lint: lint-rust lint-python
+
+lint-rust:
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --all-features --quiet -- -D warnings
+
+lint-python: build
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-rust:
+	cargo test --locked --workspace --all-features --quiet
+
+# The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
+# else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
+test-python: build
+	$(BIN)/pytest tests/python
+
+# The S3 server of the benches. Needs Go.
+versitygw: .cache/bin/versitygw
+
+.cache/bin/versitygw:
+	GOBIN=$(CURDIR)/.cache/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
+bench: build
+	$(BIN)/lakerace bench run scan write
+	$(BIN)/lakerace bench report
+
+clean:
+	rm -rf target $(VENV) .cache

@@ -1,0 +1,89 @@
+"""Every readable Parquet file of the conformance corpus gives the rows that pyarrow gives."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conformance import corpus
+
+import lakerace as lr
+
+GOOD = sorted(corpus("parquet").glob("*.parquet"))
+BAD = sorted(corpus("parquet-bad").glob("*.parquet"))
+
+# Files on which the two readers differ on purpose.
+EXCEPTIONS = {
+    "datapage_v1-corrupt-checksum.parquet": "two pages fail their CRC; pyarrow does not verify it unless asked to",
+    "rle-dict-uncompressed-corrupt-checksum.parquet": "a page fails its CRC; pyarrow does not verify it unless asked",
+}
+
+
+def canonical(value: Any) -> Any:
+    """Values that compare equal where they mean the same: NaN with NaN, a map with its list of pairs."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, dict):
+        return {key: canonical(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [canonical(item) for item in value]
+    return value
+
+
+def rows(table: pa.Table) -> list[list[Any]]:
+    return [canonical(column.to_pylist()) for column in table.columns]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
+def test_rows_equal_pyarrow(path: Path) -> None:
+    if path.name in EXCEPTIONS:
+        with pytest.raises(lr.CorruptDataError) as raised:
+            pa.table(lr.scan(path))
+        assert path.name in str(raised.value)
+        return
+    try:
+        expected = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        # pyarrow refuses it: ours may read it or refuse it, but with an error of its own.
+        try:
+            pa.table(lr.scan(path))
+        except lr.Error as ours:
+            assert not isinstance(ours, lr.InternalError), f"pyarrow: {error}; ours: {ours}"
+        return
+    actual = pa.table(lr.scan(path))
+    assert actual.column_names == expected.column_names
+    assert actual.num_rows == expected.num_rows
+    assert rows(actual) == rows(expected)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
+def test_each_column_alone_equals_the_whole(path: Path) -> None:
+    if path.name in EXCEPTIONS:
+        pytest.skip(EXCEPTIONS[path.name])
+    whole = pa.table(lr.scan(path))
+    for name in whole.column_names[:8]:
+        alone = pa.table(lr.scan(path, columns=[name], threads=1))
+        assert rows(alone) == rows(whole.select([name]))
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda p: p.name)
+def test_damaged_files_give_errors(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lakerace", "scan", str(path), "--checksum", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5, done.stdout + done.stderr
+    error = json.loads(done.stdout)["error"]
+    assert error["kind"] == "corrupt_data"
+    assert path.name in error["place"]
+    assert "panicked" not in done.stderr
