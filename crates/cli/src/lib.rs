@@ -1,1 +1,93 @@
+//! The `lakerace` command. [`run`] is all of it; the cargo binary and the Python wheel's script both call it.
 
+mod args;
+mod bench;
+mod copy;
+mod demo;
+mod failure;
+mod human;
+mod interrupt;
+mod orders;
+mod progress;
+mod rows;
+mod scan;
+mod schema;
+mod session;
+mod stdout;
+mod table;
+mod value;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::Parser;
+use clap::error::ErrorKind as ClapErrorKind;
+use lakerace::{Error, ErrorKind, Result};
+
+use args::{Cli, Command};
+use session::Session;
+
+/// What the process that runs the command can do for it.
+#[derive(Default)]
+pub struct Host<'a> {
+    /// Runs `bench` with the arguments after it and gives the exit code. The wheel has it, the bare binary does not.
+    pub bench: Option<&'a dyn Fn(&[OsString]) -> u8>,
+}
+
+/// Runs the command with `args` (the first is the program's name) and gives the process's exit code: data goes to
+/// stdout, everything else to stderr.
+pub fn run(args: impl IntoIterator<Item = OsString>, host: &Host<'_>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // Before parsing: a panic inside is answered in JSON, too, where JSON was asked for.
+    let wants_json = args.iter().any(|arg| arg == "--json");
+    failure::quiet_panics();
+    match catch_unwind(AssertUnwindSafe(|| parse_and_run(&args, host, wants_json))) {
+        Ok(code) => code,
+        Err(_) => failure::report(&failure::panicked(), wants_json),
+    }
+}
+
+fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
+    if let Some(rest) = bench::arguments(args) {
+        return bench::run(rest, host).unwrap_or_else(|error| failure::report(&error, wants_json));
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, wants_json),
+    };
+    match dispatch(cli, host) {
+        Ok(code) => code,
+        // Whoever read our output has seen enough: `lakerace scan x | head`.
+        Err(_) if stdout::is_closed() => 0,
+        Err(error) => failure::report(&error, wants_json),
+    }
+}
+
+fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
+    match cli.command {
+        Command::Copy(args) => copy::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Bench { rest } => return bench::run(&rest, host),
+    }?;
+    Ok(0)
+}
+
+/// Help and version go to stdout with 0; a wrong command line goes to stderr with 2.
+fn usage(error: &clap::Error, wants_json: bool) -> u8 {
+    let is_asked_for = matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion);
+    if is_asked_for {
+        // A reader that went away has seen enough of the help.
+        let _ = error.print();
+        return 0;
+    }
+    if wants_json {
+        let text = error.render().to_string();
+        // What follows the first paragraph is tips and usage for people.
+        let first = text.split("\n\n").next().unwrap_or_default();
+        return failure::report(&Error::usage(failure::one_line(first)).advice("see --help"), true);
+    }
+    let _ = error.print();
+    ErrorKind::Usage.exit_code()
+}

@@ -149,6 +149,11 @@ impl Error {
         &self.0.message
     }
 
+    /// What the user can do about it, where known.
+    pub fn advice_text(&self) -> Option<&str> {
+        self.0.advice.as_deref()
+    }
+
     /// The file, URL or position, where known.
     pub fn place(&self) -> Option<&str> {
         self.0.place.as_deref()

@@ -1,0 +1,314 @@
+//! The command line's one definition, reached from the cargo binary and from the wheel.
+
+use std::ffi::OsString;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use lakerace::{Compression, Format, MinSeekSize, OnBadRow, parse_bytes};
+
+use crate::value::{self, CommaList, Threads};
+
+/// Move tables between files and lakes: a plan before, a bill after.
+#[derive(Debug, Parser)]
+#[command(name = "lakerace", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = "\
+Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
+7 conflict, 8 unavailable (worth retrying), 130 interrupted.
+S3 is configured by the usual AWS_* variables (AWS_ENDPOINT_URL and AWS_ALLOW_HTTP included) or --storage-option.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Print one JSON object on stdout: rows, bytes, requests, seconds, memory, dollars, or the error.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress bar, no summary and no notes.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Copy any source to any target: all of it appears there, or nothing.
+    Copy(Box<CopyArgs>),
+    /// Print rows, their number, their checksum, or the plan of reading them.
+    Scan(Box<ScanArgs>),
+    /// Print columns, types, rows, files and bytes.
+    Schema(Box<SchemaArgs>),
+    /// The side-by-side bench (comes with the Python package).
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// `list`, `run NAME…` or `report`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        rest: Vec<OsString>,
+    },
+    /// The main job end to end on this machine, in under a minute.
+    Demo(DemoArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CopyArgs {
+    /// Where from: a path or URL of a file, a folder or a glob.
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Where to: a path or URL of a file, or of a folder (ending in `/`).
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+    /// A target that exists: fail, replace it, or add to it (folders).
+    #[arg(long, value_enum, default_value_t = Mode::Error)]
+    pub(crate) mode: Mode,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// What to read: a path or URL of a file, a folder or a glob.
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<RowFormat>,
+    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+    /// Read the first N rows only.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Print the number of rows instead of the rows; from metadata alone where that is exact.
+    #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
+    pub(crate) count: bool,
+    /// Print a checksum of the rows that does not depend on their order, file format or batch size.
+    #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
+    pub(crate) checksum: bool,
+    /// Print the plan and its price instead of running it: what is pruned and why, ranges, requests, bytes.
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    pub(crate) explain: bool,
+    /// Read this version of a Delta table. Files have no versions.
+    #[arg(long, value_name = "VERSION|TIMESTAMP")]
+    pub(crate) at: Option<String>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// What to look at: a path or URL of a file, a folder or a glob.
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// The source's format, where its name does not say it.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<FileFormat>,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Rows of the generated CSV.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    pub(crate) rows: u64,
+    /// Seed of the generated rows: the same seed gives the same rows.
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// A folder on S3 to copy to as well, such as s3://bucket/demo/. Default: LAKERACE_DEMO_S3, where it is set.
+    #[arg(long, value_name = "URL")]
+    pub(crate) s3: Option<String>,
+    /// Keep the generated files, in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) keep: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What to read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct ReadArgs {
+    /// Columns, in this order. Default: all.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) columns: Option<CommaList>,
+    /// Only rows for which this SQL expression is true.
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them.
+    #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
+    pub(crate) batch_rows: Option<value::BatchRows>,
+    /// The source's format, where its name does not say it.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) input_format: Option<FileFormat>,
+}
+
+/// How files are written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Writing")]
+pub(crate) struct WriteArgs {
+    /// The target's format, where its name does not say it.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) output_format: Option<FileFormat>,
+    /// Codec of the target: none, snappy, gzip, brotli, lz4 or zstd, with a level where it has levels.
+    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    pub(crate) compression: Option<Compression>,
+    /// Parquet: rows in a row group.
+    #[arg(long, value_name = "N", value_parser = value::positive)]
+    pub(crate) row_group_rows: Option<usize>,
+    /// Parquet: encoded bytes in a row group at most; it bounds the writer's memory.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) row_group_bytes: Option<u64>,
+    /// Parquet: columns that get a bloom filter.
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) bloom_filter: Option<CommaList>,
+    /// Folders: bytes after which the next file begins.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) file_bytes: Option<u64>,
+    /// CSV to be written: field delimiter, one character or `\t`. Default: that of the source if it is CSV, else `,`.
+    #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
+    pub(crate) output_delimiter: Option<u8>,
+    /// CSV to be written: no line with the columns' names.
+    #[arg(long)]
+    pub(crate) output_no_header: bool,
+}
+
+/// How bytes are asked for.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stores and requests")]
+pub(crate) struct StoreArgs {
+    /// Threads that decode and encode. Default: the number of cores.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<Threads>,
+    /// Ranges closer than this become one request; `auto` prices it from the observed latency and bandwidth.
+    #[arg(long, value_name = "SIZE|auto")]
+    pub(crate) min_seek_size: Option<MinSeekSize>,
+    /// Split larger spans into parallel requests of at most this size. Default: what suits the store.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) max_request_size: Option<u64>,
+    /// Requests under way at once. Default: what suits the store.
+    #[arg(long, value_name = "N", value_parser = value::positive)]
+    pub(crate) max_requests_in_flight: Option<usize>,
+    /// Copy wanted bytes out of a merged request where the bytes read through exceed this fraction of them.
+    #[arg(long, value_name = "F", value_parser = value::fraction)]
+    pub(crate) extra_bytes_tolerance: Option<f64>,
+    /// Bytes that may be read ahead of decoding.
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub(crate) prefetch_size: Option<u64>,
+    /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
+    #[arg(long, value_name = "K=V", value_parser = value::key_value, action = ArgAction::Append)]
+    pub(crate) storage_option: Vec<(String, String)>,
+}
+
+/// How CSV and TBL are read; `copy` writes CSV with the same delimiter, quote, escape and first null string.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "CSV and TBL")]
+pub(crate) struct CsvArgs {
+    /// Between fields: one character or `\t`. Default: `,`, for TBL `|`.
+    #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// Around fields: one character or `none`. Default: `"`, for TBL none.
+    #[arg(long, value_name = "CHAR|none", value_parser = value::quote)]
+    pub(crate) quote: Option<value::Quote>,
+    /// Makes the next character literal inside quotes. Default: none (a doubled quote stands for one).
+    #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
+    pub(crate) escape: Option<u8>,
+    /// A text that means null; may be repeated. Default: the empty string.
+    #[arg(long, value_name = "TEXT", action = ArgAction::Append)]
+    pub(crate) null_string: Vec<String>,
+    /// The first line names the columns (default for CSV).
+    #[arg(long, overrides_with = "no_header")]
+    pub(crate) header: bool,
+    /// The first line is data; columns are c1, c2, … (default for TBL).
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// Names and types, such as "id int64 not null, price decimal(15,2), day date32". Default: inferred.
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) schema: Option<String>,
+    /// Rows looked at to infer the schema.
+    #[arg(long, value_name = "N", value_parser = value::positive)]
+    pub(crate) infer_rows: Option<usize>,
+    /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
+    #[arg(long, value_enum, default_value_t = BadRow::Error, value_name = "WHAT")]
+    pub(crate) on_bad_row: BadRow,
+}
+
+/// `--mode`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Mode {
+    Append,
+    Overwrite,
+    Error,
+}
+
+/// `--on-bad-row`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum BadRow {
+    Error,
+    Skip,
+    Null,
+}
+
+/// A file's format.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FileFormat {
+    Parquet,
+    Csv,
+    Tbl,
+}
+
+/// `--format` of `scan`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    /// Aligned columns for people.
+    Table,
+    /// Comma-separated values with a header.
+    Csv,
+    /// One JSON object a row.
+    Jsonl,
+    /// Arrow IPC: a stream on stdout, a file with -o.
+    Arrow,
+}
+
+impl From<Mode> for lakerace::CopyMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Append => Self::Append,
+            Mode::Overwrite => Self::Overwrite,
+            Mode::Error => Self::Error,
+        }
+    }
+}
+
+impl From<BadRow> for OnBadRow {
+    fn from(bad: BadRow) -> Self {
+        match bad {
+            BadRow::Error => Self::Error,
+            BadRow::Skip => Self::Skip,
+            BadRow::Null => Self::Null,
+        }
+    }
+}
+
+impl From<FileFormat> for Format {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Parquet => Self::Parquet,
+            FileFormat::Csv => Self::Csv,
+            FileFormat::Tbl => Self::Tbl,
+        }
+    }
+}

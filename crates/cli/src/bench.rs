@@ -1,0 +1,21 @@
+//! `lakerace bench`: the bench is Python; the wheel brings it.
+
+use std::ffi::OsString;
+
+use lakerace::{Error, Result};
+
+use crate::Host;
+
+/// What follows `bench`, where that is the command: its options are the bench's own.
+pub(crate) fn arguments(args: &[OsString]) -> Option<&[OsString]> {
+    let command = args.iter().skip(1).position(|arg| !arg.as_encoded_bytes().starts_with(b"-"))? + 1;
+    (args[command] == "bench").then(|| &args[command + 1..])
+}
+
+pub(crate) fn run(rest: &[OsString], host: &Host<'_>) -> Result<u8> {
+    match host.bench {
+        Some(bench) => Ok(bench(rest)),
+        None => Err(Error::unsupported("the bench is not in this binary: it comes with the Python package")
+            .advice("pip install 'lakerace[bench]', then run its `lakerace bench`")),
+    }
+}

@@ -1,0 +1,43 @@
+//! `lakerace copy`.
+
+use lakerace::{CopyOptions, CsvOptions, Result, WriteOptions};
+use serde_json::json;
+
+use crate::args::{CopyArgs, CsvArgs, WriteArgs};
+use crate::session::{Session, csv_options, read_options};
+
+pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
+    let options = CopyOptions {
+        read: read_options(&args.read, &args.csv, &args.store),
+        write: write_options(&args.write, &args.csv),
+        format: args.write.output_format.map(Into::into),
+        mode: args.mode.into(),
+    };
+    let written = {
+        let _progress = session.progress(None);
+        lakerace::copy(&args.source, &args.target, &options, &session.job)?
+    };
+    let more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
+    session.done("copied", written.rows, more)
+}
+
+fn write_options(args: &WriteArgs, csv: &CsvArgs) -> WriteOptions {
+    let read = csv_options(csv);
+    let csv = CsvOptions {
+        header: if args.output_no_header { Some(false) } else { None },
+        delimiter: args.output_delimiter.or(read.delimiter),
+        quote: read.quote,
+        escape: read.escape,
+        null_strings: read.null_strings,
+        ..CsvOptions::default()
+    };
+    WriteOptions {
+        compression: args.compression,
+        row_group_rows: args.row_group_rows,
+        row_group_bytes: args.row_group_bytes,
+        bloom_filter_columns: args.bloom_filter.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        file_bytes: args.file_bytes,
+        csv,
+        ..WriteOptions::default()
+    }
+}

@@ -1,0 +1,55 @@
+//! Telling the user what went wrong, once, in words and in JSON.
+
+use std::sync::Mutex;
+
+use lakerace::Error;
+use serde_json::json;
+
+use crate::stdout;
+
+const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+
+/// Where the last panic happened and what it said.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; gives the exit code.
+pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
+    let code = error.kind().exit_code();
+    eprintln!("error: {error}");
+    if wants_json {
+        let object = json!({ "error": {
+            "kind": error.kind().name(),
+            "message": error.message(),
+            "place": error.place(),
+            "advice": error.advice_text(),
+            "exit_code": code,
+        }});
+        // There is nobody left to tell when stdout is gone as well.
+        let _ = stdout::line(&object.to_string());
+    }
+    code
+}
+
+/// Keeps a panic's message for [`panicked`] instead of printing it; `RUST_BACKTRACE` brings the usual print back.
+pub(crate) fn quiet_panics() {
+    if std::env::var_os("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        if let Ok(mut last) = LAST_PANIC.lock() {
+            *last = Some(one_line(&info.to_string()));
+        }
+    }));
+}
+
+/// The error for a panic that was caught.
+pub(crate) fn panicked() -> Error {
+    let what = LAST_PANIC.lock().ok().and_then(|mut last| last.take()).unwrap_or_else(|| "a panic".to_owned());
+    Error::internal(format!("internal error: {what}")).advice(format!("please report it at {ISSUES}"))
+}
+
+/// The text's lines joined, without the `error:` that clap puts in front.
+pub(crate) fn one_line(text: &str) -> String {
+    let joined = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    joined.strip_prefix("error: ").map(str::to_owned).unwrap_or(joined)
+}

@@ -1,0 +1,164 @@
+//! Rows as they leave the command: to stdout or to a file, as a table, CSV, JSON lines or Arrow IPC.
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
+
+use arrow::array::RecordBatch;
+use arrow::csv::writer::{Writer as CsvWriter, WriterBuilder as CsvWriterBuilder};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::writer::{FileWriter, StreamWriter};
+use arrow::json::writer::{LineDelimited, Writer as JsonWriter, WriterBuilder as JsonWriterBuilder};
+use lakerace::{Error, Job, Result, StorageOptions};
+use lakerace_io::{IfExists, Location, Output};
+
+use crate::args::RowFormat;
+use crate::stdout::Stdout;
+use crate::table::{Table, terminal_width};
+
+/// Bytes gathered before they go to the output: a part of an upload is made of many.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Where rows go. A file appears when [`Self::finish`] is called; dropped before, it leaves nothing.
+pub(crate) struct RowSink {
+    encoder: Encoder,
+    file: Option<SharedOutput>,
+}
+
+type Bytes = BufWriter<Box<dyn Write>>;
+
+enum Encoder {
+    Table(Table),
+    Csv(CsvWriter<Bytes>),
+    Json(JsonWriter<Bytes, LineDelimited>),
+    Stream(StreamWriter<Bytes>),
+    File(FileWriter<Bytes>),
+}
+
+impl RowSink {
+    /// Rows to stdout.
+    pub(crate) fn stdout(format: RowFormat, schema: SchemaRef) -> Result<Self> {
+        let out = Box::new(Stdout::lock());
+        Ok(Self { encoder: Encoder::new(format, schema, out, true)?, file: None })
+    }
+
+    /// Rows to a path or URL, which is replaced at the end if it exists.
+    pub(crate) fn file(
+        format: RowFormat,
+        schema: SchemaRef,
+        target: &str,
+        storage: &StorageOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        let (store, path) = Location::parse(target)?.open(storage, job)?;
+        let output = SharedOutput::new(Output::create(&store, &path, IfExists::Replace)?);
+        let encoder = Encoder::new(format, schema, Box::new(output.clone()), false);
+        Ok(Self { encoder: encoder.map_err(|e| output.cause(e))?, file: Some(output) })
+    }
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let outcome = match &mut self.encoder {
+            Encoder::Table(table) => table.write(batch),
+            Encoder::Csv(writer) => writer.write(batch).map_err(encoding),
+            Encoder::Json(writer) => writer.write(batch).map_err(encoding),
+            Encoder::Stream(writer) => writer.write(batch).map_err(encoding),
+            Encoder::File(writer) => writer.write(batch).map_err(encoding),
+        };
+        outcome.map_err(|e| self.cause(e))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let flushed = match &mut self.encoder {
+            Encoder::Table(table) => table.finish(),
+            Encoder::Json(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
+            Encoder::Stream(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
+            Encoder::File(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
+            // The CSV writer has no access to what it writes to: it is flushed when it is dropped, below.
+            Encoder::Csv(_) => Ok(()),
+        };
+        flushed.map_err(|e| self.cause(e))?;
+        let Self { encoder, file } = self;
+        if let Encoder::Csv(writer) = encoder {
+            let outcome = writer.into_inner().flush().map_err(Error::from);
+            outcome.map_err(|e| file.as_ref().map_or(e.clone(), |file| file.cause(e)))?;
+        } else {
+            drop(encoder);
+        }
+        file.map_or(Ok(()), |file| file.finish())
+    }
+
+    /// The store's own error where it is behind `error`.
+    fn cause(&self, error: Error) -> Error {
+        match &self.file {
+            Some(file) => file.cause(error),
+            None => error,
+        }
+    }
+}
+
+impl Encoder {
+    fn new(format: RowFormat, schema: SchemaRef, out: Box<dyn Write>, is_stdout: bool) -> Result<Self> {
+        if format == RowFormat::Table {
+            let width = if is_stdout { terminal_width() } else { None };
+            return Ok(Self::Table(Table::new(out, schema, width)));
+        }
+        let out = BufWriter::with_capacity(BUFFER_BYTES, out);
+        Ok(match format {
+            RowFormat::Table | RowFormat::Csv => Self::Csv(CsvWriterBuilder::new().with_header(true).build(out)),
+            RowFormat::Jsonl => Self::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),
+            RowFormat::Arrow if is_stdout => Self::Stream(StreamWriter::try_new(out, &schema).map_err(encoding)?),
+            RowFormat::Arrow => Self::File(FileWriter::try_new(out, &schema).map_err(encoding)?),
+        })
+    }
+}
+
+/// An output that its encoder and its finisher hold, and the error it gave: encoders wrap errors beyond recognition.
+#[derive(Clone)]
+struct SharedOutput(Rc<RefCell<(Option<Output>, Option<Error>)>>);
+
+impl SharedOutput {
+    fn new(output: Output) -> Self {
+        Self(Rc::new(RefCell::new((Some(output), None))))
+    }
+
+    fn cause(&self, error: Error) -> Error {
+        self.0.borrow_mut().1.take().unwrap_or(error)
+    }
+
+    fn finish(&self) -> Result<()> {
+        let output = self.0.borrow_mut().0.take();
+        output.map_or(Ok(()), Output::finish)
+    }
+}
+
+impl Write for SharedOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (output, error) = &mut *self.0.borrow_mut();
+        let Some(output) = output else { return Err(io::Error::other("the output is finished")) };
+        match output.write(bytes.to_vec().into()) {
+            Ok(()) => Ok(bytes.len()),
+            Err(e) => {
+                *error = Some(e.clone());
+                Err(io::Error::other(e))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An encoder's error as ours.
+pub(crate) fn encoding(error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, io) => Error::from(io),
+        ArrowError::NotYetImplemented(message) => Error::unsupported(message),
+        ArrowError::InvalidArgumentError(message) | ArrowError::JsonError(message) | ArrowError::CsvError(message) => {
+            Error::unsupported(format!("these rows can't be written in this format: {message}"))
+                .advice("choose --format arrow, or leave the column out with --columns")
+        }
+        other => Error::internal(other.to_string()),
+    }
+}

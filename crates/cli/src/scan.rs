@@ -1,0 +1,121 @@
+//! `lakerace scan`.
+
+use lakerace::{Error, ReadOptions, Result, Scan};
+use serde_json::json;
+
+use crate::args::{RowFormat, ScanArgs};
+use crate::rows::RowSink;
+use crate::session::{Session, read_options};
+use crate::stdout;
+
+pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
+    if args.at.is_some() {
+        return Err(Error::unsupported("--at picks a version, and files have none")
+            .at(&args.source)
+            .advice("leave --at out; Delta tables have versions"));
+    }
+    let format = row_format(args)?;
+    let options = ReadOptions { limit: args.limit, ..read_options(&args.read, &args.csv, &args.store) };
+    let scan = Scan::open(&args.source, &options, &session.job)?;
+    if args.explain {
+        return explain(&scan, session);
+    }
+    if args.checksum {
+        return checksum(&scan, session);
+    }
+    if args.count {
+        return count(&scan, session);
+    }
+    rows(args, format, &scan, session)
+}
+
+fn explain(scan: &Scan, session: &Session) -> Result<()> {
+    let explain = scan.explain();
+    if session.global.json {
+        return session.done("", 0, json!({ "explain": explain }));
+    }
+    stdout::line(explain.to_string().trim_end())
+}
+
+fn count(scan: &Scan, session: &Session) -> Result<()> {
+    let rows = {
+        let _progress = session.progress(planned_bytes(scan));
+        scan.count()?
+    };
+    if !session.global.json {
+        stdout::line(&rows.to_string())?;
+    }
+    session.done("counted", rows, json!({}))
+}
+
+fn checksum(scan: &Scan, session: &Session) -> Result<()> {
+    let sum = {
+        let _progress = session.progress(planned_bytes(scan));
+        scan.checksum()?
+    };
+    if !session.global.json {
+        stdout::line(&format!("{sum}"))?;
+    }
+    session.done("summed", sum.rows, json!({ "checksum": sum.to_string() }))
+}
+
+fn rows(args: &ScanArgs, format: RowFormat, scan: &Scan, session: &Session) -> Result<()> {
+    let batches = scan.batches()?;
+    let schema = batches.schema().clone();
+    let storage = crate::session::storage_options(&args.store);
+    let mut sink = match target(args) {
+        Some(file) => Some(RowSink::file(format, schema, file, &storage, &session.job)?),
+        None if session.global.json => {
+            session.note("rows are read and counted, not printed: --json prints one object; write them with -o FILE");
+            None
+        }
+        None => Some(RowSink::stdout(format, schema)?),
+    };
+    // A progress line and a table do not share a terminal well.
+    let is_shown = sink.is_none() || target(args).is_some() || !console::Term::stdout().is_term();
+    let progress = is_shown.then(|| session.progress(planned_bytes(scan)));
+    let mut rows = 0;
+    for batch in batches {
+        let batch = batch?;
+        rows += batch.num_rows() as u64;
+        if let Some(sink) = &mut sink {
+            sink.write(&batch)?;
+        }
+        session.job.check()?;
+    }
+    if let Some(sink) = sink {
+        sink.finish()?;
+    }
+    drop(progress);
+    session.done("scanned", rows, json!({}))
+}
+
+/// What the plan will read, for the progress line.
+fn planned_bytes(scan: &Scan) -> Option<u64> {
+    let requests = &scan.plan().requests;
+    Some(requests.wanted_bytes + requests.read_through_bytes)
+}
+
+/// The file that rows go to; `None`: stdout.
+fn target(args: &ScanArgs) -> Option<&str> {
+    args.output.as_deref().filter(|target| *target != "-")
+}
+
+/// The format asked for, or the one that the target's ending names.
+fn row_format(args: &ScanArgs) -> Result<RowFormat> {
+    if let Some(format) = args.format {
+        return Ok(format);
+    }
+    let Some(target) = target(args) else { return Ok(RowFormat::Table) };
+    let ending = target.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+    match ending.as_str() {
+        "csv" => Ok(RowFormat::Csv),
+        "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
+        "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
+        "txt" => Ok(RowFormat::Table),
+        "parquet" | "tbl" | "orc" | "gz" | "zst" => Err(Error::usage(format!("scan does not write .{ending} files"))
+            .at(target)
+            .advice("use `lakerace copy`, or say --format")),
+        _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
+    }
+}

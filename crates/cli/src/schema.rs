@@ -1,0 +1,47 @@
+//! `lakerace schema`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use lakerace::{Error, ReadOptions, Result, SchemaReport};
+
+use crate::args::SchemaArgs;
+use crate::human;
+use crate::session::{Session, csv_options, storage_options};
+use crate::stdout::Stdout;
+use crate::table::Table;
+
+pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
+    let options = ReadOptions {
+        format: args.input_format.map(Into::into),
+        csv: csv_options(&args.csv),
+        storage: storage_options(&args.store),
+        ..ReadOptions::default()
+    };
+    let schema = lakerace::schema(&args.source, &options, &session.job)?;
+    if session.global.json {
+        return session.done("", schema.info.rows.unwrap_or(0), &schema);
+    }
+    print(&schema)
+}
+
+fn print(schema: &SchemaReport) -> Result<()> {
+    let columns = &schema.columns;
+    let names: StringArray = columns.iter().map(|c| Some(&c.name)).collect();
+    let types: StringArray = columns.iter().map(|c| Some(&c.r#type)).collect();
+    let nullable: BooleanArray = columns.iter().map(|c| Some(c.nullable)).collect();
+    let fields: [(&str, ArrayRef); 3] =
+        [("column", Arc::new(names)), ("type", Arc::new(types)), ("nullable", Arc::new(nullable))];
+    let batch = RecordBatch::try_from_iter(fields).map_err(|e| Error::internal(e.to_string()))?;
+    let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), None);
+    table.write(&batch)?;
+    table.finish()?;
+    let info = &schema.info;
+    let rows = info.rows.map_or_else(|| "unknown".to_owned(), human::count);
+    let units = info.units.map(|n| format!(", units: {}", human::count(n))).unwrap_or_default();
+    let files = human::plural(info.files, "file");
+    let line = format!("format: {}, rows: {rows}, {files}, {}{units}", info.format, human::bytes(info.bytes));
+    let mut out = Stdout::lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
+}

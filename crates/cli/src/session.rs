@@ -1,0 +1,133 @@
+//! One run of a job command: its job, its clock, and how its outcome is told.
+
+use lakerace::{Clock, CsvOptions, Job, JobOptions, Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::args::{CsvArgs, Global, ReadArgs, StoreArgs};
+use crate::progress::Progress;
+use crate::value::{BatchRows, Quote};
+use crate::{human, interrupt, stdout};
+
+pub(crate) struct Session {
+    pub(crate) global: Global,
+    pub(crate) job: Job,
+    clock: Clock,
+}
+
+impl Session {
+    /// Starts the clock, makes the job and gives Ctrl-C to it.
+    pub(crate) fn start(global: Global, store: &StoreArgs) -> Self {
+        let clock = Clock::start();
+        let job = Job::new(job_options(store));
+        interrupt::cancels(&job);
+        Self { global, job, clock }
+    }
+
+    /// A progress line while the job runs.
+    pub(crate) fn progress(&self, total_bytes: Option<u64>) -> Progress {
+        Progress::start(&self.job, !self.global.quiet, total_bytes)
+    }
+
+    /// What the job has cost so far.
+    pub(crate) fn report(&self, rows: u64) -> Report {
+        self.clock.report(rows, &self.job, &Prices::default())
+    }
+
+    /// Ends the command: with `--json` the report and `more` as one object on stdout, else a summary on stderr.
+    pub(crate) fn done(&self, verb: &str, rows: u64, more: impl Serialize) -> Result<()> {
+        let report = self.report(rows);
+        if self.global.json {
+            return stdout::line(&json_line(&report, &json!(more))?);
+        }
+        self.note(&summary(verb, &report));
+        Ok(())
+    }
+
+    /// Tells the user something beside the data.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.global.quiet {
+            eprintln!("{text}");
+        }
+    }
+}
+
+/// The limits of a job.
+fn job_options(args: &StoreArgs) -> JobOptions {
+    let default = JobOptions::default();
+    let ranges = RangeOptions {
+        min_seek_size: args.min_seek_size.unwrap_or(default.ranges.min_seek_size),
+        max_request_bytes: args.max_request_size.or(default.ranges.max_request_bytes),
+        max_requests_in_flight: args.max_requests_in_flight.or(default.ranges.max_requests_in_flight),
+        extra_bytes_tolerance: args.extra_bytes_tolerance.unwrap_or(default.ranges.extra_bytes_tolerance),
+    };
+    JobOptions {
+        threads: args.threads.map_or(default.threads, |threads| threads.0),
+        prefetch_bytes: args.prefetch_size.unwrap_or(default.prefetch_bytes),
+        ranges,
+    }
+}
+
+/// What to read, without a limit.
+pub(crate) fn read_options(read: &ReadArgs, csv: &CsvArgs, store: &StoreArgs) -> ReadOptions {
+    ReadOptions {
+        columns: read.columns.as_ref().map(|list| list.0.clone()),
+        filter: read.filter.clone(),
+        batch_rows: read.batch_rows.map(|rows| match rows {
+            BatchRows::AtMost(n) => n,
+            BatchRows::All => usize::MAX,
+        }),
+        format: read.input_format.map(Into::into),
+        csv: csv_options(csv),
+        storage: storage_options(store),
+        ..ReadOptions::default()
+    }
+}
+
+/// How CSV is read.
+pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
+    CsvOptions {
+        header: match (args.header, args.no_header) {
+            (_, true) => Some(false),
+            (true, false) => Some(true),
+            (false, false) => None,
+        },
+        delimiter: args.delimiter,
+        quote: args.quote.map(|Quote(quote)| quote),
+        escape: args.escape,
+        null_strings: (!args.null_string.is_empty()).then(|| args.null_string.clone()),
+        schema: args.schema.clone(),
+        infer_rows: args.infer_rows,
+        on_bad_row: args.on_bad_row.into(),
+    }
+}
+
+/// Settings of the stores.
+pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
+    StorageOptions { options: args.storage_option.iter().cloned().collect() }
+}
+
+/// `read 52.1 MB in 12 requests, wrote …`, for people.
+pub(crate) fn summary(verb: &str, report: &Report) -> String {
+    let requests = &report.requests;
+    let reads = requests.get + requests.head + requests.list;
+    let mut text = format!("{verb} {}: ", human::plural(report.rows, "row"));
+    text += &format!("read {} in {}", human::bytes(report.bytes_read), human::plural(reads, "request"));
+    if report.bytes_written > 0 || requests.put > 0 {
+        let written = human::bytes(report.bytes_written);
+        text += &format!(", wrote {written} in {}", human::plural(requests.put, "request"));
+    }
+    let peak = human::bytes(report.peak_rss_bytes);
+    text + &format!(", {}, peak {peak}, {}", human::seconds(report.wall_seconds), human::dollars(report.cost_usd))
+}
+
+/// One object on one line: the report's fields first, then `more`'s.
+fn json_line(report: &Report, more: &Value) -> Result<String> {
+    let mut object = Map::new();
+    for part in [&json!(report), more] {
+        if let Value::Object(fields) = part {
+            object.extend(fields.clone());
+        }
+    }
+    Ok(Value::Object(object).to_string())
+}

@@ -1,0 +1,44 @@
+//! Standard output, which may close early.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lakerace::{Error, Result};
+
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Standard output that remembers when its reader went away.
+pub(crate) struct Stdout(io::StdoutLock<'static>);
+
+impl Stdout {
+    pub(crate) fn lock() -> Self {
+        Self(io::stdout().lock())
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).inspect_err(note)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().inspect_err(note)
+    }
+}
+
+fn note(error: &io::Error) {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the reader of our standard output went away.
+pub(crate) fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
+/// Prints one line.
+pub(crate) fn line(text: &str) -> Result<()> {
+    let mut out = Stdout::lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
+}

@@ -1,0 +1,184 @@
+//! An aligned table, streamed: the first batch sets the widths.
+
+use std::io::{BufWriter, Write};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
+use console::{Alignment, style};
+use console::{Term, measure_text_width, pad_str, truncate_str};
+use lakerace::{Error, Result};
+
+/// Rows that set the widths.
+const SAMPLE_ROWS: usize = 1000;
+/// Wider values stick out of their column where nothing is cut off.
+const WIDEST: usize = 60;
+/// A column is not made narrower than this to fit the terminal.
+const NARROWEST: usize = 6;
+const GAP: &str = "  ";
+
+/// Prints batches of one schema.
+pub(crate) struct Table {
+    out: BufWriter<Box<dyn Write>>,
+    schema: SchemaRef,
+    /// Of the terminal that shows the table; `None`: nothing is cut off.
+    terminal: Option<usize>,
+    /// Of the columns shown, once known.
+    widths: Option<Vec<usize>>,
+}
+
+/// The width of stdout's terminal; `None` where it is none.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let term = Term::stdout();
+    if !term.is_term() {
+        return None;
+    }
+    term.size_checked().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0)
+}
+
+impl Table {
+    pub(crate) fn new(out: Box<dyn Write>, schema: SchemaRef, terminal: Option<usize>) -> Self {
+        Self { out: BufWriter::new(out), schema, terminal, widths: None }
+    }
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let widths = match self.widths.take() {
+            Some(widths) => widths,
+            None => self.header(Some(batch))?,
+        };
+        let outcome = self.rows(batch, &widths);
+        self.widths = Some(widths);
+        outcome
+    }
+
+    /// Prints the header if there was no row, and sends everything out.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.widths.is_none() {
+            self.header(None)?;
+        }
+        self.out.flush().map_err(Error::from)
+    }
+
+    /// Sets the widths by the first rows, prints names and rules.
+    fn header(&mut self, batch: Option<&RecordBatch>) -> Result<Vec<usize>> {
+        let mut widths = Vec::with_capacity(self.schema.fields().len());
+        for (i, field) in self.schema.fields().iter().enumerate() {
+            let mut width = measure_text_width(&printable(field.name()));
+            if let Some(batch) = batch {
+                let column = batch.column(i);
+                let options = options();
+                let formatter = ArrayFormatter::try_new(column, &options).map_err(formatting)?;
+                for row in 0..column.len().min(SAMPLE_ROWS) {
+                    width = width.max(measure_text_width(&cell(&formatter, row)?));
+                }
+            }
+            widths.push(width.clamp(1, WIDEST));
+        }
+        if let Some(terminal) = self.terminal {
+            fit(&mut widths, terminal);
+        }
+        let hidden = self.schema.fields().len() - widths.len();
+        let mut line = String::new();
+        let mut rule = String::new();
+        for (i, width) in widths.iter().enumerate() {
+            let name = printable(self.schema.field(i).name());
+            self.put(&mut line, &name, *width, is_number(&self.schema, i), i + 1 == widths.len());
+            rule += &"─".repeat(*width);
+            rule += if i + 1 == widths.len() { "" } else { GAP };
+        }
+        if hidden > 0 {
+            line += &format!("{GAP}… {hidden} more");
+        }
+        writeln!(self.out, "{line}")?;
+        writeln!(self.out, "{rule}")?;
+        Ok(widths)
+    }
+
+    fn rows(&mut self, batch: &RecordBatch, widths: &[usize]) -> Result<()> {
+        let options = options();
+        let formatters = batch.columns()[..widths.len()]
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options).map_err(formatting))
+            .collect::<Result<Vec<_>>>()?;
+        let mut line = String::new();
+        for row in 0..batch.num_rows() {
+            line.clear();
+            for (i, formatter) in formatters.iter().enumerate() {
+                let is_last = i + 1 == widths.len();
+                if batch.column(i).is_null(row) && self.terminal.is_some() {
+                    let dim = style("null").dim().to_string();
+                    self.put(&mut line, &dim, widths[i], is_number(&self.schema, i), is_last);
+                } else {
+                    let text = cell(formatter, row)?;
+                    self.put(&mut line, &text, widths[i], is_number(&self.schema, i), is_last);
+                }
+            }
+            writeln!(self.out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// Adds one padded cell to `line`.
+    fn put(&self, line: &mut String, text: &str, width: usize, to_the_right: bool, is_last: bool) {
+        let text = if self.terminal.is_some() { truncate_str(text, width, "…") } else { text.into() };
+        let side = if to_the_right { Alignment::Right } else { Alignment::Left };
+        // Nothing after the last text: trailing blanks only make a line wrap.
+        if is_last && !to_the_right {
+            *line += &text;
+        } else {
+            *line += &pad_str(&text, width, side, None);
+        }
+        if !is_last {
+            *line += GAP;
+        }
+    }
+}
+
+/// Narrows the widest columns until all fit, then drops columns from the end.
+fn fit(widths: &mut Vec<usize>, terminal: usize) {
+    const MORE: usize = "  … 10000 more".len();
+    let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+    while total(widths) > terminal {
+        let widest = widths.iter().copied().max().unwrap_or(0);
+        if widest <= NARROWEST {
+            break;
+        }
+        for width in widths.iter_mut().filter(|width| **width == widest) {
+            *width -= 1;
+        }
+    }
+    if total(widths) > terminal {
+        while widths.len() > 1 && total(widths) + MORE > terminal {
+            widths.pop();
+        }
+    }
+}
+
+fn is_number(schema: &SchemaRef, column: usize) -> bool {
+    schema.field(column).data_type().is_numeric()
+}
+
+fn options() -> FormatOptions<'static> {
+    FormatOptions::default().with_null("null").with_duration_format(DurationFormat::ISO8601)
+}
+
+fn cell(formatter: &ArrayFormatter<'_>, row: usize) -> Result<String> {
+    formatter.value(row).try_to_string().map(|text| printable(&text)).map_err(formatting)
+}
+
+/// Control characters escaped: a value must not move the cursor of the terminal that shows it.
+fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+fn formatting(error: ArrowError) -> Error {
+    Error::unsupported(format!("a value can't be shown: {error}")).advice("choose --format arrow")
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

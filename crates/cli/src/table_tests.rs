@@ -1,0 +1,79 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn batch(ids: Vec<Option<i64>>, names: Vec<Option<&str>>) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from(ids));
+    let names: ArrayRef = Arc::new(StringArray::from(names));
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("name", names, true)]).unwrap()
+}
+
+fn print(batches: &[RecordBatch], schema: SchemaRef, terminal: Option<usize>) -> String {
+    console::set_colors_enabled(false);
+    let out = Shared::default();
+    let mut table = Table::new(Box::new(out.clone()), schema, terminal);
+    for batch in batches {
+        table.write(batch).unwrap();
+    }
+    table.finish().unwrap();
+    let bytes = out.0.borrow().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn numbers_stand_right_and_control_characters_are_escaped() {
+    let rows = batch(vec![Some(7), None, Some(1000)], vec![Some("a\u{1b}[2J\n"), Some("größe"), None]);
+    let schema = rows.schema();
+    let text = print(&[rows], schema, None);
+    let expected = "  id  name\n────  ───────────────\n   7  a\\u{1b}[2J\\n\nnull  größe\n1000  null\n";
+    assert_eq!(text, expected.replace("───────────────", &"─".repeat(r"a\u{1b}[2J\n".len())));
+}
+
+#[test]
+fn a_terminal_cuts_long_values_and_a_pipe_does_not() {
+    let long = "x".repeat(100);
+    let rows = batch(vec![Some(1)], vec![Some(&long)]);
+    let schema = rows.schema();
+    assert!(print(std::slice::from_ref(&rows), Arc::clone(&schema), None).contains(&long));
+    let cut = print(&[rows], schema, Some(20));
+    assert!(cut.lines().all(|line| measure_text_width(line) <= 20), "{cut}");
+    assert!(cut.contains('…'));
+}
+
+#[test]
+fn no_rows_print_the_header_and_later_batches_keep_the_widths() {
+    let first = batch(vec![Some(1)], vec![Some("a")]);
+    let second = batch(vec![Some(12345)], vec![Some("b")]);
+    let schema = first.schema();
+    assert_eq!(print(&[], Arc::clone(&schema), None), "id  name\n──  ────\n");
+    assert_eq!(print(&[first, second], schema, None), "id  name\n──  ────\n 1  a\n12345  b\n");
+}
+
+#[test]
+fn columns_that_do_not_fit_are_counted() {
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![123_456_789]));
+    let rows = RecordBatch::try_from_iter((0..50).map(|i| (format!("column{i}"), Arc::clone(&column)))).unwrap();
+    let schema = rows.schema();
+    let text = print(&[rows], schema, Some(40));
+    assert!(text.lines().all(|line| measure_text_width(line) <= 40), "{text}");
+    assert!(text.lines().next().unwrap().ends_with("… 47 more"), "{text}");
+}

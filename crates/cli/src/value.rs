@@ -1,0 +1,136 @@
+//! Values of options, from text.
+
+use std::str::FromStr;
+
+use lakerace::{Error, Result, parse_bytes};
+
+/// Names between commas; blanks around them are dropped. A name with a comma or such blanks is written in double
+/// quotes, which are doubled inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommaList(pub(crate) Vec<String>);
+
+/// A number of threads, from 1 to 1024.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threads(pub(crate) usize);
+
+/// Rows in a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BatchRows {
+    /// At most this many.
+    AtMost(usize),
+    /// All in one.
+    All,
+}
+
+/// The quote character, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quote(pub(crate) Option<u8>);
+
+impl FromStr for CommaList {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut names = Vec::new();
+        let mut rest = text;
+        loop {
+            let (name, after) = next_name(rest.trim_start(), text)?;
+            if name.is_empty() {
+                return Err(Error::usage(format!("a name is missing in {text:?}")).advice("write names as a,b,c"));
+            }
+            names.push(name);
+            match after.trim_start().strip_prefix(',') {
+                Some(after) => rest = after,
+                None if after.trim().is_empty() => return Ok(Self(names)),
+                None => return Err(Error::usage(format!("a comma is missing before {:?} in {text:?}", after.trim()))),
+            }
+        }
+    }
+}
+
+/// The name at the start of `rest`, and what follows it.
+fn next_name<'a>(rest: &'a str, text: &str) -> Result<(String, &'a str)> {
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let (name, _) = rest.split_once(',').unwrap_or((rest, ""));
+        return Ok((name.trim_end().to_owned(), &rest[name.len()..]));
+    };
+    let mut name = String::new();
+    let mut chars = quoted.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' if matches!(chars.peek(), Some((_, '"'))) => {
+                chars.next();
+                name.push('"');
+            }
+            '"' => return Ok((name, &quoted[at + 1..])),
+            c => name.push(c),
+        }
+    }
+    Err(Error::usage(format!("a double quote is not closed in {text:?}")))
+}
+
+impl FromStr for Threads {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.parse() {
+            Ok(n @ 1..=1024) => Ok(Self(n)),
+            _ => Err(Error::usage(format!("{text:?} is not a number of threads from 1 to 1024"))),
+        }
+    }
+}
+
+/// A whole number above 0.
+pub(crate) fn positive(text: &str) -> Result<usize> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err(Error::usage(format!("{text:?} is not a whole number above 0"))),
+        Ok(n) => Ok(n),
+    }
+}
+
+/// A size above 0.
+pub(crate) fn positive_bytes(text: &str) -> Result<u64> {
+    match parse_bytes(text)? {
+        0 => Err(Error::usage("the size must be above 0")),
+        n => Ok(n),
+    }
+}
+
+/// A finite number that is not negative.
+pub(crate) fn fraction(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(f) if f.is_finite() && f >= 0.0 => Ok(f),
+        _ => Err(Error::usage(format!("{text:?} is not a number from 0 on"))),
+    }
+}
+
+/// `N` or `all`.
+pub(crate) fn batch_rows(text: &str) -> Result<BatchRows> {
+    if text.eq_ignore_ascii_case("all") { Ok(BatchRows::All) } else { positive(text).map(BatchRows::AtMost) }
+}
+
+/// `K=V`.
+pub(crate) fn key_value(text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
+        // The text may hold a secret, so it is not repeated.
+        None | Some(("", _)) => Err(Error::usage("a storage option is written as key=value")),
+        Some((key, value)) => Ok((key.trim().to_ascii_lowercase(), value.to_owned())),
+    }
+}
+
+/// One ASCII character, or `\t`.
+pub(crate) fn delimiter(text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        br"\t" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
+        _ => Err(Error::usage(format!("{text:?} is not one ASCII character")).advice(r"write a tab as \t")),
+    }
+}
+
+/// One ASCII character, or `none`.
+pub(crate) fn quote(text: &str) -> Result<Quote> {
+    if text.eq_ignore_ascii_case("none") { Ok(Quote(None)) } else { delimiter(text).map(|c| Quote(Some(c))) }
+}
+
+#[cfg(test)]
+#[path = "value_tests.rs"]
+mod tests;
