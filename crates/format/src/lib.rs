@@ -1,8 +1,10 @@
 //! Files to batches and back: Parquet, CSV and TBL, each planned by `lakerace-io`.
 
 mod expr;
+pub mod names;
 mod options;
 mod plan;
+pub mod predicate;
 mod sink;
 mod source;
 mod split;
@@ -10,5 +12,6 @@ mod split;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
+pub use predicate::Predicate;
 pub use sink::{Sink, Written};
 pub use source::{Batches, Source, SourceInfo};

@@ -71,10 +71,7 @@ impl Job {
     /// Runs a future on the shared I/O runtime and waits for it, or for the job's cancellation.
     ///
     /// Must not be called from a thread of that runtime.
-    pub fn block_on<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
+    pub fn block_on<T: Send + 'static>(&self, future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         let cancelled = Arc::clone(&self.cancelled);
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let task = runtime()?.spawn(async move {

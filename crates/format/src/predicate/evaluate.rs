@@ -1,0 +1,275 @@
+//! Running a condition over a batch.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::types::*;
+use arrow::array::*;
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::kernels::{boolean, cmp};
+use arrow::compute::{cast, take};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use lakerace_io::{Error, Result};
+
+use super::ColumnRef;
+use super::arithmetic::{arithmetic, compare_operands};
+use super::like::Pattern;
+use super::node::{Node, Operand, Scalar};
+use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
+use crate::CompareOp;
+
+/// Up to this many values, IN compares with one after the other, vectorised.
+const IN_BY_COMPARING: usize = 4;
+
+pub(super) fn evaluate(node: &Node, batch: &RecordBatch) -> Result<BooleanArray> {
+    match node {
+        Node::Constant(value) => Ok(constant(*value, batch.num_rows())),
+        Node::Known { column, value } => {
+            let array = column_array(column, batch)?;
+            let values =
+                if *value { BooleanBuffer::new_set(array.len()) } else { BooleanBuffer::new_unset(array.len()) };
+            Ok(BooleanArray::new(values, array.logical_nulls()))
+        }
+        Node::Compare { column, op, value } => {
+            let array = column_array(column, batch)?;
+            over_values(&array, &|values| compare_value(values, *op, value))
+        }
+        Node::In { column, values, has_null } => {
+            let array = column_array(column, batch)?;
+            let found = over_values(&array, &|array| is_in(array, values))?;
+            if *has_null { internal(boolean::or_kleene(&found, &constant(None, found.len()))) } else { Ok(found) }
+        }
+        Node::Like { column, pattern } => {
+            let array = column_array(column, batch)?;
+            over_values(&array, &|values| like(values, pattern))
+        }
+        Node::IsNull(scalar) => {
+            let operand = scalar_operand(scalar, batch)?;
+            broadcast(internal(boolean::is_null(operand.array.as_ref()))?, operand.is_scalar, batch.num_rows())
+        }
+        Node::Truth(scalar) => {
+            let operand = scalar_operand(scalar, batch)?;
+            let array = internal(cast(&operand.array, &DataType::Boolean))?;
+            broadcast(array.as_boolean().clone(), operand.is_scalar, batch.num_rows())
+        }
+        Node::CompareScalars { op, left, right } => {
+            let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
+            let is_scalar = left.is_scalar && right.is_scalar;
+            broadcast(compare_operands(*op, &left, &right)?, is_scalar, batch.num_rows())
+        }
+        Node::And(nodes) => combine(nodes, batch, true),
+        Node::Or(nodes) => combine(nodes, batch, false),
+        Node::Not(node) => internal(boolean::not(&evaluate(node, batch)?)),
+    }
+}
+
+/// AND or OR of conditions; stops where the rest can't change the outcome of any row.
+fn combine(nodes: &[Node], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
+    let mut result: Option<BooleanArray> = None;
+    for node in nodes {
+        let next = evaluate(node, batch)?;
+        let joined = match result {
+            None => next,
+            Some(so_far) if is_and => internal(boolean::and_kleene(&so_far, &next))?,
+            Some(so_far) => internal(boolean::or_kleene(&so_far, &next))?,
+        };
+        let is_settled = joined.null_count() == 0
+            && if is_and { joined.true_count() == 0 } else { joined.true_count() == joined.len() };
+        if is_settled {
+            return Ok(joined);
+        }
+        result = Some(joined);
+    }
+    Ok(result.unwrap_or_else(|| constant(Some(is_and), batch.num_rows())))
+}
+
+/// The values of a column, null where a struct that leads to it is null.
+pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
+    let missing = || Error::internal(format!("the batch has no column {:?}", column.name()));
+    let mut path = column.path.iter();
+    let root = path.next().ok_or_else(missing)?;
+    let mut array = Arc::clone(batch.column_by_name(root).ok_or_else(missing)?);
+    for name in path {
+        let parent = array.as_struct_opt().ok_or_else(missing)?;
+        let child = Arc::clone(parent.column_by_name(name).ok_or_else(missing)?);
+        array = match parent.nulls() {
+            None => child,
+            Some(nulls) => with_nulls(&child, nulls)?,
+        };
+    }
+    let (found, bound) = (plain_type(array.data_type()), plain_type(&column.data_type));
+    let same_family = (is_text(found) && is_text(bound)) || (is_binary(found) && is_binary(bound));
+    if found != bound && !same_family {
+        let name = column.name();
+        return Err(Error::internal(format!("column {name:?} is {found} in a batch and was bound as {bound}")));
+    }
+    Ok(array)
+}
+
+fn with_nulls(array: &ArrayRef, nulls: &NullBuffer) -> Result<ArrayRef> {
+    let is_null = BooleanArray::new(!nulls.inner(), None);
+    internal(arrow::compute::nullif(array, &is_null))
+}
+
+pub(super) fn scalar_operand(scalar: &Scalar, batch: &RecordBatch) -> Result<Operand> {
+    match scalar {
+        Scalar::Column(column) => {
+            let array = column_array(column, batch)?;
+            let array = match array.data_type() {
+                DataType::Dictionary(_, values) => internal(cast(&array, values))?,
+                _ => array,
+            };
+            Ok(Operand { array, is_scalar: false })
+        }
+        Scalar::Constant(array) => Ok(Operand { array: Arc::clone(array), is_scalar: true }),
+        Scalar::Condition(node) => Ok(Operand { array: Arc::new(evaluate(node, batch)?), is_scalar: false }),
+        Scalar::Arithmetic { op, left, right } => {
+            let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
+            arithmetic(*op, &left, &right)
+        }
+    }
+}
+
+fn broadcast(values: BooleanArray, is_scalar: bool, rows: usize) -> Result<BooleanArray> {
+    if !is_scalar {
+        return Ok(values);
+    }
+    Ok(constant(values.is_valid(0).then(|| values.value(0)), rows))
+}
+
+fn constant(value: Option<bool>, rows: usize) -> BooleanArray {
+    match value {
+        Some(true) => BooleanArray::new(BooleanBuffer::new_set(rows), None),
+        Some(false) => BooleanArray::new(BooleanBuffer::new_unset(rows), None),
+        None => BooleanArray::new(BooleanBuffer::new_unset(rows), Some(NullBuffer::new_null(rows))),
+    }
+}
+
+/// Runs `condition` over the array, or once over a dictionary's values and then by key.
+fn over_values(array: &ArrayRef, condition: &dyn Fn(&ArrayRef) -> Result<BooleanArray>) -> Result<BooleanArray> {
+    let Some(dictionary) = array.as_any_dictionary_opt() else { return condition(array) };
+    if dictionary.values().len() > dictionary.len() {
+        let DataType::Dictionary(_, value_type) = array.data_type() else { return condition(array) };
+        return condition(&internal(cast(array, value_type))?);
+    }
+    let outcome = condition(dictionary.values())?;
+    Ok(internal(take(&outcome, dictionary.keys(), None))?.as_boolean().clone())
+}
+
+fn compare_value(array: &ArrayRef, op: CompareOp, value: &Value) -> Result<BooleanArray> {
+    match (array.data_type(), value) {
+        (DataType::Float64, Value::Float(f)) => Ok(compare_float(array.as_primitive::<Float64Type>(), op, *f)),
+        (DataType::Float32, Value::Float(f)) => Ok(compare_float(array.as_primitive::<Float32Type>(), op, *f as f32)),
+        (DataType::Float16, Value::Float(f)) => {
+            let array = internal(cast(array, &DataType::Float32))?;
+            Ok(compare_float(array.as_primitive::<Float32Type>(), op, *f as f32))
+        }
+        (DataType::FixedSizeBinary(_), _) => {
+            let array = Operand { array: internal(cast(array, &DataType::Binary))?, is_scalar: false };
+            compare_with(op, &array, value)
+        }
+        _ => compare_with(op, &Operand { array: Arc::clone(array), is_scalar: false }, value),
+    }
+}
+
+fn compare_with(op: CompareOp, array: &Operand, value: &Value) -> Result<BooleanArray> {
+    let constant = array_of(std::slice::from_ref(value), array.array.data_type())?;
+    kernel(op, array, &Operand { array: constant, is_scalar: true })
+}
+
+/// Arrow's kernel: two operands of one type that is not a float.
+pub(super) fn kernel(op: CompareOp, left: &Operand, right: &Operand) -> Result<BooleanArray> {
+    internal(match op {
+        CompareOp::Eq => cmp::eq(left, right),
+        CompareOp::NotEq => cmp::neq(left, right),
+        CompareOp::Less => cmp::lt(left, right),
+        CompareOp::LessOrEq => cmp::lt_eq(left, right),
+        CompareOp::Greater => cmp::gt(left, right),
+        CompareOp::GreaterOrEq => cmp::gt_eq(left, right),
+    })
+}
+
+/// IEEE comparison, where Arrow's kernel has a total order.
+fn compare_float<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, op: CompareOp, value: T::Native) -> BooleanArray
+where
+    T::Native: PartialOrd,
+{
+    let values = array.values();
+    let bits = match op {
+        CompareOp::Eq => pack(values, |v| v == value),
+        CompareOp::NotEq => pack(values, |v| v != value),
+        CompareOp::Less => pack(values, |v| v < value),
+        CompareOp::LessOrEq => pack(values, |v| v <= value),
+        CompareOp::Greater => pack(values, |v| v > value),
+        CompareOp::GreaterOrEq => pack(values, |v| v >= value),
+    };
+    BooleanArray::new(bits, array.nulls().cloned())
+}
+
+/// One bit a value. Whole words at a time, so that the compiler vectorises the test.
+fn pack<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> BooleanBuffer {
+    let words: Vec<u64> = values
+        .chunks(64)
+        .map(|chunk| chunk.iter().enumerate().fold(0, |word, (i, v)| word | (u64::from(test(*v)) << i)))
+        .collect();
+    BooleanBuffer::new(words.into(), 0, values.len())
+}
+
+fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
+    let none = || BooleanArray::new(BooleanBuffer::new_unset(array.len()), array.logical_nulls());
+    if values.len() <= IN_BY_COMPARING || matches!(array.data_type(), DataType::Boolean) {
+        let mut found = none();
+        for value in values {
+            found = internal(boolean::or_kleene(&found, &compare_value(array, CompareOp::Eq, value)?))?;
+        }
+        return Ok(found);
+    }
+    let bits = match array.data_type() {
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            let array = internal(cast(array, &DataType::Float64))?;
+            // Adding zero makes -0.0 and 0.0 the same bits; NaN is never found.
+            let wanted: HashSet<u64> = values
+                .iter()
+                .filter_map(|v| if let Value::Float(f) = v { Some(*f) } else { None })
+                .filter(|f| !f.is_nan())
+                .map(|f| (f + 0.0).to_bits())
+                .collect();
+            pack(array.as_primitive::<Float64Type>().values(), |v| wanted.contains(&(v + 0.0).to_bits()))
+        }
+        t if is_text(t) || is_binary(t) => {
+            let wanted: HashSet<&[u8]> =
+                values.iter().filter_map(|v| if let Value::Bytes(b) = v { Some(b.as_slice()) } else { None }).collect();
+            let array = internal(cast(array, &DataType::BinaryView))?;
+            let array = array.as_binary_view();
+            BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && wanted.contains(array.value(i)))
+        }
+        other => {
+            let wanted = array_of(values, other)?;
+            for_integer_type!(other, T => {
+                let mut wanted = wanted.as_primitive::<T>().values().to_vec();
+                wanted.sort_unstable();
+                pack(array.as_primitive::<T>().values(), |v| wanted.binary_search(&v).is_ok())
+            }, return Err(Error::unsupported(format!("IN on a column of type {other}"))))
+        }
+    };
+    Ok(BooleanArray::new(bits, array.logical_nulls()))
+}
+
+fn like(array: &ArrayRef, pattern: &Pattern) -> Result<BooleanArray> {
+    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &Pattern) -> BooleanArray {
+        let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
+        BooleanArray::new(bits, array.nulls().cloned())
+    }
+    Ok(match array.data_type() {
+        DataType::Utf8 => run(array.as_string::<i32>(), pattern),
+        DataType::LargeUtf8 => run(array.as_string::<i64>(), pattern),
+        _ => run(internal(cast(array, &DataType::Utf8View))?.as_string_view(), pattern),
+    })
+}
+
+/// Arrow's errors where types were checked before: a fault of ours.
+pub(super) fn internal<T>(result: std::result::Result<T, ArrowError>) -> Result<T> {
+    result.map_err(|e| Error::internal(e.to_string()).caused_by(e))
+}

@@ -1,0 +1,138 @@
+//! SQL LIKE.
+
+use memchr::memmem::Finder;
+
+/// A compiled LIKE pattern.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    kind: Kind,
+    case_insensitive: bool,
+    /// What every match begins with; empty for ILIKE.
+    prefix: String,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Exact(String),
+    Prefix(String),
+    Suffix(String),
+    Contains(Box<Finder<'static>>),
+    General(Vec<Token>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Char(char),
+    AnyChar,
+    AnyRun,
+}
+
+impl Pattern {
+    /// Compiles a pattern. Without `escape` no character escapes. The error says what is wrong with it.
+    pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Self, String> {
+        let mut tokens = Vec::new();
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            let token = match c {
+                c if Some(c) == escape => {
+                    Token::Char(chars.next().ok_or("the pattern ends with its escape character")?)
+                }
+                '%' => Token::AnyRun,
+                '_' => Token::AnyChar,
+                c => Token::Char(c),
+            };
+            match token {
+                Token::AnyRun if tokens.last() == Some(&Token::AnyRun) => {}
+                Token::Char(c) if case_insensitive => tokens.extend(c.to_lowercase().map(Token::Char)),
+                token => tokens.push(token),
+            }
+        }
+        let prefix = if case_insensitive { String::new() } else { literal(&tokens).0 };
+        Ok(Self { kind: Kind::of(tokens), case_insensitive, prefix })
+    }
+
+    /// Whether the whole of `text` matches.
+    pub fn matches(&self, text: &str) -> bool {
+        if self.case_insensitive { self.kind.matches(&text.to_lowercase()) } else { self.kind.matches(text) }
+    }
+
+    /// What every match begins with, bytewise; empty where that is unknown.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+/// The characters before the first wildcard, and the tokens after them.
+fn literal(tokens: &[Token]) -> (String, &[Token]) {
+    let count = tokens.iter().take_while(|t| matches!(t, Token::Char(_))).count();
+    let text = tokens[..count].iter().filter_map(|t| if let Token::Char(c) = t { Some(*c) } else { None }).collect();
+    (text, &tokens[count..])
+}
+
+impl Kind {
+    fn of(tokens: Vec<Token>) -> Self {
+        let (head, rest) = literal(&tokens);
+        match rest {
+            [] => return Self::Exact(head),
+            [Token::AnyRun] => return Self::Prefix(head),
+            [Token::AnyRun, after @ ..] if head.is_empty() => {
+                let (middle, rest) = literal(after);
+                match rest {
+                    [] => return Self::Suffix(middle),
+                    [Token::AnyRun] => return Self::Contains(Box::new(Finder::new(middle.as_bytes()).into_owned())),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Self::General(tokens)
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Exact(whole) => text == whole,
+            Self::Prefix(prefix) => text.starts_with(prefix.as_str()),
+            Self::Suffix(suffix) => text.ends_with(suffix.as_str()),
+            Self::Contains(finder) => finder.find(text.as_bytes()).is_some(),
+            Self::General(tokens) => general(tokens, text),
+        }
+    }
+}
+
+/// Greedy matching with one point to go back to: the last `%`. Linear for usual patterns, never exponential.
+fn general(tokens: &[Token], text: &str) -> bool {
+    let (mut at, mut rest) = (0, text);
+    let mut retry: Option<(usize, &str)> = None;
+    loop {
+        let mut chars = rest.chars();
+        let next = chars.next();
+        let step = match (tokens.get(at), next) {
+            (Some(Token::AnyRun), _) => {
+                at += 1;
+                retry = Some((at, rest));
+                continue;
+            }
+            (None, None) => return true,
+            (Some(Token::AnyChar), Some(_)) => true,
+            (Some(Token::Char(wanted)), Some(c)) => *wanted == c,
+            _ => false,
+        };
+        if step {
+            at += 1;
+            rest = chars.as_str();
+            continue;
+        }
+        // Let the last `%` take one character more.
+        let Some((again, from)) = retry else { return false };
+        let mut chars = from.chars();
+        if chars.next().is_none() {
+            return false;
+        }
+        (at, rest) = (again, chars.as_str());
+        retry = Some((again, rest));
+    }
+}
+
+#[cfg(test)]
+#[path = "like_tests.rs"]
+mod tests;

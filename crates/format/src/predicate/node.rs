@@ -1,0 +1,137 @@
+//! What a filter is compiled to.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Datum};
+
+use super::ColumnRef;
+use super::like::Pattern;
+use super::value::Value;
+use crate::{ArithmeticOp, CompareOp};
+
+/// A condition.
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    /// The same for every row.
+    Constant(Option<bool>),
+    /// `value` where the column is not null, else null.
+    Known {
+        column: Arc<ColumnRef>,
+        value: bool,
+    },
+    /// A column against a value of its own type.
+    Compare {
+        column: Arc<ColumnRef>,
+        op: CompareOp,
+        value: Value,
+    },
+    /// A column is one of some values of its own type; null instead of false with a NULL among them.
+    In {
+        column: Arc<ColumnRef>,
+        values: Vec<Value>,
+        has_null: bool,
+    },
+    /// A text column matches.
+    Like {
+        column: Arc<ColumnRef>,
+        pattern: Pattern,
+    },
+    /// A value is null.
+    IsNull(Scalar),
+    /// A boolean value is true.
+    Truth(Scalar),
+    /// Any two values.
+    CompareScalars {
+        op: CompareOp,
+        left: Scalar,
+        right: Scalar,
+    },
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+}
+
+/// A value for each row.
+#[derive(Debug, Clone)]
+pub(super) enum Scalar {
+    Column(Arc<ColumnRef>),
+    /// One value for all rows.
+    Constant(ArrayRef),
+    Arithmetic {
+        op: ArithmeticOp,
+        left: Box<Scalar>,
+        right: Box<Scalar>,
+    },
+    Condition(Box<Node>),
+}
+
+/// An array, or one value for all rows.
+#[derive(Debug, Clone)]
+pub(super) struct Operand {
+    pub array: ArrayRef,
+    pub is_scalar: bool,
+}
+
+impl Datum for Operand {
+    fn get(&self) -> (&dyn Array, bool) {
+        (self.array.as_ref(), self.is_scalar)
+    }
+}
+
+impl Node {
+    pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Known { column, .. }
+            | Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::Like { column, .. } => visit(column),
+            Self::IsNull(scalar) | Self::Truth(scalar) => scalar.visit_columns(visit),
+            Self::CompareScalars { left, right, .. } => {
+                left.visit_columns(visit);
+                right.visit_columns(visit);
+            }
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().for_each(|n| n.visit_columns(visit)),
+            Self::Not(node) => node.visit_columns(visit),
+        }
+    }
+}
+
+impl Scalar {
+    fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+        match self {
+            Self::Column(column) => visit(column),
+            Self::Constant(_) => {}
+            Self::Arithmetic { left, right, .. } => {
+                left.visit_columns(visit);
+                right.visit_columns(visit);
+            }
+            Self::Condition(node) => node.visit_columns(visit),
+        }
+    }
+}
+
+impl CompareOp {
+    /// The operator that says the same with its sides exchanged.
+    pub(super) fn flipped(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEq => Self::GreaterOrEq,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEq => Self::LessOrEq,
+            other => other,
+        }
+    }
+
+    /// The operator that is true where this one is false (of two values that have an order).
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Eq => Self::NotEq,
+            Self::NotEq => Self::Eq,
+            Self::Less => Self::GreaterOrEq,
+            Self::LessOrEq => Self::Greater,
+            Self::Greater => Self::LessOrEq,
+            Self::GreaterOrEq => Self::Less,
+        }
+    }
+}
