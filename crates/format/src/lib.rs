@@ -3,6 +3,7 @@
 mod expr;
 pub mod names;
 mod options;
+mod parquet;
 mod plan;
 pub mod predicate;
 mod sink;
@@ -11,6 +12,7 @@ mod split;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
+pub use parquet::ParquetSource;
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
 pub use predicate::Predicate;
 pub use sink::{Sink, Written};

@@ -69,7 +69,8 @@ impl ReadPlan {
     }
 
     /// Splits the plan into up to `n` plans that together do the same (without a limit), each serialisable and
-    /// readable elsewhere, cut at file and unit borders and balanced by wanted bytes.
+    /// readable elsewhere, cut at file and unit borders and balanced by wanted bytes. The parts are runs in the plan's
+    /// order. They have no requests of their own: the source that reads a part plans them.
     pub fn split(&self, n: usize) -> Vec<ReadPlan> {
         crate::split::split(self, n)
     }

@@ -1,8 +1,89 @@
 //! Splitting a plan into tasks for other workers.
 
-use crate::ReadPlan;
+use std::ops::Range;
 
-/// See [`ReadPlan::split`].
-pub(crate) fn split(_plan: &ReadPlan, _n: usize) -> Vec<ReadPlan> {
-    unimplemented!()
+use lakerace_io::RequestPlan;
+
+use crate::{FilePlan, ReadPlan};
+
+/// See [`ReadPlan::split`]. Tasks are runs of units in the plan's order, so that joining the tasks' rows in order gives
+/// the rows of the plan.
+pub(crate) fn split(plan: &ReadPlan, n: usize) -> Vec<ReadPlan> {
+    let units: Vec<(usize, usize, u64)> = plan
+        .files
+        .iter()
+        .enumerate()
+        .flat_map(|(file, f)| f.units.iter().enumerate().map(move |(unit, u)| (file, unit, u)))
+        .filter(|(_, _, u)| u.pruned.is_none())
+        // A unit without bytes (a count of rows) still is work.
+        .map(|(file, unit, u)| (file, unit, u.wanted_bytes.max(1)))
+        .collect();
+    // With a limit only the first rows are wanted, and no task knows how many the others find.
+    let parts = if plan.request.limit.is_some() { 1 } else { n.clamp(1, units.len().max(1)) };
+    if parts == 1 {
+        return vec![plan.clone()];
+    }
+    balance(&units.iter().map(|unit| unit.2).collect::<Vec<_>>(), parts)
+        .into_iter()
+        .filter_map(|range| units.get(range))
+        .map(|run| part(plan, run))
+        .collect()
 }
+
+/// Cuts `weights` into `parts` runs, none empty, of about the same weight.
+fn balance(weights: &[u64], parts: usize) -> Vec<Range<usize>> {
+    let mut left: u64 = weights.iter().sum();
+    let mut runs = Vec::with_capacity(parts);
+    let mut start = 0;
+    for part in 0..parts {
+        let parts_left = parts - part;
+        // Each later run needs one unit at least.
+        let last = weights.len() - (parts_left - 1);
+        let target = left / parts_left as u64;
+        let mut end = start + 1;
+        let mut sum = weights[start];
+        // Takes the next unit while that brings the run nearer to its share.
+        while end < last && (parts_left == 1 || sum + weights[end] / 2 <= target) {
+            sum += weights[end];
+            end += 1;
+        }
+        left -= sum;
+        runs.push(start..end);
+        start = end;
+    }
+    runs
+}
+
+/// The plan with these units alone: files without any of them are left out, and files are numbered anew.
+fn part(plan: &ReadPlan, run: &[(usize, usize, u64)]) -> ReadPlan {
+    let mut files: Vec<FilePlan> = Vec::new();
+    let mut last_file = None;
+    for (file, unit, _) in run {
+        let whole = &plan.files[*file];
+        if last_file != Some(file) {
+            last_file = Some(file);
+            files.push(FilePlan { units: Vec::new(), ..whole.clone() });
+        }
+        if let Some(last) = files.last_mut() {
+            last.units.push(whole.units[*unit].clone());
+        }
+    }
+    ReadPlan { request: plan.request.clone(), schema: plan.schema.clone(), files, requests: no_requests() }
+}
+
+/// Which request serves which unit is known to the source alone, so it plans a part's requests when it reads it.
+fn no_requests() -> RequestPlan {
+    RequestPlan {
+        requests: Vec::new(),
+        gap_bytes: 0,
+        wanted_bytes: 0,
+        read_through_bytes: 0,
+        requests_in_flight: 0,
+        seconds: 0.0,
+        usd: 0.0,
+    }
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

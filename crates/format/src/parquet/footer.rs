@@ -1,0 +1,262 @@
+//! Opening a file: one tail read, the footer, and the checks that everything later relies on.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use bytes::{Bytes, BytesMut};
+use lakerace_io::{Error, Object, Result};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+
+use super::schema::with_root_views;
+
+/// Bytes of the first tail read: enough for the footer of most files.
+const FIRST_TAIL_BYTES: u64 = 64 << 10;
+/// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
+const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
+/// Footers above this are refused: their decoded form takes several times as much memory.
+const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
+/// Files opened at once on a remote store: latency is what it costs there.
+const REMOTE_OPENS_AT_ONCE: usize = 32;
+/// Footer length and magic at the end of a file.
+const TRAILER_BYTES: u64 = 8;
+const MAGIC: &[u8] = b"PAR1";
+const ENCRYPTED_MAGIC: &[u8] = b"PARE";
+
+/// One opened file.
+#[derive(Debug)]
+pub(crate) struct FileMeta {
+    /// The object; its size and tag are known.
+    pub object: Object,
+    /// Its name for people.
+    pub url: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The footer, with the schema that batches of this file have.
+    pub arrow: ArrowReaderMetadata,
+    /// For each root column of the schema, its leaf columns.
+    pub leaves: Vec<Range<usize>>,
+    /// The page indexes, once read: where their bytes begin, and the bytes.
+    pub index_span: OnceLock<(u64, Bytes)>,
+}
+
+impl FileMeta {
+    /// The schema of this file's own batches.
+    pub fn schema(&self) -> &SchemaRef {
+        self.arrow.schema()
+    }
+
+    /// The footer.
+    pub fn metadata(&self) -> &Arc<ParquetMetaData> {
+        self.arrow.metadata()
+    }
+
+    /// Rows of the file.
+    pub fn rows(&self) -> u64 {
+        self.metadata().row_groups().iter().map(|group| group.num_rows() as u64).sum()
+    }
+}
+
+/// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
+pub(crate) fn open_all(objects: Vec<Object>) -> Result<Vec<Arc<FileMeta>>> {
+    let Some(first) = objects.first() else { return Ok(Vec::new()) };
+    let store = &first.store;
+    let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
+    let at_once = at_once.clamp(1, objects.len());
+    let tail_bytes = AtomicU64::new(FIRST_TAIL_BYTES);
+    if at_once == 1 {
+        return objects.into_iter().map(|object| open(object, &tail_bytes).map(Arc::new)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut opened = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(object) = objects.get(index) else { return opened };
+            let outcome = open(object.clone(), &tail_bytes).map(Arc::new);
+            let failed = outcome.is_err();
+            opened.push((index, outcome));
+            if failed {
+                // The others finish what they have begun and find nothing more to do.
+                next.fetch_max(objects.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    let mut opened = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::with_capacity(objects.len());
+        for thread in threads {
+            let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;
+            all.extend(outcomes);
+        }
+        Ok::<_, Error>(all)
+    })?;
+    opened.sort_by_key(|(index, _)| *index);
+    opened.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn open(object: Object, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+    let url = object.url();
+    object.store.job.check()?;
+    open_named(object, &url, tail_bytes).map_err(|error| error.at(&url))
+}
+
+fn open_named(mut object: Object, url: &str, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+    let tail = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
+    object.size_bytes = Some(tail.size_bytes);
+    object.e_tag = tail.e_tag.clone();
+    let length = footer_length(&tail.bytes, tail.size_bytes)?;
+    let needed = length + TRAILER_BYTES;
+    let footer = footer_bytes(&object, &tail.bytes, tail.size_bytes, length)?;
+    tail_bytes.fetch_max((needed + needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
+
+    let metadata = guarded("the footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
+    let metadata = Arc::new(metadata);
+    check_row_groups(&metadata, tail.size_bytes)?;
+    let arrow = guarded("the schema", || arrow_metadata(&metadata))?;
+    let leaves = root_leaves(&metadata, arrow.schema().fields().len())?;
+    Ok(FileMeta {
+        object,
+        url: url.to_owned(),
+        size_bytes: tail.size_bytes,
+        arrow,
+        leaves,
+        index_span: OnceLock::new(),
+    })
+}
+
+/// The length that the trailer states, checked against the file's size.
+fn footer_length(tail: &[u8], size: u64) -> Result<u64> {
+    if size == 0 {
+        return Err(Error::corrupt("the file is empty, so it is not a Parquet file"));
+    }
+    let Some(trailer) = tail.len().checked_sub(TRAILER_BYTES as usize).and_then(|at| tail.get(at..)) else {
+        return Err(Error::corrupt(format!("the file has {size} bytes, too few for a Parquet file")));
+    };
+    let (length, magic) = trailer.split_at(4);
+    if magic == ENCRYPTED_MAGIC {
+        return Err(Error::unsupported("the footer is encrypted").advice("decrypt the file with its writer's tools"));
+    }
+    if magic != MAGIC {
+        return Err(Error::corrupt("the file does not end in PAR1: it is not a Parquet file, or it is truncated"));
+    }
+    let length = length.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+    if length + TRAILER_BYTES + MAGIC.len() as u64 > size {
+        return Err(Error::corrupt(format!("the footer claims {length} bytes, the file has {size}")));
+    }
+    if length > FOOTER_BYTES_AT_MOST {
+        return Err(Error::unsupported(format!("the footer has {length} bytes, more than {FOOTER_BYTES_AT_MOST}")));
+    }
+    Ok(length)
+}
+
+/// The footer without its trailer, from the tail and a second read where that was too short.
+fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result<Bytes> {
+    let end = tail.len() - TRAILER_BYTES as usize;
+    if let Some(start) = (end as u64).checked_sub(length) {
+        return Ok(tail.slice(start as usize..end));
+    }
+    let tail_start = size - tail.len() as u64;
+    let front = object.read_range(size - TRAILER_BYTES - length..tail_start)?;
+    let mut whole = BytesMut::with_capacity(length as usize);
+    whole.extend_from_slice(&front);
+    whole.extend_from_slice(&tail[..end]);
+    Ok(whole.freeze())
+}
+
+/// The Arrow schema: as the writer hinted, root strings and bytes as views.
+fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
+    let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
+    let Some(viewed) = with_root_views(hinted.schema()) else { return Ok(hinted) };
+    ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
+}
+
+/// Which leaf columns belong to each root column.
+fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usize>>> {
+    let descriptor = metadata.file_metadata().schema_descr();
+    let mut leaves = vec![0..0; roots];
+    for leaf in 0..descriptor.num_columns() {
+        let root = descriptor.get_column_root_idx(leaf);
+        let range = leaves.get_mut(root).ok_or_else(|| Error::corrupt("the schema has more columns than fields"))?;
+        *range = if range.start == range.end { leaf..leaf + 1 } else { range.start..leaf + 1 };
+    }
+    Ok(leaves)
+}
+
+/// Checks what the reader later takes for granted: counts are not negative, chunks lie within the file.
+fn check_row_groups(metadata: &ParquetMetaData, size: u64) -> Result<()> {
+    let leaves = metadata.file_metadata().schema_descr().num_columns();
+    let mut rows = 0u64;
+    for (index, group) in metadata.row_groups().iter().enumerate() {
+        let group_rows = u64::try_from(group.num_rows())
+            .map_err(|_| Error::corrupt("negative row count").at(format!("row group {index}")))?;
+        rows = rows.checked_add(group_rows).filter(|rows| *rows <= i64::MAX as u64).ok_or_else(|| {
+            Error::corrupt("the row counts of the row groups overflow").at(format!("row group {index}"))
+        })?;
+        if group.num_columns() != leaves {
+            let message = format!("{} column chunks for {leaves} columns", group.num_columns());
+            return Err(Error::corrupt(message).at(format!("row group {index}")));
+        }
+        for column in group.columns() {
+            check_chunk(group, column, size)
+                .map_err(|e| e.at(format!("row group {index}, column {}", column.column_path())))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64) -> Result<()> {
+    if column.file_path().is_some_and(|path| !path.is_empty()) {
+        return Err(Error::unsupported("its data is in another file").advice("name the files with data instead"));
+    }
+    let range = chunk_range(column)?;
+    if range.end > size {
+        return Err(Error::corrupt(format!("its bytes {}..{} end after the file's {size}", range.start, range.end)));
+    }
+    let is_flat = column.column_descr().max_rep_level() == 0;
+    if column.num_values() < 0 || (is_flat && column.num_values() != group.num_rows()) {
+        let message = format!("{} values for {} rows", column.num_values(), group.num_rows());
+        return Err(Error::corrupt(message));
+    }
+    Ok(())
+}
+
+/// The bytes of a column chunk, dictionary included.
+pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
+    let data = column.data_page_offset();
+    // Offset 0 is where the file's magic stands: some writers put it where there is no dictionary.
+    let start = match column.dictionary_page_offset() {
+        Some(dictionary) if dictionary > 0 && dictionary < data => dictionary,
+        _ => data,
+    };
+    let negative = || Error::corrupt("negative offset or length");
+    let start = u64::try_from(start).map_err(|_| negative())?;
+    let length = u64::try_from(column.compressed_size()).map_err(|_| negative())?;
+    let end = start.checked_add(length).ok_or_else(|| Error::corrupt("its length overflows"))?;
+    Ok(start..end)
+}
+
+/// Calls into the parquet crate: its errors and panics become ours. Damaged bytes are what both mostly come from.
+pub(crate) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(from_parquet(what, error)),
+        Err(_) => Err(Error::corrupt(format!("{what} can't be decoded"))),
+    }
+}
+
+/// An error of the parquet crate as ours. Errors of our own that travelled through it come out unchanged.
+pub(crate) fn from_parquet(what: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<Error>() {
+            Ok(own) => *own,
+            Err(other) => Error::corrupt(format!("{what}: {other}")),
+        },
+        ParquetError::NYI(message) => Error::unsupported(format!("{what}: {message}")),
+        other => Error::corrupt(format!("{what}: {other}")),
+    }
+}

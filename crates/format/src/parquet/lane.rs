@@ -1,0 +1,118 @@
+//! One column of one row group as a state machine that yields the next rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options, filter};
+use arrow::datatypes::{DataType, FieldRef};
+use lakerace_io::{Error, Fetcher, Job, Result};
+
+use super::footer::FileMeta;
+use super::nested::NestedLane;
+use super::selection::Selection;
+
+/// Where a lane's bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) struct LaneSource {
+    /// The file.
+    pub file: Arc<FileMeta>,
+    /// Its number in the fetcher.
+    pub file_number: u32,
+    /// The row group.
+    pub row_group: usize,
+    /// The root column in the file; `None` where the file does not have it.
+    pub root: Option<usize>,
+    /// The field that the batches have.
+    pub field: FieldRef,
+    /// The rows of the row group that will be asked for; all others are skipped. Ascending, not empty.
+    pub rows: Arc<Vec<Range<u64>>>,
+    /// The most rows of one step.
+    pub step_rows: usize,
+    /// The bytes.
+    pub fetcher: Fetcher,
+    /// The job.
+    pub job: Job,
+}
+
+/// Yields the rows of one column of one row group, step by step, front to back.
+pub(crate) struct Lane {
+    decoder: Decoder,
+    source: LaneSource,
+    needs_cast: bool,
+}
+
+enum Decoder {
+    /// The parquet crate's.
+    Nested(Box<NestedLane>),
+    /// A column that the file does not have.
+    Missing,
+}
+
+impl Lane {
+    /// Prepares the lane; nothing is fetched yet.
+    pub fn open(source: LaneSource) -> Result<Self> {
+        let decoder = match source.root {
+            None => Decoder::Missing,
+            Some(root) => Decoder::Nested(Box::new(NestedLane::open(&source, root)?)),
+        };
+        let from = source.root.and_then(|root| source.file.schema().fields().get(root));
+        let needs_cast = from.is_some_and(|from| from.data_type() != source.field.data_type());
+        Ok(Self { decoder, source, needs_cast })
+    }
+
+    /// The next `rows` rows, after `gap` rows that are outside of the lane's row ranges. With a selection, only the
+    /// selected ones of them.
+    pub fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+        let _ = gap;
+        let array = match &mut self.decoder {
+            Decoder::Missing => {
+                let kept = selection.map_or(rows, Selection::count);
+                return Ok(new_null_array(self.source.field.data_type(), kept));
+            }
+            Decoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
+                None => Ok(array),
+                Some(selection) => filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string())),
+            }),
+        };
+        let array = array.map_err(|error| self.source.place(error))?;
+        if self.needs_cast {
+            widen(&array, self.source.field.data_type()).map_err(|e| self.source.place(e))
+        } else {
+            Ok(array)
+        }
+    }
+
+    /// Passes over the next `rows` rows, after a gap.
+    pub fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
+        let _ = gap;
+        match &mut self.decoder {
+            Decoder::Missing => Ok(()),
+            Decoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
+        }
+    }
+}
+
+impl LaneSource {
+    /// Names file, row group and column in an error about data.
+    pub fn place(&self, error: Error) -> Error {
+        match error.place() {
+            // Stores name their object already.
+            Some(place) if place.starts_with(&self.file.url) => error,
+            _ if error.kind() == lakerace_io::ErrorKind::Cancelled => error,
+            _ => {
+                let (url, group, column) = (&self.file.url, self.row_group, self.field.name());
+                error.at(format!("{url}: row group {group}, column {column:?}"))
+            }
+        }
+    }
+}
+
+/// Widening between files, or a cast that keeps all values but for names inside of nested types.
+fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let wide = cast_with_options(array, to, &options)
+        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;
+    debug_assert_eq!(wide.len(), array.len());
+    Ok(wide)
+}

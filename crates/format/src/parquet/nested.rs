@@ -1,0 +1,194 @@
+//! Columns that the parquet crate decodes: nested ones and rare types, one root column at a time.
+
+use std::io::Read;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::concat;
+use bytes::{Buf, Bytes};
+use lakerace_io::{Error, Fetcher, Result};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::footer::{chunk_range, guarded};
+use super::lane::LaneSource;
+
+/// One root column of one row group, decoded by the parquet crate.
+pub(crate) struct NestedLane {
+    reader: ParquetRecordBatchReader,
+    /// Rows that were decoded and not yet asked for.
+    rest: Option<ArrayRef>,
+    failure: Failure,
+}
+
+/// An error of ours on its way through the crate, which turns errors into text.
+type Failure = Arc<Mutex<Option<Error>>>;
+
+impl NestedLane {
+    /// Prepares the lane.
+    pub fn open(source: &LaneSource, root: usize) -> Result<Self> {
+        let leaves = source.file.leaves.get(root).cloned().unwrap_or(0..0);
+        let group = source.file.metadata().row_group(source.row_group);
+        let mut chunks = Vec::with_capacity(leaves.len());
+        for leaf in leaves.clone() {
+            chunks.push(chunk_range(group.column(leaf))?);
+        }
+        let failure = Failure::default();
+        let bytes = ChunkBytes {
+            fetcher: source.fetcher.clone(),
+            file: source.file_number,
+            chunks,
+            size: source.file.size_bytes,
+            failure: Arc::clone(&failure),
+        };
+        let selection = selection(&source.rows, group.num_rows() as u64);
+        let reader = guarded("the column", || {
+            let mask = ProjectionMask::leaves(source.file.arrow.parquet_schema(), leaves);
+            ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, source.file.arrow.clone())
+                .with_row_groups(vec![source.row_group])
+                .with_projection(mask)
+                .with_batch_size(source.step_rows)
+                .with_row_selection(selection)
+                .build()
+        })?;
+        Ok(Self { reader, rest: None, failure })
+    }
+
+    /// The next `rows` rows of the lane's row ranges.
+    pub fn next(&mut self, rows: usize) -> Result<ArrayRef> {
+        let mut parts = Vec::new();
+        let mut missing = rows;
+        while missing > 0 {
+            let array = match self.rest.take() {
+                Some(rest) => rest,
+                None => self.decode()?,
+            };
+            if array.len() > missing {
+                self.rest = Some(array.slice(missing, array.len() - missing));
+                parts.push(array.slice(0, missing));
+                break;
+            }
+            missing -= array.len();
+            parts.push(array);
+        }
+        match parts.len() {
+            1 => parts.pop().ok_or_else(|| Error::internal("a vector of one is empty")),
+            _ => {
+                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+                concat(&parts).map_err(|e| Error::internal(e.to_string()))
+            }
+        }
+    }
+
+    fn decode(&mut self) -> Result<ArrayRef> {
+        let next = guarded("the column", || self.reader.next().transpose().map_err(ParquetError::from));
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let batch = match (next, failure) {
+            (Err(_), Some(failure)) => return Err(failure),
+            (next, _) => next?,
+        };
+        let batch = batch.filter(|batch| batch.num_rows() > 0 && batch.num_columns() == 1);
+        batch
+            .map(|batch| Arc::clone(batch.column(0)))
+            .ok_or_else(|| Error::corrupt("its pages hold fewer rows than the footer says"))
+    }
+}
+
+/// The row ranges as the crate wants them.
+fn selection(ranges: &[Range<u64>], rows: u64) -> RowSelection {
+    let mut selectors = Vec::with_capacity(2 * ranges.len());
+    let mut at = 0;
+    for range in ranges {
+        if range.start > at {
+            selectors.push(RowSelector::skip((range.start - at) as usize));
+        }
+        selectors.push(RowSelector::select((range.end - range.start) as usize));
+        at = range.end;
+    }
+    if rows > at {
+        selectors.push(RowSelector::skip((rows - at) as usize));
+    }
+    RowSelection::from(selectors)
+}
+
+/// The fetcher as the crate reads from it: page by page, releasing what lies behind.
+struct ChunkBytes {
+    fetcher: Fetcher,
+    file: u32,
+    chunks: Vec<Range<u64>>,
+    size: u64,
+    failure: Failure,
+}
+
+impl ChunkBytes {
+    /// The end of the chunk that `start` lies in.
+    fn chunk(&self, start: u64) -> Result<&Range<u64>, ParquetError> {
+        let found = self.chunks.iter().find(|chunk| chunk.contains(&start));
+        found.ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside of the column chunk")))
+    }
+}
+
+impl Length for ChunkBytes {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for ChunkBytes {
+    type T = ChunkRead;
+
+    fn get_read(&self, start: u64) -> Result<ChunkRead, ParquetError> {
+        let end = self.chunk(start)?.end;
+        let failure = Arc::clone(&self.failure);
+        Ok(ChunkRead { fetcher: self.fetcher.clone(), file: self.file, at: start..end, piece: Bytes::new(), failure })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let chunk = self.chunk(start)?;
+        let end = start.checked_add(length as u64).filter(|end| *end <= chunk.end);
+        let end =
+            end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} end after the column chunk")))?;
+        let bytes = self.fetcher.bytes(self.file, start..end).map_err(|e| keep(&self.failure, e))?;
+        // Pages come front to back, and each once; only a page's own header may lie before it unreleased.
+        self.fetcher.release(self.file, chunk.start..end);
+        Ok(bytes)
+    }
+}
+
+/// Keeps an error of ours aside and gives the crate a stand-in.
+fn keep(failure: &Failure, error: Error) -> ParquetError {
+    let stand_in = ParquetError::General(error.to_string());
+    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    stand_in
+}
+
+/// Reads page headers.
+struct ChunkRead {
+    fetcher: Fetcher,
+    file: u32,
+    at: Range<u64>,
+    piece: Bytes,
+    failure: Failure,
+}
+
+/// A page header is a few dozen bytes; statistics make it longer.
+const HEADER_BYTES: u64 = 4096;
+
+impl Read for ChunkRead {
+    fn read(&mut self, target: &mut [u8]) -> std::io::Result<usize> {
+        if self.piece.is_empty() && !self.at.is_empty() {
+            let end = self.at.end.min(self.at.start + HEADER_BYTES);
+            let piece = self.fetcher.bytes_some(self.file, self.at.start..end);
+            self.piece = piece.map_err(|error| std::io::Error::other(keep(&self.failure, error)))?;
+            self.at.start += self.piece.len() as u64;
+        }
+        let n = target.len().min(self.piece.len());
+        self.piece.split_to(n).copy_to_slice(&mut target[..n]);
+        Ok(n)
+    }
+}

@@ -1,0 +1,267 @@
+//! Parquet files of one schema as a source.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::{FieldRef, SchemaRef};
+use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, plan_requests};
+
+use super::footer::{FileMeta, open_all};
+use super::planning::{Columns, Unit, default_step_rows, files_of_plan, roots, row_bytes, steps, want};
+use super::prune::Pruner;
+use super::read::{Scan, StepBatches};
+use super::schema::merge;
+use crate::{Batches, FilePlan, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+
+/// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
+/// `int32` widens to `int64`, `float` to `double`.
+#[derive(Debug)]
+pub struct ParquetSource {
+    files: Vec<Arc<FileMeta>>,
+    schema: SchemaRef,
+    job: Job,
+}
+
+impl ParquetSource {
+    /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
+    pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
+        let files = open_all(objects)?;
+        let schema = merge(&files)?;
+        Ok(Self { files, schema, job: job.clone() })
+    }
+
+    fn plan_unit(
+        &self,
+        pruner: &Pruner<'_>,
+        unit: &Unit,
+        columns: &Columns,
+        left: u64,
+    ) -> Result<(UnitPlan, Option<Unit>)> {
+        let rows = unit.row_count();
+        let mut plan =
+            UnitPlan { index: unit.row_group, rows: Some(rows), rows_after_pages: None, wanted_bytes: 0, pruned: None };
+        if left == 0 {
+            plan.pruned = Some("limit: enough rows before it".to_owned());
+            return Ok((plan, None));
+        }
+        if columns.is_never {
+            plan.pruned = Some("the filter is never true".to_owned());
+            return Ok((plan, None));
+        }
+        if rows == 0 {
+            plan.pruned = Some("it has no rows".to_owned());
+            return Ok((plan, None));
+        }
+        match pruner.prune(unit, columns)? {
+            Err(reason) => {
+                plan.pruned = Some(reason);
+                Ok((plan, None))
+            }
+            Ok(kept) => {
+                if kept.is_partial() {
+                    plan.rows_after_pages = Some(kept.row_count());
+                }
+                Ok((plan, Some(kept)))
+            }
+        }
+    }
+
+    fn fields(&self, columns: &Columns) -> Vec<FieldRef> {
+        columns.decoded.iter().map(|column| Arc::clone(&self.schema.fields()[*column])).collect()
+    }
+
+    /// The requests for these row groups, and the bytes wanted of each.
+    fn requests<'a>(
+        &self,
+        units: impl Iterator<Item = &'a Unit>,
+        fields: &[FieldRef],
+    ) -> Result<(RequestPlan, Vec<u64>)> {
+        let (mut wanted, mut bytes) = (Vec::new(), Vec::new());
+        let mut known: Option<(u32, Vec<Option<usize>>)> = None;
+        for unit in units {
+            let roots = match &known {
+                Some((file, roots)) if *file == unit.file_number => roots,
+                _ => &known.insert((unit.file_number, roots(&unit.file, fields))).1,
+            };
+            bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(roots)?));
+        }
+        let profile = self.files.first().map_or(NO_PATH, |file| file.object.store.profile());
+        Ok((plan_requests(&wanted, &self.job.options().ranges, &profile), bytes))
+    }
+
+    /// The row groups that a plan keeps, as this process knows them.
+    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<FileMeta>], columns: &Columns) -> Result<Vec<Unit>> {
+        let pruner = Pruner::new(&self.schema, &self.job);
+        let mut units = Vec::new();
+        for (number, (file, file_plan)) in files.iter().zip(&plan.files).enumerate() {
+            for unit_plan in file_plan.units.iter().filter(|unit| unit.pruned.is_none()) {
+                if unit_plan.index >= file.metadata().num_row_groups() {
+                    let message = format!("the plan names row group {}, which it does not have", unit_plan.index);
+                    return Err(Error::usage(message).at(&file.url).advice("plan again"));
+                }
+                let unit = Unit::whole(file, number as u32, unit_plan.index);
+                units.push(match unit_plan.rows_after_pages {
+                    None => unit,
+                    Some(_) => pruner.pages(&unit, columns)?,
+                });
+            }
+        }
+        Ok(units)
+    }
+}
+
+impl Source for ParquetSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            format: "parquet".to_owned(),
+            rows: Some(self.files.iter().map(|file| file.rows()).sum()),
+            files: self.files.len() as u64,
+            bytes: self.files.iter().map(|file| file.size_bytes).sum(),
+            units: Some(self.files.iter().map(|file| file.metadata().num_row_groups() as u64).sum()),
+        }
+    }
+
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let columns = Columns::resolve(&self.schema, request)?;
+        let fields = self.fields(&columns);
+        let pruner = Pruner::new(&self.schema, &self.job);
+        let mut left = request.limit.unwrap_or(u64::MAX);
+        let mut files = Vec::with_capacity(self.files.len());
+        let mut kept_units = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let number = u32::try_from(number).map_err(|_| Error::unsupported("more than 4 billion files"))?;
+            let mut units = Vec::with_capacity(file.metadata().num_row_groups());
+            for row_group in 0..file.metadata().num_row_groups() {
+                self.job.check()?;
+                let whole = Unit::whole(file, number, row_group);
+                let (plan, kept) = self.plan_unit(&pruner, &whole, &columns, left)?;
+                if let Some(kept) = kept {
+                    if columns.predicate.is_none() {
+                        left -= left.min(kept.row_count());
+                    }
+                    kept_units.push((files.len(), units.len(), kept));
+                }
+                units.push(plan);
+            }
+            let (url, size_bytes, e_tag) = (file.url.clone(), file.size_bytes, file.object.e_tag.clone());
+            files.push(FilePlan { url, size_bytes, e_tag, units });
+        }
+        let (requests, wanted) = self.requests(kept_units.iter().map(|(_, _, unit)| unit), &fields)?;
+        for ((file, unit, _), bytes) in kept_units.iter().zip(wanted) {
+            files[*file].units[*unit].wanted_bytes = bytes;
+        }
+        Ok(ReadPlan { request: request.clone(), schema: columns.schema, files, requests })
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        if columns.schema != plan.schema {
+            let message = "the plan was made for another schema of this source";
+            return Err(Error::usage(message).advice("plan again"));
+        }
+        let fields = self.fields(&columns);
+        let files = files_of_plan(plan, &self.files)?;
+        let units = self.units_of_plan(plan, &files, &columns)?;
+        let limit = plan.request.limit;
+        let step_rows = plan.request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
+        let has_filter = columns.predicate.is_some();
+        let steps = steps(&units, step_rows, limit.filter(|_| !has_filter));
+        let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
+        let threads = self.job.options().threads as u64;
+        let steps_ahead = (AHEAD_BYTES / step_bytes.max(1)).clamp(1, 2 * threads.max(1)) as usize;
+        let schema = Arc::clone(&columns.schema);
+        let objects = files.iter().map(|file| file.object.clone()).collect();
+        let fetcher = if plan.requests.requests.is_empty() {
+            // A part of a split plan: its requests are planned here.
+            Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?
+        } else {
+            Fetcher::start(objects, &plan.requests, &self.job)?
+        };
+        let scan = Scan { columns, fields, units, steps, step_rows, steps_ahead, fetcher, job: self.job.clone() };
+        let steps = StepBatches::start(scan)?;
+        let limited = Limited { batches: steps, left: limit.unwrap_or(u64::MAX), job: self.job.clone() };
+        if !has_filter {
+            return Ok(Batches::new(schema, limited));
+        }
+        let target = step_rows.min(COALESCED_ROWS);
+        let coalescer = (!schema.fields().is_empty()).then(|| BatchCoalescer::new(Arc::clone(&schema), target));
+        Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer }))
+    }
+}
+
+/// The path to no file at all.
+const NO_PATH: PathProfile = PathProfile {
+    latency_ms: 0.0,
+    connection_bytes_per_second: 1e9,
+    total_bytes_per_second: 1e9,
+    requests_in_flight: 1,
+    request_bytes: 1 << 20,
+    get_usd: 0.0,
+};
+
+/// Decoded bytes that may wait for the consumer.
+const AHEAD_BYTES: u64 = 256 << 20;
+/// Batches that a filter has thinned out are joined up to this many rows.
+const COALESCED_ROWS: usize = 8192;
+
+/// Ends after a number of rows, and counts them.
+struct Limited {
+    batches: StepBatches,
+    left: u64,
+    job: Job,
+}
+
+impl Iterator for Limited {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let batch = match self.batches.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
+        let rows = (batch.num_rows() as u64).min(self.left);
+        self.left -= rows;
+        self.job.meter().read_rows(rows);
+        Some(Ok(if rows < batch.num_rows() as u64 { batch.slice(0, rows as usize) } else { batch }))
+    }
+}
+
+/// Joins the small batches that a filter leaves; large ones pass.
+struct Coalesced {
+    batches: Option<Limited>,
+    coalescer: Option<BatchCoalescer>,
+}
+
+impl Iterator for Coalesced {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
+        loop {
+            let Some(coalescer) = &mut self.coalescer else { return self.batches.as_mut()?.next() };
+            if let Some(batch) = coalescer.next_completed_batch() {
+                return Some(Ok(batch));
+            }
+            let Some(batches) = &mut self.batches else { return None };
+            let outcome = match batches.next() {
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(batch)) => coalescer.push_batch(batch).map_err(internal),
+                None => {
+                    self.batches = None;
+                    coalescer.finish_buffered_batch().map_err(internal)
+                }
+            };
+            if let Err(error) = outcome {
+                return Some(Err(error));
+            }
+        }
+    }
+}
