@@ -57,6 +57,11 @@ impl Scan {
         Err(Error::unsupported("not yet"))
     }
 
+    /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
+    pub fn with_plan(_location: &str, _options: &ReadOptions, _plan: ReadPlan, _job: &Job) -> Result<Self> {
+        Err(Error::unsupported("not yet"))
+    }
+
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.plan.schema)

@@ -1,1 +1,56 @@
+//! The native half of the Python package `lakerace`: the engine's calls as Python's, without logic of its own.
+//!
+//! The package's own modules give these functions their signatures, defaults and documentation.
 
+mod convert;
+mod errors;
+mod interrupt;
+mod jobs;
+mod options;
+mod scan;
+mod stream;
+
+use std::ffi::OsString;
+
+use lakerace_cli::Host;
+use pyo3::prelude::*;
+
+/// Decoders allocate and free large buffers on several threads; the system's allocator is slow at that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs the `lakerace` command with `arguments` (the first is the program's name) and gives the exit code. `bench` is
+/// called with what follows `lakerace bench`.
+#[pyfunction]
+fn run(py: Python<'_>, arguments: Vec<OsString>, bench: Option<Py<PyAny>>) -> u8 {
+    py.detach(|| match bench {
+        None => lakerace_cli::run(arguments, &Host::default()),
+        Some(bench) => {
+            let call = |rest: &[OsString]| Python::attach(|py| call_bench(py, &bench, rest));
+            lakerace_cli::run(arguments, &Host { bench: Some(&call) })
+        }
+    })
+}
+
+fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
+    match bench.call1(py, (rest.to_vec(),)).and_then(|code| code.extract(py)) {
+        Ok(code) => code,
+        Err(error) => {
+            error.print(py);
+            lakerace::ErrorKind::Internal.exit_code()
+        }
+    }
+}
+
+/// The native half of lakerace.
+#[pymodule]
+fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<scan::Scan>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::schema, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::checksum, module)?)?;
+    Ok(())
+}

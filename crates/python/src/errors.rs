@@ -1,0 +1,43 @@
+//! Errors of the engine as exceptions of the package.
+
+use std::any::Any;
+
+use lakerace::{Error, ErrorKind};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// The exception for `error`: `KeyboardInterrupt` for a cancelled job, else the class of its kind.
+pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    if error.kind() == ErrorKind::Cancelled {
+        return PyKeyboardInterrupt::new_err(());
+    }
+    let class = match error.kind() {
+        ErrorKind::Internal | ErrorKind::Cancelled => "InternalError",
+        ErrorKind::Usage => "UsageError",
+        ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::Invalid => "InvalidInputError",
+        ErrorKind::Corrupt => "CorruptDataError",
+        ErrorKind::Unsupported => "UnsupportedError",
+        ErrorKind::Conflict => "ConflictError",
+        ErrorKind::Unavailable => "UnavailableError",
+    };
+    let made = py
+        .import("lakerace._errors")
+        .and_then(|module| module.getattr(class))
+        .and_then(|class| class.call1((error.to_string(), error.place(), error.advice_text())));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// The error for a panic that was caught.
+pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Error {
+    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
+    Error::internal(format!("internal error: {what}")).advice(concat!(
+        "please report it at ",
+        env!("CARGO_PKG_REPOSITORY"),
+        "/issues"
+    ))
+}

@@ -1,0 +1,56 @@
+//! Long work with the GIL released and Ctrl-C heard.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use lakerace::{Error, Job, Result};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// How often a waiting thread looks for signals.
+pub(crate) const SIGNAL_POLL: Duration = Duration::from_millis(100);
+
+/// Runs `work` on a thread of its own and waits for it. A signal whose handler raises cancels `job`, waits until the
+/// work has cleaned up behind itself, and raises; a second one does not wait.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    job: &Job,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut receiver) = sync_channel(1);
+    let thread = std::thread::Builder::new().name("lakerace-job".to_owned()).spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(errors::panicked(&*panic)));
+        // Nobody waits any more after a second Ctrl-C.
+        let _ = sender.send(outcome);
+    });
+    thread.map_err(|e| errors::raised(py, &Error::from(e).at("a thread for the job")))?;
+    let mut interrupted: Option<PyErr> = None;
+    loop {
+        let answer;
+        (receiver, answer) = py.detach(move || {
+            let answer = receiver.recv_timeout(SIGNAL_POLL);
+            (receiver, answer)
+        });
+        match answer {
+            Ok(outcome) => {
+                return match interrupted {
+                    Some(interrupted) => Err(interrupted),
+                    None => outcome.map_err(|error| errors::raised(py, &error)),
+                };
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(errors::raised(py, &Error::internal("the job's thread ended without an answer")));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(raised) = py.check_signals() {
+            job.cancel();
+            if interrupted.is_some() {
+                return Err(raised);
+            }
+            interrupted = Some(raised);
+        }
+    }
+}

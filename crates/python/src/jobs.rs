@@ -1,0 +1,74 @@
+//! The jobs that are functions: copy, schema, checksum.
+
+use lakerace::{Clock, CopyOptions, Prices, Written};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::options::Keywords;
+use crate::scan::Scan;
+use crate::{convert, interrupt, stream};
+
+/// What a copy wrote and what it cost.
+#[derive(Serialize)]
+struct Copied {
+    #[serde(flatten)]
+    report: lakerace::Report,
+    files: Vec<String>,
+    file_bytes: u64,
+}
+
+/// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; gives a dict.
+#[pyfunction]
+pub(crate) fn copy(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    target: String,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let options: CopyOptions = keywords.copy()?;
+    let (written, job) = if let Ok(location) = source.extract::<String>() {
+        let job = keywords.job()?;
+        let to_cancel = job.clone();
+        let payer = job.clone();
+        let written = interrupt::run(py, &to_cancel, move || lakerace::copy(&location, &target, &options, &payer))?;
+        (written, job)
+    } else {
+        let (batches, job) = match source.cast::<Scan>() {
+            Ok(scan) => scan.get().batches(py)?,
+            Err(_) => (stream::import(source)?, keywords.job()?),
+        };
+        let payer = job.clone();
+        let written: Written = interrupt::run(py, &job, move || lakerace::write(batches, &target, &options, &payer))?;
+        (written, job)
+    };
+    let report = clock.report(written.rows, &job, &Prices::default());
+    convert::to_python(py, &Copied { report, files: written.files, file_bytes: written.bytes })
+}
+
+/// Columns, format, rows, files and bytes of a location; gives a dict.
+#[pyfunction]
+pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let options = keywords.read()?;
+    let job = keywords.job()?;
+    let payer = job.clone();
+    let schema = interrupt::run(py, &job, move || lakerace::schema(&location, &options, &payer))?;
+    convert::to_python(py, &schema)
+}
+
+/// Rows and checksum of an object with `__arrow_c_stream__`.
+#[pyfunction]
+pub(crate) fn checksum(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<(u64, String)> {
+    let job = Keywords::new(options).job()?;
+    let batches = stream::import(source)?;
+    let payer = job.clone();
+    let sum = interrupt::run(py, &job, move || lakerace::checksum(batches, &payer))?;
+    Ok((sum.rows, sum.to_string()))
+}

@@ -1,0 +1,168 @@
+//! Keyword arguments as the engine's options.
+
+use lakerace::{
+    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow,
+    RangeOptions, ReadOptions, Result, StorageOptions, WriteOptions,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+
+use crate::errors;
+
+/// Keyword arguments that are not `None`. The package's own functions name and document them.
+pub(crate) struct Keywords<'py>(Bound<'py, PyDict>);
+
+impl<'py> Keywords<'py> {
+    pub(crate) fn new(dict: Bound<'py, PyDict>) -> Self {
+        Self(dict)
+    }
+
+    fn get<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        match self.0.get_item(name)? {
+            Some(value) if !value.is_none() => match value.extract() {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => {
+                    let error: PyErr = error.into();
+                    let text = format!("{name}: {}", error.value(self.0.py()));
+                    Err(pyo3::exceptions::PyTypeError::new_err(text))
+                }
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// A text that the engine parses.
+    fn parsed<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T>) -> PyResult<Option<T>> {
+        let Some(text) = self.get::<String>(name)? else { return Ok(None) };
+        parse(&text).map(Some).map_err(|e| errors::raised(self.0.py(), &e.at(name)))
+    }
+
+    /// A whole number above 0.
+    fn positive(&self, name: &str) -> PyResult<Option<usize>> {
+        match self.get::<usize>(name)? {
+            Some(0) => Err(errors::raised(self.0.py(), &Error::usage("must be above 0").at(name))),
+            number => Ok(number),
+        }
+    }
+
+    /// A job with the limits that these keywords set.
+    pub(crate) fn job(&self) -> PyResult<Job> {
+        let default = JobOptions::default();
+        let ranges = RangeOptions {
+            min_seek_size: self.parsed("min_seek_size", str::parse::<MinSeekSize>)?.unwrap_or_default(),
+            max_request_bytes: self.positive("max_request_size")?.map(|n| n as u64),
+            max_requests_in_flight: self.positive("max_requests_in_flight")?,
+            extra_bytes_tolerance: self.tolerance()?.unwrap_or(default.ranges.extra_bytes_tolerance),
+        };
+        Ok(Job::new(JobOptions {
+            threads: self.positive("threads")?.unwrap_or(default.threads),
+            prefetch_bytes: self.get("prefetch_size")?.unwrap_or(default.prefetch_bytes),
+            ranges,
+        }))
+    }
+
+    fn tolerance(&self) -> PyResult<Option<f64>> {
+        let name = "extra_bytes_tolerance";
+        match self.get::<f64>(name)? {
+            Some(f) if !f.is_finite() || f < 0.0 => {
+                Err(errors::raised(self.0.py(), &Error::usage("must be a number from 0 on").at(name)))
+            }
+            tolerance => Ok(tolerance),
+        }
+    }
+
+    pub(crate) fn read(&self) -> PyResult<ReadOptions> {
+        Ok(ReadOptions {
+            columns: self.get("columns")?,
+            filter: self.get("where")?,
+            limit: self.get("limit")?,
+            batch_rows: self.positive("batch_rows")?,
+            format: self.parsed("format", format)?,
+            csv: CsvOptions {
+                schema: self.get("schema")?,
+                infer_rows: self.positive("infer_rows")?,
+                on_bad_row: self.parsed("on_bad_row", on_bad_row)?.unwrap_or_default(),
+                header: self.get("header")?,
+                ..self.dialect("delimiter")?
+            },
+            storage: self.storage()?,
+        })
+    }
+
+    /// What source and target of a copy have in common.
+    fn dialect(&self, delimiter: &str) -> PyResult<CsvOptions> {
+        let quote = self.get::<String>("quote")?;
+        Ok(CsvOptions {
+            delimiter: self.parsed(delimiter, character)?,
+            quote: match quote.as_deref() {
+                None => None,
+                Some("") => Some(None),
+                Some(_) => self.parsed("quote", character)?.map(Some),
+            },
+            escape: self.parsed("escape", character)?,
+            null_strings: self.get("null_strings")?,
+            ..CsvOptions::default()
+        })
+    }
+
+    pub(crate) fn copy(&self) -> PyResult<CopyOptions> {
+        let read = self.read()?;
+        let mut csv = self.dialect("output_delimiter")?;
+        csv.delimiter = csv.delimiter.or(read.csv.delimiter);
+        csv.header = self.get("output_header")?;
+        let write = WriteOptions {
+            compression: self.parsed("compression", str::parse::<Compression>)?,
+            row_group_rows: self.positive("row_group_rows")?,
+            row_group_bytes: self.get("row_group_bytes")?,
+            bloom_filter_columns: self.get("bloom_filter")?.unwrap_or_default(),
+            file_bytes: self.get("file_bytes")?,
+            csv,
+            ..WriteOptions::default()
+        };
+        let mode = self.parsed("mode", mode)?.unwrap_or_default();
+        Ok(CopyOptions { read, write, format: self.parsed("output_format", format)?, mode })
+    }
+
+    fn storage(&self) -> PyResult<StorageOptions> {
+        let options: BTreeMap<String, String> = self.get("storage_options")?.unwrap_or_default();
+        Ok(StorageOptions { options: options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect() })
+    }
+}
+
+fn format(text: &str) -> Result<Format> {
+    match text {
+        "parquet" => Ok(Format::Parquet),
+        "csv" => Ok(Format::Csv),
+        "tbl" => Ok(Format::Tbl),
+        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, csv or tbl")),
+    }
+}
+
+fn mode(text: &str) -> Result<CopyMode> {
+    match text {
+        "error" => Ok(CopyMode::Error),
+        "overwrite" => Ok(CopyMode::Overwrite),
+        "append" => Ok(CopyMode::Append),
+        _ => Err(Error::usage(format!("unknown mode {text:?}")).advice("choose error, overwrite or append")),
+    }
+}
+
+fn on_bad_row(text: &str) -> Result<OnBadRow> {
+    match text {
+        "error" => Ok(OnBadRow::Error),
+        "skip" => Ok(OnBadRow::Skip),
+        "null" => Ok(OnBadRow::Null),
+        _ => Err(Error::usage(format!("unknown choice {text:?}")).advice("choose error, skip or null")),
+    }
+}
+
+fn character(text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
+        _ => Err(Error::usage(format!("{text:?} is not one ASCII character"))),
+    }
+}

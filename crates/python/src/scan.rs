@@ -1,0 +1,141 @@
+//! A scan, held by Python.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use arrow::ffi::FFI_ArrowSchema;
+use lakerace::{Clock, Error, Job, Prices, ReadOptions, ReadPlan};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::options::Keywords;
+use crate::stream::{SCHEMA_CAPSULE, Stream};
+use crate::{convert, errors, interrupt};
+
+/// A planned read of a location, or of a part of a plan.
+#[pyclass(frozen, module = "lakerace._lakerace")]
+pub(crate) struct Scan {
+    location: String,
+    options: ReadOptions,
+    limits: lakerace::JobOptions,
+    /// The part of a plan that this scan is, as JSON; `None`: all that the options ask for.
+    part: Option<String>,
+    schema: SchemaRef,
+    open: Mutex<Open>,
+}
+
+/// An opened scan and its job. A cancelled job stays cancelled, so the next call opens anew.
+#[derive(Clone)]
+struct Open {
+    scan: Arc<lakerace::Scan>,
+    job: Job,
+    clock: Arc<Clock>,
+}
+
+impl Scan {
+    /// The opened scan, opened again if its job was cancelled.
+    fn opened(&self, py: Python<'_>) -> PyResult<Open> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !open.job.is_cancelled() {
+            return Ok(open);
+        }
+        let job = Job::new(self.limits.clone());
+        let open = Open::new(py, &self.location, &self.options, self.part.as_deref(), job)?;
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = open.clone();
+        Ok(open)
+    }
+
+    /// The batches of this scan and the job that pays for them.
+    pub(crate) fn batches(&self, py: Python<'_>) -> PyResult<(lakerace::Batches, Job)> {
+        let Open { scan, job, .. } = self.opened(py)?;
+        let batches = interrupt::run(py, &job, move || scan.batches())?;
+        Ok((batches, job))
+    }
+}
+
+impl Open {
+    fn new(py: Python<'_>, location: &str, options: &ReadOptions, part: Option<&str>, job: Job) -> PyResult<Self> {
+        let clock = Arc::new(Clock::start());
+        let plan = match part {
+            None => None,
+            Some(text) => {
+                let plan = serde_json::from_str::<ReadPlan>(text);
+                Some(plan.map_err(|e| errors::raised(py, &Error::invalid(format!("not a plan of this version: {e}"))))?)
+            }
+        };
+        let scan = {
+            let (location, options, job) = (location.to_owned(), options.clone(), job.clone());
+            interrupt::run(py, &job.clone(), move || match plan {
+                None => lakerace::Scan::open(&location, &options, &job),
+                Some(plan) => lakerace::Scan::with_plan(&location, &options, plan, &job),
+            })?
+        };
+        Ok(Self { scan: Arc::new(scan), job, clock })
+    }
+}
+
+#[pymethods]
+impl Scan {
+    #[new]
+    #[pyo3(signature = (location, options, part=None))]
+    fn new(py: Python<'_>, location: String, options: Bound<'_, PyDict>, part: Option<String>) -> PyResult<Self> {
+        let keywords = Keywords::new(options);
+        let options = keywords.read()?;
+        let job = keywords.job()?;
+        let limits = job.options().clone();
+        let open = Open::new(py, &location, &options, part.as_deref(), job)?;
+        let schema = open.scan.schema();
+        Ok(Self { location, options, limits, part, schema, open: Mutex::new(open) })
+    }
+
+    /// The plan in words.
+    fn explain(&self, py: Python<'_>) -> PyResult<String> {
+        let open = self.opened(py)?;
+        Ok(open.scan.explain().to_string())
+    }
+
+    /// The plan and its prices as a dict.
+    fn explain_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let open = self.opened(py)?;
+        convert::to_python(py, &open.scan.explain())
+    }
+
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let Open { scan, job, .. } = self.opened(py)?;
+        interrupt::run(py, &job, move || scan.count())
+    }
+
+    /// Rows and checksum.
+    fn checksum(&self, py: Python<'_>) -> PyResult<(u64, String)> {
+        let Open { scan, job, .. } = self.opened(py)?;
+        let sum = interrupt::run(py, &job, move || scan.checksum())?;
+        Ok((sum.rows, sum.to_string()))
+    }
+
+    /// Up to `n` parts of the plan as JSON.
+    fn parts(&self, py: Python<'_>, n: usize) -> PyResult<Vec<String>> {
+        let open = self.opened(py)?;
+        let parts = open.scan.plan().split(n);
+        let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+        texts.map_err(|e| errors::raised(py, &Error::internal(e.to_string())))
+    }
+
+    /// What this scan has cost since it was opened, as a dict.
+    fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let open = self.opened(py)?;
+        let rows = open.job.meter().counts().rows_read;
+        convert::to_python(py, &open.clock.report(rows, &open.job, &Prices::default()))
+    }
+
+    /// One pass over the rows.
+    fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
+        let (batches, job) = self.batches(py)?;
+        Ok(Stream::new(batches, job))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref());
+        let schema = schema.map_err(|e| errors::raised(py, &Error::unsupported(e.to_string())))?;
+        PyCapsule::new_with_value(py, schema, SCHEMA_CAPSULE)
+    }
+}

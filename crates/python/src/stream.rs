@@ -1,0 +1,279 @@
+//! Batches across the Arrow C stream interface, in both directions.
+
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::Instant;
+
+use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use lakerace::{Batches, Error, ErrorKind, Job, Result};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::errors;
+use crate::interrupt::SIGNAL_POLL;
+
+pub(crate) const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
+const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
+
+/// One pass over a scan's rows, to be taken once through `__arrow_c_stream__`.
+///
+/// A C stream can only say a message and an errno. The error itself is kept here, so that the package can raise it
+/// in place of the consumer's.
+#[pyclass(frozen, module = "lakerace._lakerace")]
+pub(crate) struct Stream {
+    batches: Mutex<Option<Batches>>,
+    job: Job,
+    failure: Arc<Mutex<Option<Failure>>>,
+}
+
+/// Why a stream ended early.
+enum Failure {
+    Engine(Error),
+    Signal(PyErr),
+}
+
+impl Stream {
+    pub(crate) fn new(batches: Batches, job: Job) -> Self {
+        Self { batches: Mutex::new(Some(batches)), job, failure: Arc::default() }
+    }
+}
+
+#[pymethods]
+impl Stream {
+    /// The stream, once. Its first batch is read here, so that most errors are raised as what they are.
+    ///
+    /// `requested_schema`: the types that the consumer wants; columns are cast to them.
+    /// `raises_later`: the caller raises [`Self::exception`] itself.
+    #[pyo3(signature = (requested_schema=None, raises_later=false))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+        raises_later: bool,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(batches) = batches else {
+            return Err(errors::raised(py, &Error::usage("this stream was taken already").advice("scan again")));
+        };
+        let raise = |error: &Error| errors::raised(py, error);
+        let target = match requested_schema {
+            None => None,
+            Some(capsule) => Some(requested(&capsule, batches.schema()).map_err(|e| raise(&e))?),
+        };
+        let mut reader =
+            Reader::start(batches, target, self.job.clone(), Arc::clone(&self.failure)).map_err(|e| raise(&e))?;
+        py.detach(|| reader.read_ahead());
+        if let Some(exception) = self.exception(py) {
+            return Err(PyErr::from_value(exception.into_bound(py)));
+        }
+        reader.is_handed_over = !raises_later;
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM_CAPSULE)
+    }
+
+    /// The exception that ended the stream, once; `None` if it did not fail.
+    fn exception(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let error = match failure {
+            Failure::Engine(error) => errors::raised(py, &error),
+            Failure::Signal(error) => error,
+        };
+        Some(error.into_value(py).into_any())
+    }
+}
+
+/// Reads batches on a thread of its own and hands them on, one ahead.
+struct Reader {
+    schema: SchemaRef,
+    batches: Receiver<Result<RecordBatch>>,
+    first: Option<Option<Result<RecordBatch>>>,
+    job: Job,
+    failure: Arc<Mutex<Option<Failure>>>,
+    /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
+    owner: ThreadId,
+    signals_checked: Instant,
+    /// Whether a consumer of whom nothing is known pulls, so that a signal's exception can't be raised from here.
+    is_handed_over: bool,
+}
+
+impl Reader {
+    fn start(
+        batches: Batches,
+        target: Option<SchemaRef>,
+        job: Job,
+        failure: Arc<Mutex<Option<Failure>>>,
+    ) -> Result<Self> {
+        let schema = target.clone().unwrap_or_else(|| Arc::clone(batches.schema()));
+        let (sender, receiver) = sync_channel(1);
+        let pull = move || {
+            let mut batches = batches;
+            loop {
+                let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
+                let next = next.unwrap_or_else(|panic| Some(Err(errors::panicked(&*panic))));
+                let next = match (next, &target) {
+                    (Some(Ok(batch)), Some(target)) => Some(cast(&batch, target)),
+                    (next, _) => next,
+                };
+                let Some(next) = next else { return };
+                let is_last = next.is_err();
+                // The consumer let go of the stream.
+                if sender.send(next).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("lakerace-stream".to_owned()).spawn(pull)?;
+        Ok(Self {
+            schema,
+            batches: receiver,
+            first: None,
+            job,
+            failure,
+            owner: std::thread::current().id(),
+            signals_checked: Instant::now(),
+            is_handed_over: false,
+        })
+    }
+
+    fn read_ahead(&mut self) {
+        self.first = Some(self.wait());
+    }
+
+    /// The next batch. On the owner's thread it looks for signals while it waits.
+    fn wait(&mut self) -> Option<Result<RecordBatch>> {
+        if std::thread::current().id() != self.owner {
+            return self.keep(self.batches.recv().ok());
+        }
+        loop {
+            if self.signals_checked.elapsed() < SIGNAL_POLL {
+                match self.batches.recv_timeout(SIGNAL_POLL) {
+                    Ok(batch) => return self.keep(Some(batch)),
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+            self.signals_checked = Instant::now();
+            // Detached at once: a consumer that calls with the GIL held must not keep other threads from it.
+            // None: Python is shutting down, and nobody waits for a signal.
+            let heard = Python::try_attach(|py| py.check_signals().map(|()| py.detach(std::thread::yield_now)));
+            if let Some(Err(raised)) = heard {
+                return self.interrupt(raised);
+            }
+        }
+    }
+
+    fn interrupt(&mut self, raised: PyErr) -> Option<Result<RecordBatch>> {
+        self.job.cancel();
+        if self.is_handed_over {
+            // The consumer will raise an error of its own: Python's handler is called again after that.
+            // SAFETY: the call only sets a flag.
+            unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+        }
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(Failure::Signal(raised));
+        Some(Err(Error::cancelled()))
+    }
+
+    /// Keeps the error of `next`, if it is one.
+    fn keep(&self, next: Option<Result<RecordBatch>>) -> Option<Result<RecordBatch>> {
+        if let Some(Err(error)) = &next {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            *failure = Some(Failure::Engine(error.clone()));
+        }
+        next
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = match self.first.take() {
+            Some(first) => first,
+            None => self.wait(),
+        };
+        Some(next?.map_err(foreign))
+    }
+}
+
+impl RecordBatchReader for Reader {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// Our error as one that the C stream gives the right errno for.
+fn foreign(error: Error) -> ArrowError {
+    let text = format!("{}: {error}", error.kind().name());
+    match error.kind() {
+        ErrorKind::Unsupported => ArrowError::NotYetImplemented(text),
+        ErrorKind::Unavailable | ErrorKind::Conflict | ErrorKind::NotFound => {
+            ArrowError::IoError(text.clone(), std::io::Error::other(text))
+        }
+        _ => ArrowError::InvalidArgumentError(text),
+    }
+}
+
+/// The schema that a consumer asks for, if `own` can be cast to it.
+fn requested(capsule: &Bound<'_, PyCapsule>, own: &SchemaRef) -> Result<SchemaRef> {
+    let pointer = capsule
+        .pointer_checked(Some(SCHEMA_CAPSULE))
+        .map_err(|_| Error::usage("the requested schema is not an `arrow_schema` capsule"))?;
+    // SAFETY: by the PyCapsule interface, a capsule of this name holds a valid ArrowSchema, which it keeps.
+    let schema = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
+    let schema = Schema::try_from(schema).map_err(|e| Error::usage(format!("the requested schema: {e}")))?;
+    let names_agree = schema.fields().len() == own.fields().len()
+        && schema.fields().iter().zip(own.fields()).all(|(theirs, ours)| theirs.name() == ours.name());
+    if !names_agree {
+        return Err(Error::usage("the requested schema has other columns than the scan").advice("choose columns="));
+    }
+    for (theirs, ours) in schema.fields().iter().zip(own.fields()) {
+        if !can_cast_types(ours.data_type(), theirs.data_type()) {
+            let (from, to) = (ours.data_type(), theirs.data_type());
+            return Err(Error::unsupported(format!("no cast from {from} to {to}")).at(ours.name()));
+        }
+    }
+    Ok(Arc::new(schema))
+}
+
+/// `batch` with the types of `target`. A value that does not fit is an error.
+fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let columns = batch.columns().iter().zip(target.fields()).map(|(column, field)| {
+        if column.data_type() == field.data_type() {
+            return Ok(Arc::clone(column));
+        }
+        cast_with_options(column, field.data_type(), &options)
+            .map_err(|e| Error::invalid(e.to_string()).at(field.name()))
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(target), columns, &rows)
+        .map_err(|e| Error::invalid(format!("the requested schema: {e}")))
+}
+
+/// The batches of any object with `__arrow_c_stream__`.
+pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
+    if !object.hasattr("__arrow_c_stream__")? {
+        let kind = object.get_type();
+        let text = format!("a location or an object with __arrow_c_stream__ is needed, not {}", kind.name()?);
+        return Err(PyTypeError::new_err(text));
+    }
+    let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(STREAM_CAPSULE))?;
+    // SAFETY: by the PyCapsule interface, a capsule of this name holds a valid ArrowArrayStream; `from_raw` moves it
+    // out and leaves a released one, as the interface asks.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast::<FFI_ArrowArrayStream>()) };
+    let place = || format!("the stream of {}", object.get_type().name().map_or("?".to_owned(), |n| n.to_string()));
+    let reader = reader.map_err(|e| errors::raised(object.py(), &Error::invalid(e.to_string()).at(place())))?;
+    let place = place();
+    let schema = reader.schema();
+    Ok(Batches::new(schema, reader.map(move |batch| batch.map_err(|e| Error::invalid(e.to_string()).at(&place)))))
+}

@@ -1,0 +1,48 @@
+"""lakerace: move tables between files and lakes, with a plan before and a bill after.
+
+    import lakerace as lr
+
+    lr.copy("orders.csv", "s3://lake/orders.parquet")
+    scan = lr.scan("s3://lake/orders.parquet", columns=["day", "price"], where="price > 9000")
+    print(scan.explain())      # the plan and its price; no data was read
+    frame = scan.to_polars()   # or any consumer of the Arrow PyCapsule interface
+
+Errors are :class:`Error` with a subclass for each thing that the caller can do about them.
+"""
+
+from lakerace._api import Checksum, CopyResult, Requests, checksum, copy, scan, schema
+from lakerace._errors import (
+    ConflictError,
+    CorruptDataError,
+    Error,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+    UsageError,
+)
+from lakerace._lakerace import __version__
+from lakerace._scan import Explain, Scan
+
+__all__ = [
+    "Checksum",
+    "ConflictError",
+    "CopyResult",
+    "CorruptDataError",
+    "Error",
+    "Explain",
+    "InternalError",
+    "InvalidInputError",
+    "NotFoundError",
+    "Requests",
+    "Scan",
+    "UnavailableError",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "checksum",
+    "copy",
+    "scan",
+    "schema",
+]

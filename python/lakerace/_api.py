@@ -1,0 +1,270 @@
+"""The functions of the package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from lakerace import _lakerace
+from lakerace._scan import Scan
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    class ArrowStream(Protocol):
+        """Anything that gives an Arrow stream: tables and frames of pyarrow, polars, pandas, duckdb, a scan."""
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+    Location: TypeAlias = str | os.PathLike[str]
+    Format: TypeAlias = Literal["parquet", "csv", "tbl"]
+    OnBadRow: TypeAlias = Literal["error", "skip", "null"]
+    Mode: TypeAlias = Literal["error", "overwrite", "append"]
+
+
+class Requests(NamedTuple):
+    """Requests by kind, as object stores bill them."""
+
+    get: int
+    put: int
+    list: int
+    head: int
+    delete: int
+
+
+class Checksum(NamedTuple):
+    """Rows and their checksum."""
+
+    rows: int
+    #: 32 hexadecimal digits: the same for the same multiset of rows.
+    checksum: str
+
+
+class CopyResult(NamedTuple):
+    """What a copy wrote and what it cost."""
+
+    #: Rows written.
+    rows: int
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+    #: The files written, by path or URL.
+    files: list[str]
+    #: Bytes of these files.
+    file_bytes: int
+
+
+def scan(
+    location: Location,
+    *,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    limit: int | None = None,
+    batch_rows: int | Literal["all"] | None = None,
+    format: Format | None = None,
+    threads: int | None = None,
+    min_seek_size: int | str | None = None,
+    max_request_size: int | None = None,
+    max_requests_in_flight: int | None = None,
+    extra_bytes_tolerance: float | None = None,
+    prefetch_size: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null_strings: Sequence[str] | None = None,
+    header: bool | None = None,
+    schema: str | None = None,
+    infer_rows: int | None = None,
+    on_bad_row: OnBadRow | None = None,
+) -> Scan:
+    """Plans a read of a file, a folder or a glob. Metadata is read now, data when the scan is consumed.
+
+    Args:
+        location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
+            `data/**/*.csv.gz`, `s3://bucket/folder/`.
+        columns: Names in the order wanted; all by default.
+        where: A SQL expression over the columns; rows stay where it is true.
+        limit: At most this many rows, the first ones.
+        batch_rows: Rows in a batch at most; `"all"`: one batch.
+        format: The format, where the name does not say it.
+        threads: Threads that decode; the number of cores by default.
+        min_seek_size: Ranges closer than this become one request: bytes, `"4MiB"`, 0 (off) or `"auto"`.
+        max_request_size: Longer spans are split into parallel requests of at most this many bytes.
+        max_requests_in_flight: Requests under way at once.
+        extra_bytes_tolerance: Where the bytes read through exceed this fraction of the bytes wanted, the wanted
+            bytes are copied out and the rest is freed.
+        prefetch_size: Bytes that may be read ahead of decoding.
+        storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
+        delimiter: CSV: between fields, one character; `,` by default.
+        quote: CSV: around fields, one character, or `""` for none; `"` by default.
+        escape: CSV: makes the next character literal inside quotes; none by default.
+        null_strings: CSV: unquoted texts that mean null; the empty string by default.
+        header: CSV: whether the first line names the columns.
+        schema: CSV: names and types, such as `"id int64 not null, price decimal(15,2), day date32"`.
+        infer_rows: CSV: rows looked at to infer the schema.
+        on_bad_row: CSV: a row that does not fit is an error, left out, or given nulls.
+
+    Raises:
+        NotFoundError: The location or a column does not exist.
+        CorruptDataError: The metadata is damaged.
+        UsageError: An option or the expression is wrong.
+    """
+    return Scan(os.fspath(location), _options(locals(), "location"))
+
+
+def copy(
+    source: Location | ArrowStream,
+    target: Location,
+    *,
+    mode: Mode = "error",
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    limit: int | None = None,
+    batch_rows: int | Literal["all"] | None = None,
+    format: Format | None = None,
+    output_format: Format | None = None,
+    compression: str | None = None,
+    row_group_rows: int | None = None,
+    row_group_bytes: int | None = None,
+    bloom_filter: Sequence[str] | None = None,
+    file_bytes: int | None = None,
+    threads: int | None = None,
+    min_seek_size: int | str | None = None,
+    max_request_size: int | None = None,
+    max_requests_in_flight: int | None = None,
+    extra_bytes_tolerance: float | None = None,
+    prefetch_size: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null_strings: Sequence[str] | None = None,
+    header: bool | None = None,
+    schema: str | None = None,
+    infer_rows: int | None = None,
+    on_bad_row: OnBadRow | None = None,
+    output_delimiter: str | None = None,
+    output_header: bool | None = None,
+) -> CopyResult:
+    """Copies a location or an Arrow stream to a file or folder: all of it appears there, or nothing.
+
+    Args:
+        source: A location as for :func:`scan`, a scan, or anything with `__arrow_c_stream__`: a table or frame of
+            pyarrow, polars, pandas or duckdb. `columns`, `where`, `limit` and the options of reading are for
+            locations only.
+        target: A path or URL of a file, or of a folder (ending in `/`).
+        mode: A target that exists is an error, replaced when the new one is complete, or added to (folders).
+        output_format: The target's format, where its name does not say it.
+        compression: `none`, `snappy`, `gzip`, `brotli`, `lz4` or `zstd`, with a level as in `zstd:3`.
+        row_group_rows: Parquet: rows in a row group; 1,048,576 by default.
+        row_group_bytes: Parquet: encoded bytes in a row group at most, which bounds the writer's memory.
+        bloom_filter: Parquet: columns that get a bloom filter.
+        file_bytes: Folders: bytes after which the next file begins.
+        output_delimiter: CSV: between fields of the target; the source's by default.
+        output_header: CSV: whether the target's first line names the columns.
+
+    The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves nothing behind.
+
+    Raises:
+        ConflictError: The target exists and `mode` is `"error"`, or the source was replaced meanwhile.
+        NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
+    """
+    options = _options(locals(), "source", "target")
+    made: dict[str, Any]
+    if isinstance(source, (str, os.PathLike)):
+        made = _lakerace.copy(os.fspath(source), os.fspath(target), options)
+    else:
+        given = [name for name in _READ_OPTIONS if options.get(name) is not None]
+        if given:
+            names = ", ".join(given)
+            raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
+        native = source._native if isinstance(source, Scan) else source
+        made = _lakerace.copy(native, os.fspath(target), options)
+    made["requests"] = Requests(**made["requests"])
+    return CopyResult(**made)
+
+
+def schema(
+    location: Location,
+    *,
+    format: Format | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null_strings: Sequence[str] | None = None,
+    header: bool | None = None,
+    infer_rows: int | None = None,
+) -> dict[str, Any]:
+    """What a location holds, without reading its data.
+
+    Returns:
+        `columns` (a list of `name`, `type`, `nullable`), `format`, `rows` (`None` where only the data says it),
+        `files`, `bytes` and `units` (row groups and the like).
+    """
+    return _lakerace.schema(os.fspath(location), _options(locals(), "location"))
+
+
+def checksum(source: Location | ArrowStream, *, threads: int | None = None) -> Checksum:
+    """Rows and order-independent checksum of a location, a scan or any Arrow stream.
+
+    It is the same for the same multiset of rows, whatever their order, file format, batch size or library.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        source = scan(source, threads=threads)
+    if isinstance(source, Scan):
+        return Checksum(*source._native.checksum())
+    return Checksum(*_lakerace.checksum(source, {"threads": threads}))
+
+
+#: What a copy can do to a location and not to a stream.
+_READ_OPTIONS = (
+    "columns",
+    "where",
+    "limit",
+    "format",
+    "header",
+    "schema",
+    "infer_rows",
+    "on_bad_row",
+)
+
+
+def _options(arguments: dict[str, Any], *positional: str) -> dict[str, object]:
+    """The keyword arguments of a call, as the native half takes them."""
+    options = {name: value for name, value in arguments.items() if value is not None and name not in positional}
+    if options.get("batch_rows") == "all":
+        options["batch_rows"] = _ALL_ROWS
+    for name in ("columns", "bloom_filter", "null_strings"):
+        if isinstance(options.get(name), str):
+            raise _usage(f"{name} is a list of names, not one text: write [{options[name]!r}]")
+        if name in options:
+            options[name] = list(options[name])
+    if "min_seek_size" in options:
+        options["min_seek_size"] = str(options["min_seek_size"])
+    if "storage_options" in options:
+        options["storage_options"] = {str(k): str(v) for k, v in options["storage_options"].items()}
+    return options
+
+
+#: More rows than any batch has.
+_ALL_ROWS = 2**63 - 1
+
+
+def _usage(message: str) -> Exception:
+    from lakerace._errors import UsageError
+
+    return UsageError(message)

@@ -1,0 +1,74 @@
+"""Errors, named by what the caller can do about them."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Any error of lakerace. `str(error)` is `place: message (advice)`."""
+
+    #: The stable name of the kind, as `--json` prints it.
+    kind: str = "internal"
+    #: The exit code of the command for this kind.
+    exit_code: int = 1
+    #: The file or URL and the position in it, where known.
+    place: str | None
+    #: What to do about it, where known.
+    advice: str | None
+
+    def __init__(self, message: str = "", place: str | None = None, advice: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.advice = advice
+
+
+class InternalError(Error):
+    """A fault of lakerace itself: report it."""
+
+
+class UsageError(Error, ValueError):
+    """The call is wrong: fix the call."""
+
+    kind = "usage"
+    exit_code = 2
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """The file, bucket or column does not exist: name another one."""
+
+    kind = "not_found"
+    exit_code = 3
+
+
+class InvalidInputError(Error, ValueError):
+    """The input is well-formed but not acceptable: wrong types, wrong credentials, bad rows."""
+
+    kind = "invalid_input"
+    exit_code = 4
+
+
+class CorruptDataError(Error, ValueError):
+    """The data is damaged: restore it from elsewhere."""
+
+    kind = "corrupt_data"
+    exit_code = 5
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """The input is right, but lakerace can't do this: take another way."""
+
+    kind = "unsupported"
+    exit_code = 6
+
+
+class ConflictError(Error, FileExistsError):
+    """Somebody else made or changed it first: look again, then retry."""
+
+    kind = "conflict"
+    exit_code = 7
+
+
+class UnavailableError(Error, ConnectionError):
+    """A store or resource does not answer or is full: worth retrying."""
+
+    kind = "unavailable"
+    exit_code = 8

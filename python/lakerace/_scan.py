@@ -1,0 +1,172 @@
+"""Scans: planned reads that are Arrow streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lakerace import _lakerace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas
+    import polars
+    import pyarrow
+
+_T = TypeVar("_T")
+
+
+class Explain:
+    """A plan and its price. `str()` of it is for people, :meth:`to_dict` for programs."""
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _lakerace.Scan) -> None:
+        self._native = native
+
+    def __str__(self) -> str:
+        return self._native.explain()
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as dicts, lists, strings and numbers: files, row groups kept and pruned and why, requests
+        with their byte ranges, bytes wanted and read through, predicted seconds and US dollars."""
+        return self._native.explain_dict()
+
+
+class _Once:
+    """One pass over a scan, for one consumer, whose errors are replaced by the scan's own."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: _lakerace.Stream) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream.__arrow_c_stream__(requested_schema, raises_later=True)
+
+
+class Scan:
+    """A planned read of a location: made by :func:`lakerace.scan`.
+
+    A scan is an Arrow stream (`__arrow_c_stream__`): pyarrow, polars, pandas, duckdb and other consumers of the
+    Arrow PyCapsule interface take it as it is, without a copy. Each of them reads anew. Strings arrive as string
+    views, unless the consumer requests another type.
+
+    A C stream carries a message only, so an error in the middle of one is raised by the consumer as its own class;
+    :meth:`to_arrow`, :meth:`to_polars`, :meth:`to_pandas` and :meth:`batches` raise :class:`lakerace.Error`.
+
+    A scan can be pickled. The pickle holds the location and all options, `storage_options` included: keep secrets
+    in the environment instead.
+    """
+
+    __slots__ = ("_location", "_native", "_options", "_part")
+
+    def __init__(self, location: str, options: Mapping[str, object], part: str | None = None) -> None:
+        self._location = location
+        self._options = dict(options)
+        self._part = part
+        self._native = _lakerace.Scan(location, self._options, part)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Scan, (self._location, self._options, self._part))
+
+    def __repr__(self) -> str:
+        set_options = {k: v for k, v in self._options.items() if v is not None and k != "storage_options"}
+        options = "".join(f", {name}={value!r}" for name, value in set_options.items())
+        return f"<lakerace.Scan {self._location!r}{options}>"
+
+    @property
+    def location(self) -> str:
+        """The path or URL, as it was given."""
+        return self._location
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns and types of the stream, as a `pyarrow.Schema` (needs pyarrow)."""
+        import pyarrow
+
+        return pyarrow.schema(self)
+
+    def explain(self) -> Explain:
+        """What the scan will read and what that costs. Reads nothing."""
+        return Explain(self._native)
+
+    def count(self) -> int:
+        """The number of rows; from metadata alone where that is exact."""
+        return self._native.count()
+
+    def checksum(self) -> str:
+        """A checksum of the rows, 32 hexadecimal digits: the same for the same multiset of rows, whatever their
+        order, file format or batch size."""
+        return self._native.checksum()[1]
+
+    def report(self) -> dict[str, Any]:
+        """What the scan has cost since it was opened: `rows`, `bytes_read`, `requests` by kind, `wall_seconds`,
+        `cpu_seconds` and `peak_rss_bytes` of the process, `cost_usd`."""
+        return self._native.report()
+
+    def tasks(self, n: int) -> list[Scan]:
+        """Splits the scan into up to `n` scans that together read the same rows, balanced by bytes.
+
+        Each can be pickled and run in another process or on another machine that sees the same files. The parts of
+        a scan with a limit may give more rows than the limit.
+        """
+        return [Scan(self._location, self._options, part) for part in self._native.parts(n)]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        import pyarrow
+
+        return self._consume(pyarrow.table)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame` (needs polars)."""
+        import polars
+
+        return self._consume(polars.DataFrame)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """The rows batch by batch, as `pyarrow.RecordBatch` (needs pyarrow). Memory holds a few of them at a time."""
+        import pyarrow
+
+        stream = self._native.stream()
+        reader = self._raising(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream)))
+        while True:
+            try:
+                batch = self._raising(stream, reader.read_next_batch)
+            except StopIteration:
+                return
+            yield batch
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an `arrow_array_stream` capsule. Columns are cast to the types of `requested_schema`, an
+        `arrow_schema` capsule with the same names."""
+        return self._native.stream().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns and types as an `arrow_schema` capsule."""
+        return self._native.__arrow_c_schema__()
+
+    def _consume(self, consumer: Callable[[Any], _T]) -> _T:
+        stream = self._native.stream()
+        return self._raising(stream, lambda: consumer(_Once(stream)))
+
+    @staticmethod
+    def _raising(stream: _lakerace.Stream, call: Callable[[], _T]) -> _T:
+        """Calls, and raises the stream's own error in place of the consumer's."""
+        try:
+            return call()
+        except StopIteration:
+            raise
+        except Exception as error:
+            own = stream.exception()
+            if own is None:
+                raise
+            raise own from error
