@@ -15,11 +15,13 @@
 //! ```
 
 mod copy;
+mod filter;
 mod report;
 mod scan;
 mod schema;
 
 pub use copy::{CopyMode, CopyOptions, copy, write};
+pub use filter::parse_filter;
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, ReadPlan, ReadRequest, Sink, Source, SourceInfo,
     WriteOptions, Written,

@@ -1,0 +1,358 @@
+//! Filters as SQL text.
+//!
+//! The language is SQL's boolean expressions over the columns of one source: comparisons (`=` or `==`, `<>` or `!=`,
+//! `<`, `<=`, `>`, `>=`), `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `IS [NOT] NULL|TRUE|FALSE|UNKNOWN`, `[NOT] LIKE|ILIKE …
+//! [ESCAPE …]`, arithmetic, parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`,
+//! `DATE '…'`, `TIMESTAMP '…'`, `TIME '…'`. `"any name"` or `` `any name` `` is a column, as is `a.b` for a struct's field.
+//! What the operators mean is said in [`lakerace_format::predicate`].
+
+use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
+use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal};
+use lakerace_io::{Error, Result};
+use sqlparser::ast::{BinaryOperator, DataType, Expr as Sql, Spanned, UnaryOperator, Value};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+/// A filter longer than this is a mistake: a list this long is better joined with.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Parentheses and the like may be nested this deep.
+const MAX_DEPTH: usize = 100;
+
+/// The parser's and its tree's recursion may take this much, and so much more for each byte of text
+/// (`a+a+a…` is a tree as deep as half of its length). Only what is used becomes memory.
+const STACK_BYTES: usize = 32 << 20;
+const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
+
+/// Parses a filter. Errors name the line and column in `text`, both from 1.
+pub fn parse_filter(text: &str) -> Result<Expr> {
+    if text.len() > MAX_BYTES {
+        return Err(Error::usage(format!("the filter has {} bytes, and {MAX_BYTES} are the most", text.len())));
+    }
+    let stack = STACK_BYTES + text.len() * STACK_BYTES_PER_TEXT_BYTE;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, || parse(text));
+        let thread = thread.map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+        thread.join().unwrap_or_else(|_| Err(Error::internal("the SQL parser failed")))
+    })
+    .map_err(|e| e.at("filter"))
+}
+
+fn parse(text: &str) -> Result<Expr> {
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| syntax(e.into()))?;
+    check_depth(&tokens)?;
+    // The parser counts several levels for one of ours.
+    let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    if parser.peek_token_ref().token == Token::EOF {
+        return Err(Error::usage("it is empty").advice("write a condition such as price > 100"));
+    }
+    let sql = parser.parse_expr().map_err(syntax)?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        let message = format!("unexpected {} after the end of the condition", rest.token);
+        return Err(Error::usage(message).at(position(rest.span.start)));
+    }
+    convert(sql, 0)
+}
+
+/// The parser has a limit of its own, but tries other readings when it reaches it, and then complains of something else.
+fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
+    let (mut open, mut prefixes) = (0usize, 0usize);
+    for token in tokens {
+        match &token.token {
+            Token::LParen => open += 1,
+            Token::RParen => open = open.saturating_sub(1),
+            Token::Whitespace(_) => continue,
+            _ => {}
+        }
+        let is_prefix = match &token.token {
+            Token::Minus | Token::Plus => true,
+            Token::Word(word) => word.keyword == Keyword::NOT,
+            _ => false,
+        };
+        prefixes = if is_prefix { prefixes + 1 } else { 0 };
+        if open + prefixes > MAX_DEPTH {
+            let message = format!("it is nested deeper than {MAX_DEPTH} levels");
+            return Err(Error::unsupported(message).at(position(token.span.start)));
+        }
+    }
+    Ok(())
+}
+
+fn syntax(error: ParserError) -> Error {
+    let text = match error {
+        ParserError::RecursionLimitExceeded => {
+            return Error::unsupported(format!("it is nested deeper than {MAX_DEPTH} levels"));
+        }
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+    };
+    // The parser appends the place to the text.
+    match text.rsplit_once(" at Line: ") {
+        Some((message, place)) => {
+            let place = place.replace(", Column: ", " column ");
+            Error::usage(lower_first(message)).at(format!("line {place}"))
+        }
+        None => Error::usage(lower_first(&text)),
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| c.to_lowercase().chain(chars).collect())
+}
+
+fn position(at: Location) -> String {
+    if at.line == 0 { "somewhere".to_owned() } else { format!("line {} column {}", at.line, at.column) }
+}
+
+fn unsupported(what: &str, at: Location) -> Error {
+    Error::unsupported(format!("{what} can't be used in a filter")).at(position(at))
+}
+
+fn convert(sql: Sql, depth: usize) -> Result<Expr> {
+    if depth > MAX_DEPTH {
+        return Err(unsupported(&format!("a chain of more than {MAX_DEPTH} operators"), sql.span().start));
+    }
+    let at = sql.span().start;
+    let inner = |sql: Box<Sql>| convert(*sql, depth + 1).map(Box::new);
+    let is = |sql: Box<Sql>, wanted: bool| -> Result<Expr> {
+        let value = convert(*sql, depth + 1)?;
+        let is_known = not(Expr::IsNull(Box::new(value.clone())));
+        Ok(Expr::And(vec![is_known, if wanted { value } else { not(value) }]))
+    };
+    match sql {
+        Sql::Nested(sql) => convert(*sql, depth + 1),
+        Sql::Identifier(name) => Ok(Expr::Column(name.value)),
+        Sql::CompoundIdentifier(names) => {
+            Ok(Expr::Column(names.into_iter().map(|n| n.value).collect::<Vec<_>>().join(".")))
+        }
+        Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
+        Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),
+        Sql::UnaryOp { op, expr } => unary(op, *expr, depth, at),
+        Sql::BinaryOp { left, op, right } => binary(left, op, right, depth, at),
+        Sql::IsNull(sql) | Sql::IsUnknown(sql) => Ok(Expr::IsNull(inner(sql)?)),
+        Sql::IsNotNull(sql) | Sql::IsNotUnknown(sql) => Ok(not(Expr::IsNull(inner(sql)?))),
+        Sql::IsTrue(sql) => is(sql, true),
+        Sql::IsFalse(sql) => is(sql, false),
+        Sql::IsNotTrue(sql) => is(sql, true).map(not),
+        Sql::IsNotFalse(sql) => is(sql, false).map(not),
+        Sql::InList { expr, list, negated } => {
+            let found = in_list(*convert(*expr, depth + 1).map(Box::new)?, list, depth)?;
+            Ok(if negated { not(found) } else { found })
+        }
+        Sql::Between { expr, negated, low, high } => {
+            let value = inner(expr)?;
+            let within = Expr::And(vec![
+                Expr::Compare { op: CompareOp::GreaterOrEq, left: value.clone(), right: inner(low)? },
+                Expr::Compare { op: CompareOp::LessOrEq, left: value, right: inner(high)? },
+            ]);
+            Ok(if negated { not(within) } else { within })
+        }
+        Sql::Like { negated, any: false, expr, pattern, escape_char } => {
+            let like = like(inner(expr)?, *pattern, escape_char, false)?;
+            Ok(if negated { not(like) } else { like })
+        }
+        Sql::ILike { negated, any: false, expr, pattern, escape_char } => {
+            let like = like(inner(expr)?, *pattern, escape_char, true)?;
+            Ok(if negated { not(like) } else { like })
+        }
+        other => Err(unsupported(&construct(&other), at)),
+    }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::Not(Box::new(expr))
+}
+
+/// What an expression is called that has no place here.
+fn construct(sql: &Sql) -> String {
+    match sql {
+        Sql::Function(function) => format!("the function {}", function.name),
+        Sql::Cast { .. } | Sql::Convert { .. } => "CAST".to_owned(),
+        Sql::Case { .. } => "CASE".to_owned(),
+        Sql::InSubquery { .. } | Sql::Subquery(_) | Sql::Exists { .. } => "a subquery".to_owned(),
+        Sql::InUnnest { .. } => "UNNEST".to_owned(),
+        Sql::Interval(_) => "INTERVAL".to_owned(),
+        Sql::Extract { .. } => "EXTRACT".to_owned(),
+        Sql::SimilarTo { .. } => "SIMILAR TO".to_owned(),
+        Sql::RLike { .. } => "a regular expression".to_owned(),
+        Sql::IsDistinctFrom(..) | Sql::IsNotDistinctFrom(..) => "IS DISTINCT FROM".to_owned(),
+        Sql::Like { .. } | Sql::ILike { .. } => "LIKE ANY".to_owned(),
+        Sql::AtTimeZone { .. } => "AT TIME ZONE".to_owned(),
+        Sql::Substring { .. } | Sql::Trim { .. } | Sql::Position { .. } => "a text function".to_owned(),
+        Sql::Ceil { .. } | Sql::Floor { .. } => "rounding".to_owned(),
+        Sql::Tuple(_) => "a tuple".to_owned(),
+        Sql::CompoundFieldAccess { .. } | Sql::JsonAccess { .. } | Sql::Array(_) => "[…]".to_owned(),
+        other => {
+            let text = other.to_string();
+            let cut: String = text.chars().take(40).collect();
+            if cut.len() < text.len() { format!("`{cut}…`") } else { format!("`{cut}`") }
+        }
+    }
+}
+
+fn unary(op: UnaryOperator, expr: Sql, depth: usize, at: Location) -> Result<Expr> {
+    let value = convert(expr, depth + 1)?;
+    match (op, value) {
+        (UnaryOperator::Not, value) => Ok(not(value)),
+        (UnaryOperator::Plus, value) => Ok(value),
+        (UnaryOperator::Minus, Expr::Literal(Literal::Number { digits, scale })) => {
+            Ok(Expr::Literal(Literal::Number { digits: -digits, scale }))
+        }
+        (UnaryOperator::Minus, Expr::Literal(Literal::Float(f))) => Ok(Expr::Literal(Literal::Float(-f))),
+        (UnaryOperator::Minus, value) => Ok(Expr::Arithmetic {
+            op: ArithmeticOp::Subtract,
+            left: Box::new(Expr::Literal(Literal::Number { digits: 0, scale: 0 })),
+            right: Box::new(value),
+        }),
+        (op, _) => Err(unsupported(&format!("the operator {op}"), at)),
+    }
+}
+
+fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize, at: Location) -> Result<Expr> {
+    use {ArithmeticOp as A, CompareOp as C};
+    if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+        let sides = chain(*left, &op, *right);
+        let parts: Vec<Expr> = sides.into_iter().map(|sql| convert(sql, depth + 1)).collect::<Result<_>>()?;
+        return Ok(if op == BinaryOperator::And { Expr::And(parts) } else { Expr::Or(parts) });
+    }
+    let compare = match op {
+        BinaryOperator::Eq => Some(C::Eq),
+        BinaryOperator::NotEq => Some(C::NotEq),
+        BinaryOperator::Lt => Some(C::Less),
+        BinaryOperator::LtEq => Some(C::LessOrEq),
+        BinaryOperator::Gt => Some(C::Greater),
+        BinaryOperator::GtEq => Some(C::GreaterOrEq),
+        _ => None,
+    };
+    let arithmetic = match op {
+        BinaryOperator::Plus => Some(A::Add),
+        BinaryOperator::Minus => Some(A::Subtract),
+        BinaryOperator::Multiply => Some(A::Multiply),
+        BinaryOperator::Divide => Some(A::Divide),
+        BinaryOperator::Modulo => Some(A::Modulo),
+        _ => None,
+    };
+    if compare.is_none() && arithmetic.is_none() {
+        return Err(unsupported(&format!("the operator {op}"), at));
+    }
+    let (left, right) = (Box::new(convert(*left, depth + 1)?), Box::new(convert(*right, depth + 1)?));
+    match (compare, arithmetic) {
+        (Some(op), _) => Ok(Expr::Compare { op, left, right }),
+        (None, Some(op)) => Ok(Expr::Arithmetic { op, left, right }),
+        (None, None) => Err(unsupported("this operator", at)),
+    }
+}
+
+/// The sides of `a AND b AND c …`, which the parser nests to the left.
+fn chain(left: Sql, op: &BinaryOperator, right: Sql) -> Vec<Sql> {
+    let (mut sides, mut rest) = (vec![right], left);
+    loop {
+        match rest {
+            Sql::BinaryOp { left, op: inner, right } if inner == *op => {
+                sides.push(*right);
+                rest = *left;
+            }
+            other => {
+                sides.push(other);
+                sides.reverse();
+                return sides;
+            }
+        }
+    }
+}
+
+fn in_list(value: Expr, list: Vec<Sql>, depth: usize) -> Result<Expr> {
+    let items: Vec<Expr> = list.into_iter().map(|sql| convert(sql, depth + 1)).collect::<Result<_>>()?;
+    let as_literal = |e: &Expr| if let Expr::Literal(l) = e { Some(l.clone()) } else { None };
+    match items.iter().map(as_literal).collect::<Option<Vec<Literal>>>() {
+        Some(list) => Ok(Expr::In { expr: Box::new(value), list }),
+        None => {
+            let equal =
+                |item| Expr::Compare { op: CompareOp::Eq, left: Box::new(value.clone()), right: Box::new(item) };
+            Ok(Expr::Or(items.into_iter().map(equal).collect()))
+        }
+    }
+}
+
+fn like(expr: Box<Expr>, pattern: Sql, escape: Option<Box<Sql>>, case_insensitive: bool) -> Result<Expr> {
+    let at = pattern.span().start;
+    let text = |sql: Sql| match convert(sql, 0) {
+        Ok(Expr::Literal(Literal::Text(text))) => Ok(text),
+        _ => Err(unsupported("LIKE with a pattern or escape that is no text constant", at)),
+    };
+    let pattern = text(pattern)?;
+    let escape =
+        match escape.map(|sql| text(*sql)).transpose()?.as_deref().map(|t| (t.chars().next(), t.chars().count())) {
+            None | Some((None, _)) => None,
+            Some((Some(c), 1)) => Some(c),
+            Some(_) => return Err(Error::usage("ESCAPE takes one character").at(position(at))),
+        };
+    Ok(Expr::Like { expr, pattern, escape, case_insensitive })
+}
+
+fn literal(value: Value, at: Location) -> Result<Literal> {
+    match value {
+        Value::Null => Ok(Literal::Null),
+        Value::Boolean(b) => Ok(Literal::Boolean(b)),
+        Value::Number(text, _) => {
+            number(&text).ok_or_else(|| Error::usage(format!("{text} is no number")).at(position(at)))
+        }
+        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::NationalStringLiteral(text) => {
+            Ok(Literal::Text(text))
+        }
+        Value::HexStringLiteral(text) => {
+            let wrong = || Error::usage(format!("X'{text}' is not pairs of hexadecimal digits")).at(position(at));
+            hex(&text).map(Literal::Binary).ok_or_else(wrong)
+        }
+        other => Err(unsupported(&format!("the constant {other}"), at)),
+    }
+}
+
+fn typed_literal(data_type: &DataType, value: Value, at: Location) -> Result<Literal> {
+    let Literal::Text(text) = literal(value, at)? else { return Err(unsupported("this constant", at)) };
+    let wrong = |kind: &str, form: &str| {
+        Error::usage(format!("'{text}' is no {kind}")).at(position(at)).advice(format!("write it as {form}"))
+    };
+    match data_type {
+        DataType::Date => parse_date(&text).map(Literal::Date).ok_or_else(|| wrong("date", "2024-02-29")),
+        DataType::Timestamp(..) | DataType::TimestampNtz(_) | DataType::Datetime(_) => parse_timestamp(&text)
+            .map(|(nanoseconds, is_utc)| Literal::Timestamp { nanoseconds, is_utc })
+            .ok_or_else(|| wrong("timestamp", "2024-02-29 23:59:59.5 or 2024-02-29T23:59:59+02:00")),
+        DataType::Time(..) => match parse_time(&text) {
+            Some(_) => Ok(Literal::Text(text)),
+            None => Err(wrong("time", "23:59:59.5")),
+        },
+        other => Err(unsupported(&format!("a constant of type {other}"), at)),
+    }
+}
+
+/// Exact where it is written without exponent and fits 128 bits.
+fn number(text: &str) -> Option<Literal> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let exact = || {
+        let digits = format!("{whole}{fraction}").parse().ok()?;
+        Some(Literal::Number { digits, scale: u8::try_from(fraction.len()).ok()? })
+    };
+    if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        if let Some(exact) = exact() {
+            return Some(exact);
+        }
+    }
+    text.parse().ok().map(Literal::Float)
+}
+
+fn hex(text: &str) -> Option<Vec<u8>> {
+    if text.len() % 2 != 0 || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;
