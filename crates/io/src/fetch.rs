@@ -5,7 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Job, Object, RequestPlan, Result};
+use crate::buffers::Buffer;
+use crate::{Error, Job, Object, Request, RequestPlan, Result};
+
+#[path = "fetch_local.rs"]
+mod local;
+#[path = "fetch_state.rs"]
+mod state;
+
+use state::Shared;
 
 /// The bytes of a plan's requests, asked for as they are needed.
 ///
@@ -14,33 +22,99 @@ use crate::{Job, Object, RequestPlan, Result};
 /// caller waits for is issued whatever the bound, so the bound can't block the job. On a local
 /// disk a piece is read by the thread that asks for it, into a recycled buffer, and the kernel is
 /// told to read ahead.
+///
+/// All bytes of a file come from the same version of it: one that is replaced meanwhile is an error of kind
+/// `Conflict`. Dropping the last clone stops all requests under way.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    _inner: Arc<()>,
+    running: Arc<Running>,
+}
+
+/// Stops the requests when the last [`Fetcher`] goes; the requests' own tasks hold only what is in it.
+#[derive(Debug)]
+struct Running {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
 }
 
 impl Fetcher {
     /// Starts fetching. `objects` are the plan's files.
-    pub fn start(_objects: Vec<Object>, _plan: &RequestPlan, _job: &Job) -> Result<Self> {
-        unimplemented!()
+    pub fn start(objects: Vec<Object>, plan: &RequestPlan, job: &Job) -> Result<Self> {
+        if let Some(request) = plan.requests.iter().find(|r| r.file as usize >= objects.len()) {
+            return Err(Error::internal(format!("the plan names file {} of {}", request.file, objects.len())));
+        }
+        let shared = Arc::new(Shared::new(objects, plan, job));
+        shared.run_ahead()?;
+        Ok(Self { running: Arc::new(Running { shared }) })
     }
 
     /// The bytes `range` of file `file`, which must lie within ranges that the plan covers. Blocks until they are
     /// there. A range within one request is a slice of it (or a copy, see `extra_bytes_tolerance`); a range
     /// over several is put together by a copy.
-    pub fn bytes(&self, _file: u32, _range: Range<u64>) -> Result<Bytes> {
-        unimplemented!()
+    pub fn bytes(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let shared = &self.running.shared;
+        let pieces = shared.pieces_of(file, &range)?;
+        if pieces.len() == 1 {
+            return self.slice(pieces[0], &range);
+        }
+        if let Some(whole) = shared.read_past_pieces(file, &pieces, &range)? {
+            return Ok(whole);
+        }
+        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let mut joined = Buffer::with_capacity(len)?;
+        for piece in pieces {
+            let have = shared.request(piece).range.clone();
+            joined.append(&self.slice(piece, &(have.start.max(range.start)..have.end.min(range.end)))?);
+        }
+        Ok(joined.freeze())
     }
 
     /// Like [`Self::bytes`], but gives the longest prefix of `range` that is one piece without a copy; never empty
     /// for a range that is not empty.
-    pub fn bytes_some(&self, _file: u32, _range: Range<u64>) -> Result<Bytes> {
-        unimplemented!()
+    pub fn bytes_some(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let shared = &self.running.shared;
+        let first = shared.pieces_of(file, &(range.start..range.start + 1))?[0];
+        let end = shared.request(first).range.end.min(range.end);
+        self.slice(first, &(range.start..end))
     }
 
     /// Says that nobody will ask for `range` (again): its pieces are dropped once nobody holds a slice, and are
-    /// not fetched at all if they were not yet. A piece goes when all of its wanted bytes were released.
-    pub fn release(&self, _file: u32, _range: Range<u64>) {
-        unimplemented!()
+    /// not fetched at all if they were not yet. A piece goes when all of its wanted bytes were released, so each
+    /// wanted range must be released once; bytes that are asked for after all are fetched again.
+    pub fn release(&self, file: u32, range: Range<u64>) {
+        self.running.shared.release(file, &range);
+    }
+
+    fn slice(&self, piece: usize, range: &Range<u64>) -> Result<Bytes> {
+        let shared = &self.running.shared;
+        let bytes = shared.piece(piece)?;
+        let request = shared.request(piece);
+        let (start, end) = (range.start - request.range.start, range.end - request.range.start);
+        let slice = start as usize..end as usize;
+        if slice.end > bytes.len() {
+            return Err(Error::internal("a piece is shorter than its request"));
+        }
+        Ok(if self.pins_too_much(request) { Bytes::copy_from_slice(&bytes[slice]) } else { bytes.slice(slice) })
+    }
+
+    /// Whether a slice would keep too many bytes in memory that nobody wants.
+    fn pins_too_much(&self, request: &Request) -> bool {
+        let wanted = request.range.end - request.range.start - request.read_through_bytes;
+        request.read_through_bytes as f64 > wanted as f64 * self.running.shared.extra_bytes_tolerance
     }
 }
+
+#[cfg(test)]
+#[path = "fetch_tests.rs"]
+mod tests;

@@ -1,26 +1,31 @@
 //! Bytes: locations, metered stores, and reading little in few requests.
 //!
 //! The small trait under everything is [`object_store::ObjectStore`]. Behaviour is added by wrappers of the same
-//! trait: [`Metered`](wrap::Metered) counts, `Throttled` simulates a slower path, `Failing` injects faults, `Retrying`
-//! repeats. Pure logic ([`plan_requests`]) stands apart from running it ([`Fetcher`]).
+//! trait: [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats. Pure logic ([`plan_requests`]) stands apart from running it ([`Fetcher`]).
 
+mod buffers;
 mod error;
 mod fetch;
 mod job;
+mod local_store;
 mod location;
 mod meter;
 mod object;
 mod output;
 mod plan;
 pub mod profile;
+mod store_error;
+mod stores;
+pub mod wrap;
 
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetcher;
 pub use job::{Job, JobOptions, runtime};
 pub use location::{Location, StorageOptions};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};
-pub use object::{JobStore, Object, Tail};
+pub use object::{JobStore, Object, ObjectInfo, Tail};
 pub use output::{IfExists, Output};
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
+pub use store_error::store_error;
 
 pub use object_store;

@@ -1,8 +1,12 @@
 //! Names of files and folders, and the store behind them.
 
 use std::collections::BTreeMap;
+use std::path::{Component, PathBuf};
 
-use crate::{Job, JobStore, Object, Result};
+use object_store::path::Path;
+
+use crate::stores;
+use crate::{Error, Job, JobStore, Object, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,15 +16,49 @@ pub struct StorageOptions {
 }
 
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `memory://name/key`.
+///
+/// Keys of `s3://` and `memory://` are taken as they stand, as the AWS command does: `%` and `#` are
+/// characters of the key. A `file://` URL is percent-decoded; a plain path is not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
+    target: Target,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Target {
+    Local(Path),
+    S3 { bucket: String, path: Path },
+    Memory { name: String, path: Path },
+}
+
+const KNOWN: &str = "known are local paths, file://, s3:// and memory://";
 
 impl Location {
     /// Parses a path or URL. Unknown schemes are an error of kind `Usage` that lists the known ones.
     pub fn parse(text: &str) -> Result<Self> {
-        Ok(Self { text: text.to_owned() })
+        if text.is_empty() {
+            return Err(Error::usage("the location is empty").advice("name a file, a folder or a URL"));
+        }
+        let Some((scheme, rest)) = split_scheme(text) else {
+            return Ok(Self { text: text.to_owned(), target: Target::Local(local_path(text, text)?) });
+        };
+        let shown = without_credentials(scheme, rest);
+        let target = match scheme.to_ascii_lowercase().as_str() {
+            "file" => Target::Local(file_url(rest, &shown)?),
+            "s3" | "s3a" => {
+                let (bucket, path) = bucket_and_key(rest, &shown)?;
+                Target::S3 { bucket, path }
+            }
+            "memory" => {
+                let (name, path) = bucket_and_key(rest, &shown)?;
+                Target::Memory { name, path }
+            }
+            _ => {
+                return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(shown).advice(KNOWN));
+            }
+        };
+        Ok(Self { text: shown, target })
     }
 
     /// As the user wrote it, without credentials.
@@ -29,8 +67,13 @@ impl Location {
     }
 
     /// The store behind this location, metered by `job`, and the path in it (without trailing slash).
-    pub fn open(&self, _options: &StorageOptions, _job: &Job) -> Result<(JobStore, object_store::path::Path)> {
-        unimplemented!()
+    pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
+        let (store, path) = match &self.target {
+            Target::Local(path) => (stores::local(job), path),
+            Target::S3 { bucket, path } => (stores::s3(bucket, options, job).map_err(|e| e.at(&self.text))?, path),
+            Target::Memory { name, path } => (stores::memory(name, job), path),
+        };
+        Ok((store, path.clone()))
     }
 
     /// The location as one object of unknown size. No request is sent.
@@ -39,3 +82,85 @@ impl Location {
         Ok(Object { store, path, size_bytes: None, e_tag: None })
     }
 }
+
+/// The file system path of `path` in a local store.
+pub(crate) fn file_path(path: &Path) -> PathBuf {
+    PathBuf::from(format!("/{path}"))
+}
+
+/// Splits `scheme://rest`. A colon later in a path does not make a scheme.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    valid.then_some((scheme, rest))
+}
+
+fn without_credentials(scheme: &str, rest: &str) -> String {
+    let host_end = rest.find('/').unwrap_or(rest.len());
+    let host = &rest[..host_end];
+    match host.rfind('@') {
+        Some(at) => format!("{scheme}://{}{}", &host[at + 1..], &rest[host_end..]),
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
+fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
+    let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if host.contains('@') {
+        return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
+            .at(shown)
+            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass --storage-option"));
+    }
+    if host.is_empty() {
+        return Err(Error::usage("the URL names no bucket").at(shown).advice("write s3://bucket/key"));
+    }
+    let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
+    Ok((host.to_owned(), path))
+}
+
+fn file_url(rest: &str, shown: &str) -> Result<Path> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(Error::usage("a file URL needs an absolute path").at(shown).advice("write file:///folder/file"));
+    }
+    let decoded = percent_encoding::percent_decode_str(path)
+        .decode_utf8()
+        .map_err(|_| Error::usage("the path is not UTF-8 when decoded").at(shown))?;
+    local_path(&decoded, shown)
+}
+
+/// Makes a path absolute and takes `.` and `..` out, by name only: a symbolic link before `..` is resolved first.
+fn local_path(text: &str, shown: &str) -> Result<Path> {
+    let mut absolute = PathBuf::new();
+    let given = std::path::Path::new(text);
+    if !given.is_absolute() {
+        let here = std::env::current_dir()
+            .map_err(|e| Error::invalid(format!("the current folder can't be told: {e}")).at(shown))?;
+        absolute.push(here);
+    }
+    for component in given.components() {
+        match component {
+            Component::ParentDir => {
+                // `a/link/..` is the parent of what the link points to.
+                if absolute.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+                    absolute = absolute.canonicalize().map_err(|e| Error::from(e).at(shown))?;
+                }
+                absolute.pop();
+            }
+            Component::Normal(part) => absolute.push(part),
+            Component::RootDir => absolute.push("/"),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(shown))?;
+    Path::parse(utf8).map_err(|e| {
+        Error::unsupported(format!("not a path that lakerace can name: {e}"))
+            .at(shown)
+            .advice("rename it without control characters")
+    })
+}
+
+#[cfg(test)]
+#[path = "location_tests.rs"]
+mod tests;

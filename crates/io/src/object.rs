@@ -1,12 +1,18 @@
 //! One object (or local file) of a metered store, with blocking reads.
 
+use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use object_store::ObjectStore;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 
-use crate::{Job, PathProfile, Result};
+use crate::buffers::collect_body;
+use crate::profile::Stopwatch;
+use crate::store_error::{is_range_not_satisfiable, store_error};
+use crate::{Error, Job, PathProfile, Result};
 
 /// A store as a job uses it: wrapped by retries and the job's meter.
 #[derive(Debug, Clone)]
@@ -17,6 +23,8 @@ pub struct JobStore {
     pub url_prefix: String,
     /// Whether files are read by blocking calls on the thread that needs them (local disk, memory).
     pub is_local: bool,
+    /// Whether `/` and an object's path is a file of this machine, which is then opened without the store.
+    pub local_files: bool,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
     /// The job that pays.
@@ -29,7 +37,7 @@ pub struct Object {
     /// The store it is in.
     pub store: JobStore,
     /// Its path there.
-    pub path: object_store::path::Path,
+    pub path: Path,
     /// Its size in bytes, once known.
     pub size_bytes: Option<u64>,
     /// Its tag, once known: every later read demands the same one, so a replaced object is an error.
@@ -47,27 +55,180 @@ pub struct Tail {
     pub e_tag: Option<String>,
 }
 
+/// An object as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Its path in the store.
+    pub path: Path,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its tag, where the store has tags.
+    pub e_tag: Option<String>,
+}
+
 impl JobStore {
+    /// A store of the caller's own, or one wrapped anew: its requests go over the I/O runtime as those of a remote
+    /// store do, and are counted only if `store` counts them (see [`Metered`](crate::wrap::Metered)).
+    pub fn wrapping(store: Arc<dyn ObjectStore>, url_prefix: &str, start: PathProfile, job: &Job) -> Self {
+        Self {
+            store,
+            url_prefix: url_prefix.to_owned(),
+            is_local: false,
+            local_files: false,
+            observed: Arc::new(crate::profile::Observations::new(start)),
+            job: job.clone(),
+        }
+    }
+
     /// What the path to this store costs: observed where there are observations, typical values until then.
     pub fn profile(&self) -> PathProfile {
         self.observed.profile()
+    }
+
+    /// The URL of a path in this store.
+    pub fn url(&self, path: &Path) -> String {
+        format!("{}{path}", self.url_prefix)
+    }
+
+    /// The object at `path`, of unknown size. No request is sent.
+    pub fn object(&self, path: Path) -> Object {
+        Object { store: self.clone(), path, size_bytes: None, e_tag: None }
+    }
+
+    /// All objects below the folder `prefix`, hidden ones included, in the order of their paths. Blocks. A folder
+    /// that does not exist holds nothing.
+    pub fn list(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+        let store = Arc::clone(&self.store);
+        let (folder, url, job) = (prefix.clone(), self.url(prefix), self.job.clone());
+        self.wait(async move {
+            let mut stream = store.list(Some(&folder));
+            let mut found = Vec::new();
+            while let Some(meta) = stream.try_next().await.map_err(|e| store_error(e, &url))? {
+                if found.len() % 1000 == 0 {
+                    job.check()?;
+                }
+                found.push(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag });
+            }
+            found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            Ok(found)
+        })
+    }
+
+    /// What the store says of the object at `path`; `None` where there is none. One HEAD request. Blocks.
+    pub fn stat(&self, path: &Path) -> Result<Option<ObjectInfo>> {
+        let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
+        self.wait(async move {
+            match store.head(&path).await {
+                Ok(meta) => Ok(Some(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag })),
+                Err(object_store::Error::NotFound { source, path }) => {
+                    let error = store_error(object_store::Error::NotFound { source, path }, &url);
+                    if error.message().contains("bucket") { Err(error) } else { Ok(None) }
+                }
+                Err(e) => Err(store_error(e, &url)),
+            }
+        })
+    }
+
+    /// Removes the object at `path`. One that does not exist is an error of kind `NotFound` on a local disk, and
+    /// none on S3. Blocks.
+    pub fn delete(&self, path: &Path) -> Result<()> {
+        let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
+        self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
+    }
+
+    /// Runs a future of this store's to its end: here where the store answers at once, on the I/O runtime otherwise.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.job.check()?;
+        if self.is_local { futures::executor::block_on(future) } else { self.job.block_on(future) }
     }
 }
 
 impl Object {
     /// The name that a user knows: a local path or a URL. Without credentials.
     pub fn url(&self) -> String {
-        format!("{}{}", self.store.url_prefix, self.path)
+        self.store.url(&self.path)
     }
 
     /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.
-    pub fn read_tail(&self, _n: u64) -> Result<Tail> {
-        unimplemented!()
+    pub fn read_tail(&self, n: u64) -> Result<Tail> {
+        // A suffix of no bytes can't be asked for.
+        let range = GetRange::Suffix(n.max(1));
+        let object = self.clone();
+        self.store.wait(async move {
+            let mut watch = Stopwatch::start();
+            let result = match object.get(range).await {
+                // S3 has no suffix of an empty object.
+                Err(e) if is_range_not_satisfiable(&e) => {
+                    return Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: object.e_tag });
+                }
+                other => other.map_err(|e| store_error(e, &object.url()))?,
+            };
+            watch.first_byte();
+            let (size_bytes, e_tag) = (result.meta.size, result.meta.e_tag.clone());
+            let expected = result.range.clone();
+            let mut bytes = collect_body(result, &object.url()).await?;
+            if expected.end != size_bytes {
+                return Err(Error::corrupt("the store did not answer with the end of the object").at(object.url()));
+            }
+            watch.done(&object.store.observed, bytes.len() as u64);
+            if n == 0 {
+                bytes.clear();
+            }
+            Ok(Tail { bytes, size_bytes, e_tag })
+        })
     }
 
     /// One request for one range. Blocks. An object that is shorter, or was replaced since `e_tag` was
     /// learnt, is an error (`Corrupt`, `Conflict`).
-    pub fn read_range(&self, _range: Range<u64>) -> Result<Bytes> {
-        unimplemented!()
+    pub fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let object = self.clone();
+        self.store.wait(async move { object.fetch(range).await.map(|(bytes, _)| bytes) })
+    }
+
+    /// The bytes of a range and the object's tag.
+    pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<(Bytes, Option<String>)> {
+        let mut watch = Stopwatch::start();
+        let result = match self.get(GetRange::Bounded(range.clone())).await {
+            Err(e) if is_range_not_satisfiable(&e) => return Err(self.too_short(&range, None)),
+            other => other.map_err(|e| self.range_error(e, &range))?,
+        };
+        watch.first_byte();
+        if result.range != range {
+            return Err(self.too_short(&range, Some(result.meta.size)));
+        }
+        let e_tag = result.meta.e_tag.clone();
+        let bytes = collect_body(result, &self.url()).await?;
+        watch.done(&self.store.observed, bytes.len() as u64);
+        Ok((bytes, e_tag))
+    }
+
+    async fn get(&self, range: GetRange) -> object_store::Result<GetResult> {
+        let options = GetOptions { range: Some(range), if_match: self.e_tag.clone(), ..GetOptions::default() };
+        self.store.store.get_opts(&self.path, options).await
+    }
+
+    fn range_error(&self, error: object_store::Error, range: &Range<u64>) -> Error {
+        // Stores word a range behind the end in their own ways; the kind must be the same everywhere.
+        let text = error.to_string();
+        if text.contains("Requested range was invalid")
+            || text.contains("Requested") && text.contains("got")
+            || text.contains("Wanted range")
+        {
+            return self.too_short(range, None);
+        }
+        store_error(error, &self.url())
+    }
+
+    pub(crate) fn too_short(&self, range: &Range<u64>, size: Option<u64>) -> Error {
+        let size = size.map_or(String::new(), |n| format!(", which has {n} bytes"));
+        Error::corrupt(format!("bytes {}..{} lie behind the end of the object{size}", range.start, range.end))
+            .advice("the file is cut short, or its metadata is damaged")
+            .at(self.url())
     }
 }

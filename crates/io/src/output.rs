@@ -2,12 +2,23 @@
 
 use bytes::Bytes;
 
-use crate::{JobStore, Result};
+use crate::{Error, JobStore, Result};
+
+#[path = "output_local.rs"]
+mod local;
+#[path = "output_upload.rs"]
+mod upload;
+
+use local::LocalFile;
+use upload::Upload;
 
 /// What to do about an object that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
     /// Fail with `Conflict`, leaving it as it is.
+    ///
+    /// Exact on a local disk, and for objects of one PUT. S3 can't complete a multipart upload on a condition: there
+    /// the check is made at the beginning.
     Error,
     /// Replace it when the new one is complete.
     Replace,
@@ -19,33 +30,85 @@ pub enum IfExists {
 /// above it, parts sent while the caller goes on encoding, a bounded number at once.
 #[derive(Debug)]
 pub struct Output {
-    _private: (),
+    target: Target,
+    position: u64,
+    url: String,
+    failed: Option<Error>,
+}
+
+#[derive(Debug)]
+enum Target {
+    Local(LocalFile),
+    Upload(Box<Upload>),
 }
 
 impl Output {
     /// Begins a new object at `path`.
-    pub fn create(_store: &JobStore, _path: &object_store::path::Path, _if_exists: IfExists) -> Result<Self> {
-        unimplemented!()
+    pub fn create(store: &JobStore, path: &object_store::path::Path, if_exists: IfExists) -> Result<Self> {
+        let url = store.url(path);
+        store.job.check()?;
+        if path.is_root() {
+            return Err(Error::usage("the target has no name").at(url).advice("name a file"));
+        }
+        let target = if store.local_files {
+            Target::Local(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?)
+        } else {
+            Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
+        };
+        Ok(Self { target, position: 0, url, failed: None })
+    }
+
+    /// The name that a user knows: a local path or a URL. Without credentials.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Appends bytes; blocks while too many parts are under way.
-    pub fn write(&mut self, _bytes: Bytes) -> Result<()> {
-        unimplemented!()
+    pub fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.position += bytes.len() as u64;
+        self.attempt(|target| match target {
+            Target::Local(file) => file.write(&bytes),
+            Target::Upload(upload) => upload.write(bytes),
+        })
     }
 
     /// Bytes written so far.
     pub fn position(&self) -> u64 {
-        unimplemented!()
+        self.position
     }
 
     /// Sends what remains and waits until the store has everything, without making it visible: the last step,
     /// [`Self::finish`], is then short. A folder sink does this for all files before it finishes the first.
+    ///
+    /// An object that was not longer than one part is sent whole by [`Self::finish`]: its PUT is what makes it
+    /// visible.
     pub fn prepare(&mut self) -> Result<()> {
-        unimplemented!()
+        self.attempt(|target| match target {
+            Target::Local(file) => file.flush(),
+            Target::Upload(upload) => upload.prepare(),
+        })
     }
 
     /// Makes the object visible.
-    pub fn finish(self) -> Result<()> {
-        unimplemented!()
+    pub fn finish(mut self) -> Result<()> {
+        self.prepare()?;
+        self.attempt(|target| match target {
+            Target::Local(file) => file.publish(),
+            Target::Upload(upload) => upload.publish(),
+        })
+    }
+
+    /// An output that failed once has lost bytes: it fails for good, and is never published.
+    fn attempt(&mut self, step: impl FnOnce(&mut Target) -> Result<()>) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let outcome = step(&mut self.target).map_err(|e| e.at(&self.url));
+        self.failed = outcome.as_ref().err().cloned();
+        outcome
     }
 }
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

@@ -1,0 +1,242 @@
+//! Recycled buffers: a scan fills the same few over and over, so that the kernel need not map and zero new pages.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use object_store::{GetResult, GetResultPayload};
+
+use crate::store_error::store_error;
+use crate::{Error, Result};
+
+/// Buffers start at page borders: the kernel copies fastest there, and typed views of them are aligned.
+const ALIGNMENT: usize = 4096;
+
+/// Smaller buffers are cheap to make.
+const SMALLEST_POOLED: usize = 64 << 10;
+
+/// Capacities are powers of two from [`SMALLEST_POOLED`] on, so that a buffer fits many requests; untouched pages of
+/// one cost nothing.
+const CLASSES: usize = 12;
+
+/// Bytes of unused buffers kept at most.
+const KEPT_BYTES: usize = 64 << 20;
+
+static POOL: Pool = Pool { state: Mutex::new(PoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0 }) };
+
+struct Pool {
+    state: Mutex<PoolState>,
+}
+
+struct PoolState {
+    classes: [Vec<Memory>; CLASSES],
+    kept_bytes: usize,
+}
+
+/// Bytes to be filled once and then shared. Goes back to the pool when the last share of it is dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    /// `None` only for no capacity and while it is given back.
+    memory: Option<Memory>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Memory {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: a Memory owns its allocation; nothing else points to it.
+unsafe impl Send for Memory {}
+// SAFETY: shared references only read.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn layout(capacity: usize) -> Result<Layout> {
+        Layout::from_size_align(capacity, ALIGNMENT)
+            .map_err(|_| Error::unavailable(format!("{capacity} bytes are more than memory can hold")))
+    }
+
+    fn new(capacity: usize) -> Result<Self> {
+        let layout = Self::layout(capacity.max(1))?;
+        // SAFETY: the layout has a size above zero.
+        let start = unsafe { alloc(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Ok(Self { start, capacity: layout.size() })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Ok(layout) = Self::layout(self.capacity) {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { dealloc(self.start.as_ptr(), layout) };
+        }
+    }
+}
+
+impl Buffer {
+    /// An empty buffer for `capacity` bytes at least.
+    pub(crate) fn with_capacity(capacity: usize) -> Result<Self> {
+        if capacity == 0 {
+            return Ok(Self { memory: None, len: 0 });
+        }
+        let memory = match class_of(capacity) {
+            Some(class) => match POOL.take(class) {
+                Some(memory) => memory,
+                None => Memory::new(SMALLEST_POOLED << class)?,
+            },
+            None => Memory::new(capacity)?,
+        };
+        Ok(Self { memory: Some(memory), len: 0 })
+    }
+
+    fn capacity(&self) -> usize {
+        self.memory.as_ref().map_or(0, |m| m.capacity)
+    }
+
+    /// Appends what fits of `bytes` and says how many that were.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
+        let fitting = bytes.len().min(self.capacity() - self.len);
+        if let Some(memory) = &self.memory {
+            // SAFETY: `len + fitting` is within the capacity, and the buffer is ours alone.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start.as_ptr().add(self.len), fitting);
+            }
+            self.len += fitting;
+        }
+        fitting
+    }
+
+    /// Reads the bytes from `offset` on until the buffer holds `len` bytes or the file ends.
+    pub(crate) fn read_at(&mut self, file: &std::fs::File, offset: u64, len: usize) -> std::io::Result<()> {
+        let len = len.min(self.capacity());
+        let Some(memory) = &self.memory else { return Ok(()) };
+        while self.len < len {
+            // SAFETY: the spare bytes lie within the allocation and are ours alone; they are handed to the kernel as
+            // uninitialised memory and counted only when it has filled them.
+            let spare = unsafe {
+                let start = memory.start.as_ptr().add(self.len).cast::<std::mem::MaybeUninit<u8>>();
+                std::slice::from_raw_parts_mut(start, len - self.len)
+            };
+            let filled = match rustix::io::pread(file, spare, offset + self.len as u64) {
+                Ok((filled, _)) => filled.len(),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
+            };
+            if filled == 0 {
+                break;
+            }
+            self.len += filled;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The filled bytes, to be shared and sliced without a copy.
+    pub(crate) fn freeze(self) -> Bytes {
+        if self.len == 0 { Bytes::new() } else { Bytes::from_owner(self) }
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        match &self.memory {
+            // SAFETY: the first `len` bytes were filled, and nobody writes once the buffer is shared.
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), self.len) },
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            POOL.give_back(memory);
+        }
+    }
+}
+
+impl Pool {
+    fn take(&self, class: usize) -> Option<Memory> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = state.classes[class].pop()?;
+        state.kept_bytes -= memory.capacity;
+        Some(memory)
+    }
+
+    fn give_back(&self, memory: Memory) {
+        let Some(class) = class_of(memory.capacity) else { return };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.capacity == SMALLEST_POOLED << class && state.kept_bytes + memory.capacity <= KEPT_BYTES {
+            state.kept_bytes += memory.capacity;
+            state.classes[class].push(memory);
+        }
+    }
+}
+
+/// The class whose buffers hold `capacity` bytes; `None` for what is too small or too large to be kept.
+fn class_of(capacity: usize) -> Option<usize> {
+    if capacity < SMALLEST_POOLED {
+        return None;
+    }
+    let class = capacity.div_ceil(SMALLEST_POOLED).next_power_of_two().trailing_zeros() as usize;
+    (class < CLASSES).then_some(class)
+}
+
+/// The whole body of an answer, in one buffer of the announced size. More or fewer bytes are an error.
+pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> {
+    let range = result.range.clone();
+    let len = usize::try_from(range.end - range.start)
+        .map_err(|_| Error::unsupported("more than memory can address").at(url))?;
+    match result.payload {
+        GetResultPayload::File(file, _) => {
+            let mut buffer = Buffer::with_capacity(len)?;
+            buffer.read_at(&file, range.start, len).map_err(|e| Error::from(e).at(url))?;
+            if buffer.len() < len { Err(short_body(len, buffer.len(), url)) } else { Ok(buffer.freeze()) }
+        }
+        GetResultPayload::Stream(mut stream) => {
+            let mut buffer = None;
+            while let Some(chunk) = stream.next().await {
+                let chunk = chunk.map_err(|e| store_error(e, url))?;
+                if buffer.is_none() && chunk.len() == len {
+                    // All at once, as a store in memory gives it: no copy.
+                    buffer = Some(Collected::Whole(chunk));
+                    continue;
+                }
+                let filled = match buffer.get_or_insert(Collected::Parts(Buffer::with_capacity(len)?)) {
+                    Collected::Parts(parts) => parts.append(&chunk),
+                    Collected::Whole(_) => 0,
+                };
+                if filled < chunk.len() {
+                    return Err(Error::unavailable("the store sent more bytes than it announced").at(url));
+                }
+            }
+            let bytes = match buffer {
+                None => Bytes::new(),
+                Some(Collected::Whole(bytes)) => bytes,
+                Some(Collected::Parts(parts)) => parts.freeze(),
+            };
+            if bytes.len() < len { Err(short_body(len, bytes.len(), url)) } else { Ok(bytes) }
+        }
+    }
+}
+
+enum Collected {
+    Whole(Bytes),
+    Parts(Buffer),
+}
+
+fn short_body(expected: usize, got: usize, url: &str) -> Error {
+    Error::unavailable(format!("the answer ended after {got} of {expected} bytes")).advice("run it again").at(url)
+}
+
+#[cfg(test)]
+#[path = "buffers_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+
+use super::*;
+
+#[test]
+fn a_buffer_holds_what_was_appended_and_no_more() {
+    let mut buffer = Buffer::with_capacity(100_000).unwrap();
+    let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+    assert_eq!(buffer.append(&data[..60_000]), 60_000);
+    assert_eq!(buffer.append(&data[60_000..]), 40_000);
+    let bytes = buffer.freeze();
+    assert_eq!(bytes, data);
+    assert_eq!(bytes.as_ptr() as usize % ALIGNMENT, 0);
+    let small = Buffer::with_capacity(10).unwrap();
+    assert!(small.freeze().is_empty());
+}
+
+#[test]
+fn reading_stops_at_the_end_of_the_file() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&[7; 5000]).unwrap();
+    let mut buffer = Buffer::with_capacity(10_000).unwrap();
+    buffer.read_at(&file, 1000, 10_000).unwrap();
+    assert_eq!(buffer.len(), 4000);
+    assert_eq!(buffer.freeze(), vec![7; 4000]);
+}
+
+#[test]
+fn slices_keep_the_buffer_alive() {
+    let mut buffer = Buffer::with_capacity(70_000).unwrap();
+    buffer.append(&[1; 70_000]);
+    let slice = buffer.freeze().slice(10..20);
+    // A buffer made now must not be the one that is still in use.
+    let mut other = Buffer::with_capacity(70_000).unwrap();
+    other.append(&[2; 70_000]);
+    assert_eq!(slice, vec![1; 10]);
+}
+
+#[test]
+fn classes_hold_what_they_are_asked_for() {
+    assert_eq!(class_of(1), None);
+    for capacity in [SMALLEST_POOLED, SMALLEST_POOLED + 1, 1 << 20, (1 << 20) + 1, 100 << 20] {
+        let class = class_of(capacity).unwrap();
+        assert!(SMALLEST_POOLED << class >= capacity, "{capacity}");
+        assert!(class == 0 || SMALLEST_POOLED << (class - 1) < capacity, "{capacity}");
+    }
+    assert_eq!(class_of(usize::MAX / 2), None);
+}

@@ -1,0 +1,339 @@
+//! Which pieces of a plan are waiting, under way, there, or gone, and who may be fetched next.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::AbortHandle;
+
+use super::local::LocalFiles;
+use crate::{Error, Job, Object, Request, RequestPlan, Result, store_error};
+
+/// How often a waiting thread looks at the job's cancel flag.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// What all clones of a [`Fetcher`](super::Fetcher) and its tasks share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) extra_bytes_tolerance: f64,
+    objects: Vec<Object>,
+    requests: Vec<Request>,
+    /// Numbers of requests, by file and position.
+    by_position: Vec<usize>,
+    requests_in_flight: usize,
+    prefetch_bytes: u64,
+    job: Job,
+    local: LocalFiles,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    pieces: Vec<Piece>,
+    /// Pieces before this one were issued or released.
+    next: usize,
+    in_flight: usize,
+    /// Bytes under way or there, not yet released. Local pieces are not counted: they are read when asked for.
+    held_bytes: u64,
+    /// Told by the first answer about each file, demanded of all later ones.
+    e_tags: Vec<Option<String>>,
+    next_ticket: u64,
+    stopped: bool,
+}
+
+#[derive(Debug)]
+struct Piece {
+    at: At,
+    /// Wanted bytes not yet released.
+    wanted_left: u64,
+}
+
+#[derive(Debug)]
+enum At {
+    /// Not asked for.
+    Waiting,
+    /// Being fetched. The ticket tells an outdated answer from the one waited for.
+    Loading {
+        ticket: u64,
+        task: Option<AbortHandle>,
+    },
+    There(Bytes),
+    Failed(Error),
+    /// Nobody wants it any more.
+    Released,
+}
+
+impl Shared {
+    pub(super) fn new(objects: Vec<Object>, plan: &RequestPlan, job: &Job) -> Self {
+        let requests = plan.requests.clone();
+        let mut by_position: Vec<usize> = (0..requests.len()).collect();
+        by_position.sort_unstable_by_key(|i| (requests[*i].file, requests[*i].range.start));
+        let piece = |r: &Request| Piece {
+            at: At::Waiting,
+            wanted_left: (r.range.end - r.range.start).saturating_sub(r.read_through_bytes),
+        };
+        let state = State {
+            pieces: requests.iter().map(piece).collect(),
+            next: 0,
+            in_flight: 0,
+            held_bytes: 0,
+            e_tags: objects.iter().map(|o| o.e_tag.clone()).collect(),
+            next_ticket: 0,
+            stopped: false,
+        };
+        Self {
+            extra_bytes_tolerance: job.options().ranges.extra_bytes_tolerance,
+            local: LocalFiles::new(objects.len()),
+            objects,
+            requests,
+            by_position,
+            requests_in_flight: plan.requests_in_flight.max(1),
+            prefetch_bytes: job.options().prefetch_bytes,
+            job: job.clone(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn request(&self, piece: usize) -> &Request {
+        &self.requests[piece]
+    }
+
+    /// The pieces that hold `range`, in order.
+    pub(super) fn pieces_of(&self, file: u32, range: &Range<u64>) -> Result<Vec<usize>> {
+        let pieces: Vec<usize> = self.overlapping(file, range).collect();
+        let mut covered = range.start;
+        for piece in &pieces {
+            let have = &self.requests[*piece].range;
+            if have.start > covered {
+                break;
+            }
+            covered = have.end;
+        }
+        if covered >= range.end {
+            return Ok(pieces);
+        }
+        let place = self.objects.get(file as usize).map_or_else(|| format!("file {file}"), Object::url);
+        Err(Error::internal(format!("bytes {}..{} are not in the plan", range.start, range.end)).at(place))
+    }
+
+    fn overlapping(&self, file: u32, range: &Range<u64>) -> impl Iterator<Item = usize> {
+        let end = range.end;
+        let key = (file, range.start);
+        let first = self.by_position.partition_point(|i| (self.requests[*i].file, self.requests[*i].range.end) <= key);
+        let rest = self.by_position[first..].iter().copied();
+        rest.take_while(move |i| self.requests[*i].file == file && self.requests[*i].range.start < end)
+    }
+
+    /// Issues as many requests as the bounds allow.
+    pub(super) fn run_ahead(self: &Arc<Self>) -> Result<()> {
+        self.issue_next(&mut self.lock())
+    }
+
+    /// The bytes of a piece. Blocks until they are there.
+    pub(super) fn piece(self: &Arc<Self>, piece: usize) -> Result<Bytes> {
+        let object = &self.objects[self.requests[piece].file as usize];
+        let mut state = self.lock();
+        loop {
+            match &state.pieces[piece].at {
+                At::There(bytes) => return Ok(bytes.clone()),
+                At::Failed(error) => return Err(error.clone()),
+                At::Loading { .. } => {
+                    self.job.check()?;
+                    let wait = self.changed.wait_timeout(state, CANCEL_POLL);
+                    state = wait.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                At::Waiting | At::Released if object.store.is_local => {
+                    let ticket = state.begin(piece);
+                    drop(state);
+                    let outcome = self.load_here(piece, object);
+                    self.arrived(piece, ticket, outcome.clone());
+                    return outcome;
+                }
+                At::Waiting | At::Released => self.issue(&mut state, piece)?,
+            }
+        }
+    }
+
+    /// Reads `range` of a local file in one go where none of its pieces was begun: no piece is joined by a copy.
+    pub(super) fn read_past_pieces(&self, file: u32, pieces: &[usize], range: &Range<u64>) -> Result<Option<Bytes>> {
+        let object = &self.objects[file as usize];
+        if !object.store.local_files {
+            return Ok(None);
+        }
+        let untouched = {
+            let state = self.lock();
+            pieces.iter().all(|p| matches!(state.pieces[*p].at, At::Waiting | At::Released))
+        };
+        if !untouched {
+            return Ok(None);
+        }
+        self.job.check()?;
+        let ahead = pieces.last().map_or(&[][..], |last| &self.requests[*last + 1..]);
+        self.local.read(file, object, range, ahead).map(Some)
+    }
+
+    pub(super) fn release(self: &Arc<Self>, file: u32, range: &Range<u64>) {
+        let mut state = self.lock();
+        let mut freed = false;
+        for piece in self.overlapping(file, range) {
+            let have = &self.requests[piece].range;
+            let overlap = have.end.min(range.end) - have.start.max(range.start);
+            let left = &mut state.pieces[piece].wanted_left;
+            if *left == 0 {
+                continue;
+            }
+            *left = left.saturating_sub(overlap);
+            if *left == 0 {
+                self.drop_piece(&mut state, piece);
+                freed = true;
+            }
+        }
+        if freed {
+            // Should the runtime be gone, whoever waits next is told.
+            let _ = self.issue_next(&mut state);
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        for piece in &mut state.pieces {
+            if let At::Loading { task: Some(task), .. } = &piece.at {
+                task.abort();
+            }
+            piece.at = At::Released;
+        }
+    }
+
+    fn drop_piece(&self, state: &mut State, piece: usize) {
+        let was = std::mem::replace(&mut state.pieces[piece].at, At::Released);
+        let request = &self.requests[piece];
+        let remote = !self.objects[request.file as usize].store.is_local;
+        match was {
+            At::Loading { task, .. } if remote => {
+                if let Some(task) = task {
+                    task.abort();
+                }
+                state.in_flight -= 1;
+                state.held_bytes -= request.range.end - request.range.start;
+            }
+            At::There(_) if remote => state.held_bytes -= request.range.end - request.range.start,
+            _ => {}
+        }
+    }
+
+    fn load_here(&self, piece: usize, object: &Object) -> Result<Bytes> {
+        self.job.check()?;
+        let request = &self.requests[piece];
+        if object.store.local_files {
+            return self.local.read(request.file, object, &request.range, &self.requests[piece + 1..]);
+        }
+        object.read_range(request.range.clone())
+    }
+
+    fn issue_next(self: &Arc<Self>, state: &mut State) -> Result<()> {
+        while let Some(piece) = state.pieces.get(state.next) {
+            let request = &self.requests[state.next];
+            let local = self.objects[request.file as usize].store.is_local;
+            if matches!(piece.at, At::Waiting) && !local {
+                let len = request.range.end - request.range.start;
+                let fits = state.held_bytes == 0 || state.held_bytes.saturating_add(len) <= self.prefetch_bytes;
+                if state.in_flight >= self.requests_in_flight || !fits {
+                    break;
+                }
+                self.issue(state, state.next)?;
+            }
+            state.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Sends the request of a piece.
+    fn issue(self: &Arc<Self>, state: &mut State, piece: usize) -> Result<()> {
+        if state.stopped {
+            return Err(Error::internal("the fetcher was stopped"));
+        }
+        let request = &self.requests[piece];
+        let mut object = self.objects[request.file as usize].clone();
+        object.e_tag = state.e_tags[request.file as usize].clone();
+        let range = request.range.clone();
+        let ticket = state.begin(piece);
+        state.in_flight += 1;
+        state.held_bytes += range.end - range.start;
+        let shared = Arc::clone(self);
+        let task = crate::runtime()?.spawn(async move {
+            let outcome = object.fetch(range).await;
+            shared.answered(piece, ticket, outcome);
+        });
+        if let At::Loading { task: handle, .. } = &mut state.pieces[piece].at {
+            *handle = Some(task.abort_handle());
+        }
+        Ok(())
+    }
+
+    fn answered(self: &Arc<Self>, piece: usize, ticket: u64, outcome: Result<(Bytes, Option<String>)>) {
+        let file = self.requests[piece].file as usize;
+        let mut state = self.lock();
+        if !state.is_awaited(piece, ticket) {
+            return;
+        }
+        state.in_flight -= 1;
+        let outcome = outcome.and_then(|(bytes, e_tag)| match (&state.e_tags[file], e_tag) {
+            (Some(known), Some(told)) if *known != told => Err(store_error::replaced().at(self.objects[file].url())),
+            (None, Some(told)) => {
+                state.e_tags[file] = Some(told);
+                Ok(bytes)
+            }
+            _ => Ok(bytes),
+        });
+        state.pieces[piece].at = match outcome {
+            Ok(bytes) => At::There(bytes),
+            Err(error) => {
+                state.held_bytes -= self.requests[piece].range.end - self.requests[piece].range.start;
+                At::Failed(error)
+            }
+        };
+        if let Err(error) = self.issue_next(&mut state) {
+            state
+                .pieces
+                .iter_mut()
+                .filter(|p| matches!(p.at, At::Waiting))
+                .for_each(|p| p.at = At::Failed(error.clone()));
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// A local piece was read.
+    fn arrived(&self, piece: usize, ticket: u64, outcome: Result<Bytes>) {
+        let mut state = self.lock();
+        if state.is_awaited(piece, ticket) {
+            state.pieces[piece].at = match outcome {
+                Ok(bytes) => At::There(bytes),
+                Err(error) => At::Failed(error),
+            };
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn begin(&mut self, piece: usize) -> u64 {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.pieces[piece].at = At::Loading { ticket, task: None };
+        ticket
+    }
+
+    fn is_awaited(&self, piece: usize, ticket: u64) -> bool {
+        matches!(self.pieces[piece].at, At::Loading { ticket: awaited, .. } if awaited == ticket)
+    }
+}

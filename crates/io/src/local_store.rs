@@ -1,0 +1,244 @@
+//! Files of this machine as an [`ObjectStore`] rooted at `/`.
+//!
+//! Writing is `object_store`'s own [`LocalFileSystem`]. Reading and listing are ours, because that one refuses or
+//! hides names that end in `#` and digits, and goes on silently where a name is not UTF-8.
+
+use std::fs::{DirEntry, File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    Attributes, CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+use crate::location::file_path;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct LocalStore {
+    writer: LocalFileSystem,
+}
+
+impl LocalStore {
+    pub(crate) fn new() -> Self {
+        Self { writer: LocalFileSystem::new() }
+    }
+}
+
+impl std::fmt::Display for LocalStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LocalStore")
+    }
+}
+
+/// The tag of a file: another inode, time of change or size is another object.
+pub(crate) fn e_tag(metadata: &Metadata) -> String {
+    // The same form as `LocalFileSystem`'s, so that a tag from a write compares equal to one from a read.
+    let micros = i128::from(metadata.mtime()) * 1_000_000 + i128::from(metadata.mtime_nsec() / 1000);
+    format!("\"{:x}-{micros:x}-{:x}\"", metadata.ino(), metadata.len())
+}
+
+/// Opens a regular file. A folder is an error, as reading it would be.
+pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    Ok((file, metadata))
+}
+
+fn io_error(error: std::io::Error, path: &std::path::Path) -> Error {
+    let name = path.display().to_string();
+    match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            Error::NotFound { path: name, source: Box::new(error) }
+        }
+        _ => Error::Generic { store: "Local", source: Box::new(error) },
+    }
+}
+
+fn object_meta(metadata: &Metadata, location: Path) -> ObjectMeta {
+    ObjectMeta {
+        location,
+        last_modified: metadata.modified().map(Into::into).unwrap_or_default(),
+        size: metadata.len(),
+        e_tag: Some(e_tag(metadata)),
+        version: None,
+    }
+}
+
+fn invalid_range(range: &GetRange, size: u64) -> Error {
+    let text = format!("range {range} of a file of {size} bytes");
+    Error::Generic { store: "Local", source: Box::new(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text)) }
+}
+
+/// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins behind the end.
+pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<std::ops::Range<u64>> {
+    match range {
+        None => Some(0..size),
+        Some(GetRange::Bounded(r)) if r.start >= size || r.end <= r.start => None,
+        Some(GetRange::Bounded(r)) => Some(r.start..r.end.min(size)),
+        Some(GetRange::Offset(start)) if *start >= size => None,
+        Some(GetRange::Offset(start)) => Some(*start..size),
+        Some(GetRange::Suffix(n)) => Some(size.saturating_sub(*n)..size),
+    }
+}
+
+#[async_trait]
+impl ObjectStore for LocalStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.writer.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.writer.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let path = file_path(location);
+        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
+        let (file, metadata) = open_file(&path).map_err(|e| io_error(e, &path))?;
+        let meta = object_meta(&metadata, location.clone());
+        options.check_preconditions(&meta)?;
+        let range = match resolve_range(options.range.as_ref(), meta.size) {
+            Some(range) => range,
+            None => {
+                return Err(options.range.map_or(Error::Generic { store: "Local", source: "no range".into() }, |r| {
+                    invalid_range(&r, meta.size)
+                }));
+            }
+        };
+        Ok(GetResult {
+            payload: GetResultPayload::File(file, path),
+            meta,
+            range,
+            attributes: Attributes::default(),
+            extensions: Default::default(),
+        })
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        locations
+            .map(|location| {
+                let location = location?;
+                let path = file_path(&location);
+                std::fs::remove_file(&path).map_err(|e| io_error(e, &path))?;
+                Ok(location)
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let root = file_path(prefix.unwrap_or(&Path::ROOT));
+        let start = if root.is_dir() { vec![root] } else { Vec::new() };
+        let walk = Walk { folders: start, files: Vec::new() };
+        stream::iter(walk).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let root = file_path(prefix.unwrap_or(&Path::ROOT));
+        let mut listed =
+            ListResult { common_prefixes: Vec::new(), objects: Vec::new(), extensions: Default::default() };
+        if !root.is_dir() {
+            return Ok(listed);
+        }
+        for entry in read_folder(&root)? {
+            match entry? {
+                Entry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
+                Entry::File(meta) => listed.objects.push(meta),
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.writer.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.writer.rename_opts(from, to, options).await
+    }
+}
+
+/// Lists a tree, one folder at a time. Symbolic links are followed; a link that leads nowhere is left out.
+struct Walk {
+    folders: Vec<PathBuf>,
+    files: Vec<Result<ObjectMeta>>,
+}
+
+impl Iterator for Walk {
+    type Item = Result<ObjectMeta>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(file) = self.files.pop() {
+                return Some(file);
+            }
+            let folder = self.folders.pop()?;
+            match read_folder(&folder) {
+                Err(e) => return Some(Err(e)),
+                Ok(entries) => {
+                    for entry in entries {
+                        match entry {
+                            Ok(Entry::Folder(path)) => self.folders.push(path),
+                            Ok(Entry::File(meta)) => self.files.push(Ok(meta)),
+                            Err(e) => self.files.push(Err(e)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+enum Entry {
+    Folder(PathBuf),
+    File(ObjectMeta),
+}
+
+fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
+    let read = std::fs::read_dir(folder).map_err(|e| io_error(e, folder))?;
+    Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
+}
+
+fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
+    let path = entry.path();
+    let metadata = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata,
+        // Removed meanwhile, or a link to nothing.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(io_error(e, &path)),
+    };
+    if metadata.is_dir() {
+        // A link to a folder above would be walked for ever.
+        if entry.file_type().is_ok_and(|t| t.is_symlink()) && leads_upwards(&path) {
+            return Ok(None);
+        }
+        return Ok(Some(Entry::Folder(path)));
+    }
+    let location = location_of(&path)?;
+    Ok(Some(Entry::File(object_meta(&metadata, location))))
+}
+
+fn leads_upwards(link: &std::path::Path) -> bool {
+    let target = std::fs::canonicalize(link);
+    let here = link.parent().map(std::fs::canonicalize);
+    matches!((target, here), (Ok(target), Some(Ok(here))) if here.starts_with(&target))
+}
+
+fn location_of(path: &std::path::Path) -> Result<Path> {
+    let name = path.to_str().ok_or_else(|| Error::Generic {
+        store: "Local",
+        source: Box::new(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            format!("the name {} is not UTF-8", path.display()),
+        )),
+    })?;
+    Ok(Path::parse(name)?)
+}

@@ -1,0 +1,92 @@
+//! Merging ranges by their gaps and cutting the spans to size.
+
+use std::ops::Range;
+
+use super::{Request, Wanted};
+
+/// Wanted bytes without overlap, by file and position, with the place of the first range in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) file: u32,
+    pub(super) range: Range<u64>,
+    pub(super) order: usize,
+}
+
+/// Sorts the wanted ranges and joins those that overlap. Empty ones are left out.
+pub(super) fn segments(wanted: &[Wanted]) -> Vec<Segment> {
+    let mut sorted: Vec<Segment> = wanted
+        .iter()
+        .enumerate()
+        .filter(|(_, w)| w.range.start < w.range.end)
+        .map(|(order, w)| Segment { file: w.file, range: w.range.clone(), order })
+        .collect();
+    sorted.sort_unstable_by_key(|s| (s.file, s.range.start, s.range.end, s.order));
+    let mut joined: Vec<Segment> = Vec::with_capacity(sorted.len());
+    for segment in sorted {
+        match joined.last_mut() {
+            Some(last) if last.file == segment.file && segment.range.start < last.range.end => {
+                last.range.end = last.range.end.max(segment.range.end);
+                last.order = last.order.min(segment.order);
+            }
+            _ => joined.push(segment),
+        }
+    }
+    joined
+}
+
+/// Requests of at most `max_bytes` for all segments, in the order of need, reading through gaps below `gap`.
+pub(super) fn requests(segments: &[Segment], gap: u64, max_bytes: u64) -> Vec<Request> {
+    let mut requests = Vec::with_capacity(segments.len());
+    let mut rest = segments;
+    while !rest.is_empty() {
+        let merged = |pair: &[Segment]| pair[0].file == pair[1].file && pair[1].range.start - pair[0].range.end < gap;
+        let span = 1 + rest.windows(2).take_while(|pair| merged(pair)).count();
+        cut(&rest[..span], max_bytes, &mut requests);
+        rest = &rest[span..];
+    }
+    // Pieces of one long range share its place: they are needed from its start on.
+    requests.sort_by_key(|(order, request): &(usize, Request)| (*order, request.range.start));
+    requests.into_iter().map(|(_, request)| request).collect()
+}
+
+/// Cuts one span of segments into requests of at most `max_bytes`, and of at least about half of that.
+fn cut(span: &[Segment], max_bytes: u64, requests: &mut Vec<(usize, Request)>) {
+    let (Some(first), Some(last)) = (span.first(), span.last()) else { return };
+    let (file, end) = (first.file, last.range.end);
+    let mut start = first.range.start;
+    let mut at = 0;
+    while start < end {
+        let stop = if end - start <= max_bytes { end } else { stop_of_piece(&span[at..], start, end, max_bytes) };
+        let mut piece = Request { file, range: start..stop, read_through_bytes: 0 };
+        let (mut order, mut wanted) = (usize::MAX, 0);
+        let mut used = start;
+        while let Some(segment) = span.get(at).filter(|s| s.range.start < stop) {
+            let upper = segment.range.end.min(stop);
+            wanted += upper - segment.range.start.max(start);
+            order = order.min(segment.order);
+            used = upper;
+            if segment.range.end > stop {
+                break;
+            }
+            at += 1;
+        }
+        // A gap at the cut is read by neither side.
+        piece.range.end = used;
+        piece.read_through_bytes = used - start - wanted;
+        start = span.get(at).map_or(end, |s| s.range.start.max(used));
+        requests.push((order, piece));
+    }
+}
+
+/// Where a piece that begins at `start` and can't take all up to `end` stops: at the last border between segments
+/// that leaves both sides at least half a request, or else in the middle of a segment.
+fn stop_of_piece(segments: &[Segment], start: u64, end: u64, max_bytes: u64) -> u64 {
+    let half = max_bytes.div_ceil(2);
+    let earliest = start.saturating_add(half);
+    let latest = start.saturating_add(max_bytes).min(end - half.min(end - start)).max(earliest.min(end));
+    let fits = segments.partition_point(|s| s.range.end <= latest);
+    match segments[..fits].last() {
+        Some(segment) if segment.range.end >= earliest => segment.range.end,
+        _ => latest,
+    }
+}

@@ -1,0 +1,164 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::profile::Observations;
+
+fn wanted(file: u32, ranges: &[Range<u64>]) -> Vec<Wanted> {
+    ranges.iter().map(|range| Wanted { file, range: range.clone() }).collect()
+}
+
+fn fixed(gap: u64, max: u64) -> RangeOptions {
+    RangeOptions { min_seek_size: MinSeekSize::Bytes(gap), max_request_bytes: Some(max), ..RangeOptions::default() }
+}
+
+fn ranges(plan: &RequestPlan) -> Vec<(u32, Range<u64>)> {
+    plan.requests.iter().map(|r| (r.file, r.range.clone())).collect()
+}
+
+#[test]
+fn gaps_below_the_seek_size_are_read_through() {
+    let wanted = wanted(0, &[0..10, 20..30, 40..50]);
+    let plan = |gap| plan_requests(&wanted, &fixed(gap, 1000), &Observations::s3());
+    assert_eq!(ranges(&plan(10)), [(0, 0..10), (0, 20..30), (0, 40..50)]);
+    assert_eq!(ranges(&plan(11)), [(0, 0..50)]);
+    assert_eq!((plan(11).wanted_bytes, plan(11).read_through_bytes), (30, 20));
+}
+
+#[test]
+fn zero_switches_merging_off_except_for_overlaps() {
+    let plan = plan_requests(&wanted(0, &[0..10, 10..20, 15..30]), &fixed(0, 1000), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..10), (0, 10..30)]);
+}
+
+#[test]
+fn the_order_is_that_of_need() {
+    let mut all = wanted(1, &[500..600, 0..10]);
+    all.extend(wanted(0, &[100..200]));
+    all.extend(wanted(1, &[600..700]));
+    let plan = plan_requests(&all, &fixed(1, 1000), &Observations::s3());
+    assert_eq!(ranges(&plan), [(1, 500..700), (1, 0..10), (0, 100..200)]);
+}
+
+#[test]
+fn long_spans_are_cut_at_borders() {
+    let plan = plan_requests(&wanted(0, &[0..70, 70..130, 130..180]), &fixed(1, 100), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..70), (0, 70..130), (0, 130..180)]);
+    // Without a border in reach, in the middle; the gap at a cut is read by nobody.
+    let plan = plan_requests(&wanted(0, &[0..120]), &fixed(1, 100), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..70), (0, 70..120)]);
+    let plan = plan_requests(&wanted(0, &[0..60, 65..150]), &fixed(50, 100), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..60), (0, 65..150)]);
+    assert_eq!(plan.read_through_bytes, 0);
+}
+
+#[test]
+fn auto_merges_on_s3_what_it_keeps_apart_on_a_disk() {
+    // 200 columns of 64 KiB, every other one wanted.
+    let every_other: Vec<_> = (0..100u64).map(|i| i * 131_072..i * 131_072 + 65_536).collect();
+    let s3 = plan_requests(&wanted(0, &every_other), &RangeOptions::default(), &Observations::s3());
+    let disk = plan_requests(&wanted(0, &every_other), &RangeOptions::default(), &Observations::local_disk());
+    assert!(s3.requests.len() < 10, "{}", s3.requests.len());
+    assert!(disk.requests.len() > 50, "{}", disk.requests.len());
+    assert!(s3.usd > 0.0 && disk.usd == 0.0);
+}
+
+#[test]
+fn auto_does_not_read_through_for_ever() {
+    let far = wanted(0, &[0..1_000_000, 100_000_000..101_000_000]);
+    let plan = plan_requests(&far, &RangeOptions::default(), &Observations::s3());
+    assert_eq!(plan.requests.len(), 2);
+    assert_eq!(plan.read_through_bytes, 0);
+}
+
+#[test]
+fn nothing_wanted_is_no_request() {
+    let plan = plan_requests(&wanted(0, &[5..5]), &RangeOptions::default(), &Observations::s3());
+    assert_eq!((plan.requests.len(), plan.wanted_bytes, plan.seconds), (0, 0, 0.0));
+}
+
+#[test]
+fn a_wide_table_is_planned_in_one_go() {
+    // 5,000 columns x 40 row groups.
+    let many: Vec<_> = (0..200_000u64).map(|i| i * 5000..i * 5000 + 3000).collect();
+    let plan = plan_requests(&wanted(0, &many), &RangeOptions::default(), &Observations::s3());
+    assert_eq!(plan.wanted_bytes, 600_000_000);
+    assert!(plan.requests.len() < 1000);
+}
+
+#[test]
+fn sizes_are_parsed() {
+    assert_eq!(parse_bytes("4MiB").unwrap(), 4 << 20);
+    assert_eq!(parse_bytes("1.5GB").unwrap(), 1_500_000_000);
+    assert!(parse_bytes("4 parsecs").is_err());
+    assert_eq!("AUTO".parse::<MinSeekSize>().unwrap(), MinSeekSize::Auto);
+}
+
+fn any_wanted() -> impl Strategy<Value = Vec<Wanted>> {
+    let one =
+        (0u32..3, 0u64..3000, 0u64..300).prop_map(|(file, start, len)| Wanted { file, range: start..start + len });
+    proptest::collection::vec(one, 0..40)
+}
+
+fn byte_set(ranges: impl Iterator<Item = (u32, Range<u64>)>) -> BTreeSet<(u32, u64)> {
+    ranges.flat_map(|(file, range)| range.map(move |byte| (file, byte))).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_wanted_byte_is_fetched_once(all in any_wanted(), gap in 0u64..400, max in 1u64..800) {
+        let plan = plan_requests(&all, &fixed(gap, max), &Observations::s3());
+        let need = byte_set(all.iter().map(|w| (w.file, w.range.clone())));
+        let got = byte_set(plan.requests.iter().map(|r| (r.file, r.range.clone())));
+        prop_assert!(need.is_subset(&got));
+        // No byte twice, and the counts are right.
+        let sum: u64 = plan.requests.iter().map(|r| r.range.end - r.range.start).sum();
+        prop_assert_eq!(sum, got.len() as u64);
+        prop_assert_eq!(plan.wanted_bytes, need.len() as u64);
+        prop_assert_eq!(plan.wanted_bytes + plan.read_through_bytes, sum);
+        for request in &plan.requests {
+            let bytes = request.range.clone();
+            prop_assert!(bytes.start < bytes.end && bytes.end - bytes.start <= max);
+            let extra = bytes.clone().filter(|b| !need.contains(&(request.file, *b))).count() as u64;
+            prop_assert_eq!(extra, request.read_through_bytes);
+            // Only gaps below the seek size are read through, and none at the borders.
+            prop_assert!(need.contains(&(request.file, bytes.start)) && need.contains(&(request.file, bytes.end - 1)));
+            let mut run = 0;
+            for byte in bytes {
+                run = if need.contains(&(request.file, byte)) { 0 } else { run + 1 };
+                prop_assert!(run == 0 || run < gap);
+            }
+        }
+    }
+
+    #[test]
+    fn requests_come_in_the_order_of_need(all in any_wanted(), gap in 0u64..400, max in 1u64..800) {
+        let plan = plan_requests(&all, &fixed(gap, max), &Observations::s3());
+        let first_need = |r: &Request| {
+            all.iter().position(|w| w.file == r.file && w.range.start < r.range.end && r.range.start < w.range.end)
+        };
+        let places: Vec<_> = plan.requests.iter().map(first_need).collect();
+        prop_assert!(places.iter().all(Option::is_some));
+        // A range that overlaps an earlier one shares its place, so the order may differ only within one segment.
+        let disjoint = all.iter().enumerate().all(|(i, a)| all[..i].iter().all(|b| {
+            a.file != b.file || a.range.end <= b.range.start || b.range.end <= a.range.start
+        }));
+        if disjoint {
+            prop_assert!(places.is_sorted(), "{:?}", places);
+        }
+    }
+
+    #[test]
+    fn auto_is_within_ten_per_cent_of_the_fastest(all in any_wanted()) {
+        let profile = Observations::s3();
+        let auto = plan_requests(&all, &RangeOptions::default(), &profile);
+        for gap in [1, 65_536, 1 << 20, 16 << 20] {
+            let options = RangeOptions { min_seek_size: MinSeekSize::Bytes(gap), ..RangeOptions::default() };
+            let other = plan_requests(&all, &options, &profile);
+            prop_assert!(auto.seconds <= other.seconds * 1.1 + 1e-12);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The stores of this process, made once per configuration: connections and observations are shared by all jobs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::memory::InMemory;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+use crate::local_store::LocalStore;
+use crate::profile::Observations;
+use crate::store_error::{store_error, unknown_option};
+use crate::wrap::{CountingConnector, Metered, RetryPolicy, Retrying};
+use crate::{Error, Job, JobStore, Result, StorageOptions};
+
+/// A store and what was observed on it.
+#[derive(Debug, Clone)]
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    observed: Arc<Observations>,
+}
+
+/// Attempts of one request before it is given up.
+const REQUEST_RETRIES: usize = 6;
+
+/// No new attempt begins after this long.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Idle connections kept for reuse: as many as a scan has requests in flight.
+const IDLE_CONNECTIONS: usize = 64;
+
+/// Files of this machine.
+pub(crate) fn local(job: &Job) -> JobStore {
+    static LOCAL: LazyLock<Shared> = LazyLock::new(|| Shared {
+        store: Arc::new(LocalStore::new()),
+        observed: Arc::new(Observations::new(Observations::local_disk())),
+    });
+    let store = Metered::operations(Arc::clone(&LOCAL.store), Arc::clone(job.meter()));
+    JobStore {
+        store: Arc::new(store),
+        url_prefix: "/".to_owned(),
+        is_local: true,
+        local_files: true,
+        observed: Arc::clone(&LOCAL.observed),
+        job: job.clone(),
+    }
+}
+
+/// The in-memory store of this name: made empty on first use, kept until the process ends.
+pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
+    static STORES: LazyLock<Mutex<HashMap<String, Shared>>> = LazyLock::new(Mutex::default);
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let shared = stores.entry(name.to_owned()).or_insert_with(|| Shared {
+        store: Arc::new(InMemory::new()),
+        observed: Arc::new(Observations::new(Observations::local_disk())),
+    });
+    JobStore {
+        store: Arc::new(Metered::operations(Arc::clone(&shared.store), Arc::clone(job.meter()))),
+        url_prefix: format!("memory://{name}/"),
+        is_local: true,
+        local_files: false,
+        observed: Arc::clone(&shared.observed),
+        job: job.clone(),
+    }
+}
+
+/// A bucket, by the environment's `AWS_*` variables and `options`, which win.
+pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<JobStore> {
+    static STORES: LazyLock<Mutex<HashMap<(String, BTreeMap<String, String>), Shared>>> = LazyLock::new(Mutex::default);
+    let settings = s3_settings(options)?;
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (bucket.to_owned(), settings);
+    let shared = match stores.get(&key) {
+        Some(shared) => shared.clone(),
+        None => {
+            let made =
+                Shared { store: build_s3(bucket, &key.1)?, observed: Arc::new(Observations::new(Observations::s3())) };
+            stores.entry(key).or_insert(made).clone()
+        }
+    };
+    let metered = Metered::attempts(shared.store, Arc::clone(job.meter()));
+    Ok(JobStore {
+        store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only())),
+        url_prefix: format!("s3://{bucket}/"),
+        is_local: false,
+        local_files: false,
+        observed: shared.observed,
+        job: job.clone(),
+    })
+}
+
+/// Lower-case settings of the environment and the options, the options winning.
+fn s3_settings(options: &StorageOptions) -> Result<BTreeMap<String, String>> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in std::env::vars_os() {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        // Variables that only other tools know (AWS_PROFILE, AWS_PAGER, …) are not for us.
+        if let Some(key) = name.starts_with("AWS_").then(|| config_key(name)).flatten() {
+            settings.insert(key.as_ref().to_owned(), value.to_owned());
+        }
+    }
+    for (name, value) in &options.options {
+        let key = config_key(name).ok_or_else(|| unknown_option(name))?;
+        settings.insert(key.as_ref().to_owned(), value.clone());
+    }
+    Ok(settings)
+}
+
+fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
+    name.to_ascii_lowercase().parse().ok()
+}
+
+fn build_s3(bucket: &str, settings: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
+    let value = |name: &str| {
+        let key = config_key(name)?;
+        settings.get(key.as_ref()).map(String::as_str)
+    };
+    let endpoint = value("aws_endpoint_url_s3").or(value("aws_endpoint_url"));
+    let allows_http =
+        value("aws_allow_http").is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
+    if endpoint.is_some_and(|e| e.to_ascii_lowercase().starts_with("http://")) && !allows_http {
+        return Err(Error::usage("the endpoint is plain http, which is not allowed by default")
+            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true, or use an https endpoint"));
+    }
+    let client = ClientOptions::new()
+        // A large, slow and healthy read must not be cut off: stalls are watched for instead.
+        .with_timeout_disabled()
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_pool_max_idle_per_host(IDLE_CONNECTIONS);
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(bucket)
+        .with_client_options(client)
+        .with_http_connector(CountingConnector::default())
+        .with_retry(RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: REQUEST_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+        });
+    for (name, value) in settings {
+        let key = config_key(name).ok_or_else(|| unknown_option(name))?;
+        // The URL names the bucket; AWS_BUCKET must not override it.
+        if key != AmazonS3ConfigKey::Bucket {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let store = builder.build().map_err(|e| store_error(e, "S3 settings"))?;
+    Ok(Arc::new(store))
+}
