@@ -1,0 +1,68 @@
+"""Did everybody do the same work? What a contestant holds or has written, against a reference made by other tools."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from lakerace.bench.cases import Case
+from lakerace.bench.contestant import KIT
+
+
+class CheckFailed(RuntimeError):
+    """The reference itself could not be made, or its two readers disagree."""
+
+
+class References:
+    """What each case's result must be, asked once of duckdb and pyarrow."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def of(self, case: Case, python: Path) -> dict[str, Any]:
+        """The reference of `case`, by the duckdb of the interpreter `python` (checksums differ between its versions)."""
+        key = (case.columns, case.where, python)
+        if key not in self._known:
+            columns = list(case.columns) if case.columns else None
+            self._known[key] = ask(python, {"file": str(self._table), "columns": columns, "where": case.where})
+        return self._known[key]
+
+
+def ask(python: Path, question: dict[str, Any]) -> dict[str, Any]:
+    """Asks `kit/verify.py`, in a process of its own."""
+    done = subprocess.run(
+        [str(python), str(KIT / "verify.py")], input=json.dumps(question), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["nothing on stderr"]
+        raise CheckFailed(lines[-1])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def disagreement(reference: dict[str, Any], held: dict[str, Any]) -> str | None:
+    """Returns how `held` differs from `reference`, or None where rows, types and checksum are the same."""
+    for what in ("rows", "schema", "checked_by", "checksum"):
+        if held.get(what) != reference.get(what):
+            return f"{what}: {_short(held.get(what))} instead of {_short(reference.get(what))}"
+    return None
+
+
+def wrong_layout(written: dict[str, Any], codec: str, row_group_rows: int) -> str | None:
+    """Returns how a written file's layout is not what was asked for, or None.
+
+    Row groups may be up to a tenth larger than asked for (some writers round to their batches), not more.
+    """
+    if written["codecs"] != [codec.upper()]:
+        return f"codecs: {', '.join(written['codecs'])} instead of {codec.upper()}"
+    if written["largest_row_group_rows"] > row_group_rows * 1.1:
+        return f"row groups: up to {written['largest_row_group_rows']} rows instead of {row_group_rows}"
+    return None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,154 @@
+"""`lakerace bench list|run|report`."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakerace.bench import cases, data, machine, report, samples
+from lakerace.bench.contestant import Contestant, ManifestError, discover
+from lakerace.bench.process import cpus_for
+from lakerace.bench.race import Race
+
+#: The command's exit codes, as for all of lakerace.
+DONE, FAILED, USAGE, INVALID = 0, 1, 2, 4
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        return code
+    except (ManifestError, ValueError) as error:
+        print(f"lakerace bench: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _list(options: argparse.Namespace) -> int:
+    print("benches")
+    for name, about in cases.BENCHES.items():
+        print(f"  {name:16} {about}")
+    print("\ncases (any leading part selects those below it)")
+    for case in cases.all_cases([1, 2]):
+        print(f"  {case.name}")
+    print("\ncontestants")
+    for contestant in discover():
+        print(f"  {contestant.name:16} {', '.join(contestant.jobs)} on {', '.join(contestant.stores)}: {contestant.about}")
+    return DONE
+
+
+def _run(options: argparse.Namespace) -> int:
+    threads = sorted({int(part) for part in options.threads.split(",")})
+    for count in threads:
+        cpus_for(count)
+    chosen = cases.select(options.names, threads)
+    contestants = _contestants(options.only)
+    shape = data.QUICK if options.quick else data.FULL
+    path = _samples_path(options.out, options.names, options.quick)
+    run = samples.Run(
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        machine=machine.describe(),
+        options={
+            "names": options.names,
+            "threads": threads,
+            "rounds": options.rounds,
+            "rows": shape.rows,
+            "row_group_rows": shape.row_group_rows,
+            "codec": cases.CODEC,
+        },
+        contestants={
+            c.name: {"title": c.title, "about": c.about, "languages": list(c.languages), "subject": c.subject}
+            for c in contestants
+        },
+    )
+    with samples.create(path, run) as writer:
+        race = Race(chosen, contestants, options.rounds, shape, writer, options.data or data.directory())
+        taken = race.go()
+    print(path)
+    for made in report.write([path], path.parent, path.stem):
+        print(made)
+    wrong = sorted({f"{s.case} {s.contestant}: {s.why}" for s in taken if s.verdict == samples.WRONG})
+    for line in wrong:
+        print(f"WRONG {line}", file=sys.stderr)
+    return INVALID if wrong else DONE
+
+
+def _report(options: argparse.Namespace) -> int:
+    files = options.files
+    if not files:
+        newest = sorted(_results_folder(options.out).glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        if not newest:
+            raise ValueError(f"no samples in {_results_folder(options.out)}: run `lakerace bench run scan` first")
+        files = newest[-1:]
+    folder = options.out or files[0].parent
+    wrong = False
+    for made in report.write(files, folder, files[0].stem):
+        print(made)
+    for file in files:
+        wrong = wrong or any(sample.verdict == samples.WRONG for sample in samples.read(file)[1])
+    return INVALID if wrong else DONE
+
+
+def _contestants(only: str | None) -> list[Contestant]:
+    found = discover()
+    if only is None:
+        return found
+    names = only.split(",")
+    unknown = set(names) - {contestant.name for contestant in found}
+    if unknown:
+        raise ValueError(f"no contestant is called {', '.join(sorted(unknown))}: see `lakerace bench list`")
+    return [contestant for contestant in found if contestant.name in names]
+
+
+def _results_folder(out: Path | None) -> Path:
+    if out is not None:
+        return out
+    return Path("docs/results") if Path("docs").is_dir() else Path("lakerace-bench")
+
+
+def _samples_path(out: Path | None, names: list[str], quick: bool) -> Path:
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    name = "-".join([date, *(name.replace("/", "-") for name in names), *(["quick"] if quick else [])])
+    path = _results_folder(out) / f"{name}.jsonl"
+    number = 2
+    while path.exists():
+        path = path.with_name(f"{name}-{number}.jsonl")
+        number += 1
+    return path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lakerace bench", description="Races lakerace against other tools and checks that all did the same work."
+    )
+    verbs = parser.add_subparsers(required=True, metavar="list|run|report")
+
+    listing = verbs.add_parser("list", help="shows benches, cases and contestants")
+    listing.set_defaults(run=_list)
+
+    run = verbs.add_parser("run", help="runs benches; exits with 4 where any work was wrong")
+    run.add_argument("names", nargs="+", metavar="NAME", help="a bench, or the leading part of a case's name")
+    run.add_argument("--rounds", type=_positive, default=5, help="measured rounds after the warm-up (default 5)")
+    run.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
+    run.add_argument("--only", metavar="A,B", help="only these contestants")
+    run.add_argument("--quick", action="store_true", help="a table of 1 million rows instead of 10 million")
+    run.add_argument("--out", type=Path, metavar="DIR", help="where samples and reports go (default docs/results)")
+    run.add_argument("--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)")
+    run.set_defaults(run=_run)
+
+    reporting = verbs.add_parser("report", help="makes Markdown, HTML and PNG from samples")
+    reporting.add_argument("files", nargs="*", type=Path, metavar="FILE", help="samples (default: the newest)")
+    reporting.add_argument("--out", type=Path, metavar="DIR", help="where the reports go (default: beside the samples)")
+    reporting.set_defaults(run=_report)
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value

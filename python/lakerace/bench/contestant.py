@@ -1,0 +1,111 @@
+"""Contestants: folders with a `manifest.json` and a program that speaks the bench's protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lakerace.bench import data
+
+HERE = Path(__file__).parent
+#: What the processes of contestants find on their PYTHONPATH.
+KIT = HERE / "kit"
+#: More folders of contestants, as in PATH.
+FOLDERS_VARIABLE = "LAKERACE_BENCH_CONTESTANTS"
+_KEYS = {"title", "about", "languages", "jobs", "stores", "command"}
+_OPTIONAL_KEYS = {"requirements", "subject"}
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be used; the message names the file and what to change."""
+
+
+class EnvironmentFailed(RuntimeError):
+    """The environment that a contestant asks for could not be made; the message says why."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One tool in the race, as its manifest describes it."""
+
+    name: str
+    folder: Path
+    title: str
+    about: str
+    languages: tuple[str, ...]
+    #: The kinds of jobs that it can do: `scan`, `write`.
+    jobs: tuple[str, ...]
+    #: Where it can do them: `local`, `s3`.
+    stores: tuple[str, ...]
+    #: What to run, in its folder; `{python}` stands for the interpreter of its environment.
+    command: tuple[str, ...]
+    #: Python requirements that it needs in an environment of its own; empty: the bench's environment.
+    requirements: tuple[str, ...] = ()
+    #: The tool that the bench is about: ratios are taken of it.
+    subject: bool = False
+
+    def python(self) -> Path:
+        """The interpreter of its environment, which is made at the first call."""
+        return _environment(self.requirements) if self.requirements else Path(sys.executable)
+
+
+def load(folder: Path) -> Contestant:
+    """Reads the manifest in `folder`."""
+    path = folder / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+    except OSError as error:
+        raise ManifestError(f"{path}: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        raise ManifestError(f"{path}: not JSON: {error}") from error
+    missing = _KEYS - manifest.keys()
+    unknown = manifest.keys() - _KEYS - _OPTIONAL_KEYS
+    if missing or unknown:
+        raise ManifestError(f"{path}: missing keys {sorted(missing)}, unknown keys {sorted(unknown)}")
+    return Contestant(
+        name=folder.name,
+        folder=folder,
+        title=manifest["title"],
+        about=manifest["about"],
+        languages=tuple(manifest["languages"]),
+        jobs=tuple(manifest["jobs"]),
+        stores=tuple(manifest["stores"]),
+        command=tuple(manifest["command"]),
+        requirements=tuple(manifest.get("requirements", ())),
+        subject=bool(manifest.get("subject", False)),
+    )
+
+
+def discover(folders: list[Path] | None = None) -> list[Contestant]:
+    """All contestants, the subject first, then by name."""
+    if folders is None:
+        more = os.environ.get(FOLDERS_VARIABLE, "")
+        folders = [HERE / "contestants", *(Path(part) for part in more.split(os.pathsep) if part)]
+    found = [load(path.parent) for folder in folders for path in folder.glob("*/manifest.json")]
+    return sorted(found, key=lambda one: (not one.subject, one.name))
+
+
+def _environment(requirements: tuple[str, ...]) -> Path:
+    """The interpreter of a virtual environment that holds `requirements`, made once and kept beside the bench's data."""
+    digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:12]
+    folder = data.directory() / "environments" / digest
+    python, made = folder / "bin" / "python", folder / "made"
+    if made.exists():
+        return python
+    for step in (
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements],
+    ):
+        try:
+            subprocess.run(step, check=True, capture_output=True, text=True)
+        except subprocess.CalledProcessError as error:
+            lines = (error.stderr or error.stdout).strip().splitlines() or ["no output"]
+            raise EnvironmentFailed(f"its environment ({', '.join(requirements)}) failed: {lines[-1]}") from error
+    made.touch()
+    return python

@@ -1,0 +1,76 @@
+"""duckdb: `read_parquet` to a pyarrow Table, `COPY` from one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import contest
+import duckdb
+import pyarrow  # noqa: F401 - fetch_arrow_table would import it in the measured section
+
+
+def scan(job: dict[str, Any]) -> contest.Prepared:
+    """Runs one SELECT into a `pyarrow.Table`."""
+    connection = _connect(job)
+    path = job["path"]
+    if job["s3"] is not None:
+        path = _use_s3(connection, job["s3"])
+    columns = ", ".join(f'"{name}"' for name in job["columns"]) if job["columns"] else "*"
+    query = f"SELECT {columns} FROM read_parquet('{path}')"
+    condition = job["filter"]
+    if condition:
+        column = f'"{condition["column"]}"'
+        query += f" WHERE {column} >= {condition['at_least']} AND {column} < {condition['below']}"
+    return contest.Prepared(
+        duckdb.__version__,
+        lambda: connection.sql(query).fetch_arrow_table(),
+        {"threads": _setting(connection, "threads"), "query": query},
+        hold=lambda table: table,
+        plan=lambda: str(connection.sql(query).explain()),
+    )
+
+
+def write(job: dict[str, Any]) -> contest.Prepared:
+    """Copies a pyarrow Table, which duckdb scans in place, to a file."""
+    import pyarrow.parquet as pq
+
+    connection = _connect(job)
+    table = pq.read_table(job["input"])
+    connection.register("held", table)
+    query = (
+        f"COPY held TO '{job['output']}' "
+        f"(FORMAT parquet, COMPRESSION {job['codec']}, ROW_GROUP_SIZE {job['row_group_rows']})"
+    )
+    return contest.Prepared(
+        duckdb.__version__,
+        lambda: connection.execute(query),
+        {"threads": _setting(connection, "threads"), "query": query},
+    )
+
+
+def _connect(job: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": job["threads"], "autoinstall_known_extensions": False})
+
+
+def _setting(connection: duckdb.DuckDBPyConnection, name: str) -> Any:
+    return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
+
+
+def _use_s3(connection: duckdb.DuckDBPyConnection, s3: dict[str, str]) -> str:
+    """Loads the extension that speaks S3, or says that it is not there; returns the object's URL."""
+    try:
+        from duckdb_extensions import import_extension
+    except ImportError:
+        raise contest.Unable("its httpfs extension is not installed") from None
+    connection.execute(f"SET extension_directory = '{sys.prefix}/duckdb-extensions'")
+    import_extension("httpfs", con=connection)
+    connection.execute(
+        f"CREATE SECRET (TYPE s3, KEY_ID '{s3['access_key']}', SECRET '{s3['secret_key']}', "
+        f"REGION '{s3['region']}', ENDPOINT '{s3['endpoint']}', USE_SSL false, URL_STYLE path)"
+    )
+    return f"s3://{s3['bucket']}/{s3['key']}"
+
+
+if __name__ == "__main__":
+    contest.main({"scan": scan, "write": write})

@@ -1,0 +1,60 @@
+"""polars: `scan_parquet(...).collect()` into a DataFrame, `write_parquet` from one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import contest
+
+
+def scan(job: dict[str, Any]) -> contest.Prepared:
+    """Reads into one DataFrame; filter and columns go through polars' own optimiser."""
+    os.environ["POLARS_MAX_THREADS"] = str(job["threads"])
+    import polars as pl
+
+    s3 = job["s3"]
+    path, storage = job["path"], None
+    if s3 is not None:
+        path = f"s3://{s3['bucket']}/{s3['key']}"
+        storage = {
+            "aws_access_key_id": s3["access_key"],
+            "aws_secret_access_key": s3["secret_key"],
+            "aws_region": s3["region"],
+            "aws_endpoint_url": f"http://{s3['endpoint']}",
+            "aws_allow_http": "true",
+        }
+
+    def query() -> pl.LazyFrame:
+        frame = pl.scan_parquet(path, storage_options=storage)
+        condition = job["filter"]
+        if condition:
+            column = pl.col(condition["column"])
+            frame = frame.filter((column >= condition["at_least"]) & (column < condition["below"]))
+        return frame.select(job["columns"]) if job["columns"] else frame
+
+    return contest.Prepared(
+        pl.__version__,
+        lambda: query().collect(),
+        {"threads": pl.thread_pool_size(), "engine": "auto", "storage": "s3" if s3 else "local"},
+        hold=lambda frame: frame.to_arrow(compat_level=pl.CompatLevel.newest()),
+        plan=lambda: None if s3 else query().explain(),
+    )
+
+
+def write(job: dict[str, Any]) -> contest.Prepared:
+    """Writes a DataFrame."""
+    os.environ["POLARS_MAX_THREADS"] = str(job["threads"])
+    import polars as pl
+
+    frame = pl.read_parquet(job["input"])
+    options = {"compression": job["codec"], "row_group_size": job["row_group_rows"]}
+    return contest.Prepared(
+        pl.__version__,
+        lambda: frame.write_parquet(job["output"], **options),
+        options | {"threads": pl.thread_pool_size()},
+    )
+
+
+if __name__ == "__main__":
+    contest.main({"scan": scan, "write": write})

@@ -1,0 +1,86 @@
+"""The contestant's side of the bench's protocol, for contestants written in Python.
+
+A contestant is a process that reads JSON lines on stdin and answers with JSON lines on stdout:
+
+| the bench says      | the contestant does                    | and answers                                             |
+| ------------------- | -------------------------------------- | ------------------------------------------------------- |
+| the job             | imports, prepares (a write: its input) | `{"event": "ready", "version": …, "options": …}`        |
+| `{"do": "run"}`     | the measured section                   | `{"event": "done", "seconds": …}`                       |
+| `{"do": "verify"}`  | looks at what it holds                 | `{"event": "verified", "rows": …, "checksum": …, …}`    |
+
+Between the lines the process waits, so that the bench measures CPU, memory and requests of the measured section alone,
+from outside. What cannot be done is answered by `{"event": "unable", "why": …}` at any point.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Unable(Exception):
+    """This contestant cannot do the job; the message says why and becomes the row in the report."""
+
+
+@dataclass
+class Prepared:
+    """A job that is ready to run: `work` is the measured section; `hold` turns its result into Arrow to be verified."""
+
+    version: str
+    work: Callable[[], Any]
+    #: The options that are in effect, as read back from the library where it can tell.
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Gives the result as something that duckdb scans (Arrow); None for a job that writes a file.
+    hold: Callable[[Any], Any] | None = None
+    #: Asked after the work: what really ran (a plan, as text).
+    plan: Callable[[], str | None] = lambda: None
+
+
+def main(jobs: dict[str, Callable[[dict[str, Any]], Prepared]]) -> None:
+    """Runs the one job that stdin names; `jobs` maps a job's kind to the function that prepares it."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints must not mix with the protocol
+
+    def say(event: str, **what: Any) -> None:
+        answers.write(json.dumps({"event": event, **what}) + "\n")
+        answers.flush()
+
+    try:
+        _serve(jobs, say)
+    except Unable as why:
+        say("unable", why=str(why))
+
+
+def _serve(jobs: dict[str, Callable[[dict[str, Any]], Prepared]], say: Callable[..., None]) -> None:
+    job = json.loads(sys.stdin.readline())
+    prepare = jobs.get(job["kind"])
+    if prepare is None:
+        raise Unable(f"has no job `{job['kind']}`")
+    prepared = prepare(job)
+    say("ready", version=prepared.version, options=prepared.options)
+    _expect("run")
+    begin = time.perf_counter()
+    result = prepared.work()
+    seconds = time.perf_counter() - begin
+    say("done", seconds=seconds)
+    _expect("verify")
+    plan = prepared.plan()
+    if prepared.hold is None:
+        say("verified", plan=plan)
+        return
+    import verify  # loads duckdb, which must not count as the contestant's memory
+
+    say("verified", plan=plan, **verify.held(prepared.hold(result)))
+
+
+def _expect(what: str) -> None:
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)  # the bench has gone
+    if json.loads(line).get("do") != what:
+        raise ValueError(f"expected {what!r}, got {line!r}")

@@ -1,0 +1,221 @@
+"""One sample: a contestant's process, from its start through the measured section to what it says it holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from lakerace.bench.contestant import KIT, Contestant
+from lakerace.bench.tree import MemoryWatch, Tree, machine_busy_seconds
+
+#: A contestant that has not answered for so long is killed, and its row says so.
+TIMEOUT_SECONDS = 600.0
+
+
+class SampleFailed(Exception):
+    """The process ended, broke the protocol or took too long; the message is the row's `why`."""
+
+
+class SampleUnable(Exception):
+    """The contestant says that it cannot do the job; the message is the row's `why`."""
+
+
+@dataclass
+class Measured:
+    """What one process did, as it says and as seen from outside."""
+
+    version: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Wall seconds of the measured section by the contestant's own clock.
+    seconds: float = 0.0
+    #: The same from outside, with the protocol's two lines.
+    outside_seconds: float = 0.0
+    #: User and system seconds of the process tree in the measured section.
+    cpu_seconds: float = 0.0
+    #: CPU seconds that everything else on the machine used meanwhile (servers and proxy included).
+    other_cpu_seconds: float = 0.0
+    #: Wall seconds from the start of the process until it was ready (imports, input of a write).
+    start_seconds: float = 0.0
+    #: Resident bytes of the tree just before the measured section.
+    rss_before_bytes: int = 0
+    #: Largest resident bytes of the tree in the measured section.
+    peak_rss_bytes: int = 0
+    #: The same without pages of mapped files, sampled.
+    peak_anonymous_bytes: int = 0
+    #: Its answer to `verify`: rows, checksum, schema, plan.
+    held: dict[str, Any] = field(default_factory=dict)
+
+
+def run(
+    contestant: Contestant,
+    job: dict[str, Any],
+    cpus: set[int],
+    around: Callable[[str], None] = lambda moment: None,
+) -> Measured:
+    """Runs `job` in a new process of `contestant` on `cpus`.
+
+    `around` is called with `"before"` and `"after"` next to the measured section (to read request counters).
+    """
+    with tempfile.TemporaryFile("w+") as errors, _started(contestant, cpus, errors) as child:
+        talk = _Talk(child, errors)
+        try:
+            return _follow(talk, job, around)
+        finally:
+            talk.end()
+
+
+def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> Measured:
+    measured = Measured()
+    tree = Tree(talk.child.pid)
+    begin = time.perf_counter()
+    talk.say(job)
+    ready = talk.hear("ready")
+    measured.start_seconds = time.perf_counter() - begin
+    measured.version, measured.options = ready["version"], ready["options"]
+
+    around("before")
+    watch = MemoryWatch(tree)
+    measured.rss_before_bytes = tree.memory()[0]
+    watch.start()
+    busy, cpu, begin = machine_busy_seconds(), tree.cpu_seconds(), time.perf_counter()
+    talk.say({"do": "run"})
+    done = talk.hear("done")
+    measured.outside_seconds = time.perf_counter() - begin
+    measured.cpu_seconds = tree.cpu_seconds() - cpu
+    measured.other_cpu_seconds = max(0.0, machine_busy_seconds() - busy - measured.cpu_seconds)
+    watch.stop()
+    around("after")
+    measured.seconds = done["seconds"]
+    measured.peak_rss_bytes, measured.peak_anonymous_bytes = watch.peak_resident, watch.peak_anonymous
+
+    talk.say({"do": "verify"})
+    measured.held = talk.hear("verified")
+    return measured
+
+
+class _Talk:
+    """JSON lines to and from a contestant, with a time-out."""
+
+    def __init__(self, child: subprocess.Popen[str], errors: IO[str]) -> None:
+        self.child = child
+        self._errors = errors
+        self._late = False
+
+    def say(self, what: dict[str, Any]) -> None:
+        assert self.child.stdin is not None
+        with suppress(BrokenPipeError):  # hear() then finds out why it ended
+            self.child.stdin.write(json.dumps(what) + "\n")
+            self.child.stdin.flush()
+
+    def hear(self, event: str) -> dict[str, Any]:
+        assert self.child.stdout is not None
+        timer = threading.Timer(TIMEOUT_SECONDS, self._too_late)
+        timer.start()
+        try:
+            line = self.child.stdout.readline()
+        finally:
+            timer.cancel()
+        if self._late:
+            raise SampleFailed(f"no answer within {TIMEOUT_SECONDS:.0f} s")
+        if not line:
+            raise SampleFailed(self._last_words())
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError:
+            raise SampleFailed(f"not a line of the protocol: {line[:200]!r}") from None
+        if answer.get("event") == "unable":
+            raise SampleUnable(answer.get("why", "gives no reason"))
+        if answer.get("event") != event:
+            raise SampleFailed(f"expected the event `{event}`, got {line[:200]!r}")
+        return answer
+
+    def end(self) -> None:
+        """Lets the process end, and makes it."""
+        for pipe in (self.child.stdin, self.child.stdout):
+            with suppress(OSError):
+                assert pipe is not None
+                pipe.close()
+        try:
+            self.child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._kill()
+
+    def _too_late(self) -> None:
+        self._late = True
+        self._kill()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+
+    def _last_words(self) -> str:
+        code = self.child.wait()
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
+        return f"ended with {_status(code)}: {lines[-1][:400] if lines else 'nothing on stderr'}"
+
+
+def _status(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+@contextmanager
+def _started(contestant: Contestant, cpus: set[int], errors: IO[str]) -> Iterator[subprocess.Popen[str]]:
+    python = str(contestant.python())
+    command = [part.replace("{python}", python) for part in contestant.command]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(KIT), os.environ.get("PYTHONPATH"))))
+    with pinned(cpus):  # a child inherits its parent's CPUs
+        child = subprocess.Popen(
+            command,
+            cwd=contestant.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+@contextmanager
+def pinned(cpus: set[int]) -> Iterator[None]:
+    """Keeps this thread, and what it starts, on `cpus`."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def cpus_for(threads: int) -> tuple[set[int], set[int]]:
+    """The CPUs of a contestant with `threads` threads, and those of everything else (all, where none are left)."""
+    usable = sorted(os.sched_getaffinity(0))
+    if threads > len(usable):
+        raise ValueError(f"{threads} threads need {threads} CPUs; this process may use {len(usable)}")
+    mine = set(usable[-threads:])
+    return mine, (set(usable) - mine) or set(usable)
+
+
+def scratch(folder: Path) -> Path:
+    """A fresh folder for a sample's output."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="sample-", dir=folder))

@@ -1,0 +1,115 @@
+"""Raw samples: JSON lines, the run first, then one line per process that ran. Reports are made from nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+#: What came of a sample. RIGHT: measured and its work checked. WRONG: it did other work than the reference.
+#: UNABLE: the contestant says that it cannot. FAILED: it ended, hung or broke the protocol.
+RIGHT, WRONG, UNABLE, FAILED = "right", "wrong", "unable", "failed"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """The circumstances of all samples of a file."""
+
+    date: str
+    machine: dict[str, Any]
+    #: Rounds, data, store and codec: all that was asked for.
+    options: dict[str, Any]
+    #: Title and description of every contestant, by name; `subject` marks the one that the bench is about.
+    contestants: dict[str, dict[str, Any]]
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One process. Round 0 is the warm-up and is left out of all statistics."""
+
+    case: str
+    bench: str
+    store: str
+    title: str
+    threads: int
+    contestant: str
+    round: int
+    verdict: str
+    #: Why the verdict is not RIGHT.
+    why: str | None = None
+    version: str | None = None
+    seconds: float | None = None
+    outside_seconds: float | None = None
+    cpu_seconds: float | None = None
+    other_cpu_seconds: float | None = None
+    start_seconds: float | None = None
+    rss_before_bytes: int | None = None
+    peak_rss_bytes: int | None = None
+    peak_anonymous_bytes: int | None = None
+    requests: int | None = None
+    request_bytes: int | None = None
+    #: The proxy's counts as it gave them.
+    counts: dict[str, Any] | None = None
+    #: Size of what a write wrote.
+    output_bytes: int | None = None
+    row_groups: int | None = None
+    rows: int | None = None
+    checksum: str | None = None
+    checked_by: str | None = None
+    #: Effective options, and the plan where the contestant tells one; kept for the warm-up only.
+    options: dict[str, Any] = field(default_factory=dict)
+    plan: str | None = None
+
+
+class Writer:
+    """Appends samples to an open file, each flushed, so that an interrupted run keeps what it has."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def add(self, sample: Sample) -> None:
+        """Writes one line; fields without a value are left out."""
+        kept = {k: v for k, v in asdict(sample).items() if v is not None and v != {}}
+        self._line({"record": "sample"} | kept)
+
+    def begin(self, run: Run) -> None:
+        """Writes the first line."""
+        self._line({"record": "run"} | asdict(run))
+
+    def _line(self, what: dict[str, Any]) -> None:
+        self._file.write(json.dumps(what) + "\n")
+        self._file.flush()
+
+
+@contextmanager
+def create(path: Path, run: Run) -> Iterator[Writer]:
+    """Opens a new file of samples."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("x") as file:
+        writer = Writer(file)
+        writer.begin(run)
+        yield writer
+
+
+def read(path: Path) -> tuple[Run, list[Sample]]:
+    """Reads a file of samples."""
+    run = None
+    samples = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        try:
+            record = json.loads(line)
+            kind = record.pop("record")
+            if kind == "run":
+                run = Run(**record)
+            else:
+                samples.append(Sample(**record))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path}, line {number}: not a bench sample: {error}") from error
+    if run is None or run.format != FORMAT:
+        raise ValueError(f"{path}: no run of format {FORMAT} in it")
+    return run, samples

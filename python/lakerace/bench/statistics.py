@@ -1,0 +1,142 @@
+"""From samples to numbers: medians, spreads, and ratios taken pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample
+
+#: The verdict of several samples is the worst of theirs.
+_WORST_LAST = (RIGHT, UNABLE, FAILED, WRONG)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some values, with the smallest and the largest."""
+
+    median: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @staticmethod
+    def of(values: list[float]) -> Spread | None:
+        """None where there are no values."""
+        return Spread(median(values), min(values), max(values), tuple(values)) if values else None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The subject against one peer, pair by pair: below 1, the subject needs less."""
+
+    peer: str
+    wall: Spread
+    cpu: Spread | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contestant in one case."""
+
+    contestant: str
+    verdict: str
+    why: str | None
+    version: str | None
+    seconds: Spread | None
+    cpu: Spread | None
+    peak_rss_bytes: float | None
+    peak_anonymous_bytes: float | None
+    requests: float | None
+    request_bytes: float | None
+    output_bytes: float | None
+    row_groups: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """One case: its entries, the right ones first and by time, and the subject's ratios against each peer."""
+
+    case: str
+    bench: str
+    store: str
+    title: str
+    threads: int
+    entries: tuple[Entry, ...]
+    ratios: tuple[Ratio, ...] = field(default=())
+
+    @property
+    def fastest_peer(self) -> Ratio | None:
+        """The ratio against the peer with the smallest median; None where no peer or no subject has a time."""
+        times = {entry.contestant: entry.seconds.median for entry in self.entries if entry.seconds}
+        return min(self.ratios, key=lambda ratio: times[ratio.peer], default=None)
+
+    def ratio_to(self, peer: str) -> Ratio | None:
+        """The ratio against `peer`."""
+        return next((ratio for ratio in self.ratios if ratio.peer == peer), None)
+
+
+def summarize(samples: list[Sample], subject: str | None) -> list[Result]:
+    """One result per case, in the order in which the cases first appear. Only RIGHT samples give numbers."""
+    cases: dict[str, list[Sample]] = {}
+    for sample in samples:
+        cases.setdefault(sample.case, []).append(sample)
+    return [_result(found, subject) for found in cases.values()]
+
+
+def _result(samples: list[Sample], subject: str | None) -> Result:
+    by_name: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_name.setdefault(sample.contestant, []).append(sample)
+    entries = sorted((_entry(name, found) for name, found in by_name.items()), key=_by_time)
+    timed = {entry.contestant for entry in entries if entry.seconds}
+    ratios = []
+    if subject in timed:
+        for peer in sorted(timed - {subject}):
+            ratio = _ratio(by_name[subject], by_name[peer])
+            if ratio:
+                ratios.append(ratio)
+    first = samples[0]
+    return Result(first.case, first.bench, first.store, first.title, first.threads, tuple(entries), tuple(ratios))
+
+
+def _entry(name: str, samples: list[Sample]) -> Entry:
+    verdict = max((sample.verdict for sample in samples), key=_WORST_LAST.index)
+    worst = next(sample for sample in samples if sample.verdict == verdict)
+    counted = [sample for sample in samples if sample.round > 0] if verdict == RIGHT else []
+
+    def values(pick: Callable[[Sample], float | None]) -> list[float]:
+        return [value for sample in counted if (value := pick(sample)) is not None]
+
+    def middle(pick: Callable[[Sample], float | None]) -> float | None:
+        found = values(pick)
+        return median(found) if found else None
+
+    return Entry(
+        contestant=name,
+        verdict=verdict,
+        why=worst.why,
+        version=next((sample.version for sample in samples if sample.version), None),
+        seconds=Spread.of(values(lambda s: s.seconds)),
+        cpu=Spread.of(values(lambda s: s.cpu_seconds)),
+        peak_rss_bytes=middle(lambda s: s.peak_rss_bytes),
+        peak_anonymous_bytes=middle(lambda s: s.peak_anonymous_bytes),
+        requests=middle(lambda s: s.requests),
+        request_bytes=middle(lambda s: s.request_bytes),
+        output_bytes=middle(lambda s: s.output_bytes),
+        row_groups=middle(lambda s: s.row_groups),
+    )
+
+
+def _ratio(subject: list[Sample], peer: list[Sample]) -> Ratio | None:
+    peers = {sample.round: sample for sample in peer if sample.round > 0}
+    pairs = [(sample, peers[sample.round]) for sample in subject if sample.round in peers]
+    wall = Spread.of([a.seconds / b.seconds for a, b in pairs if a.seconds and b.seconds])
+    cpu = Spread.of([a.cpu_seconds / b.cpu_seconds for a, b in pairs if a.cpu_seconds and b.cpu_seconds])
+    return Ratio(peer[0].contestant, wall, cpu) if wall else None
+
+
+def _by_time(entry: Entry) -> tuple[bool, float, str]:
+    seconds = entry.seconds.median if entry.seconds else float("inf")
+    return (entry.seconds is None, seconds, entry.contestant)
