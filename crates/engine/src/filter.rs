@@ -117,7 +117,8 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
     if depth > MAX_DEPTH {
         return Err(unsupported(&format!("a chain of more than {MAX_DEPTH} operators"), sql.span().start));
     }
-    let at = sql.span().start;
+    // A long chain's span is worked out from all of its parts: not at each of its levels.
+    let at = if matches!(sql, Sql::BinaryOp { .. }) { Location::empty() } else { sql.span().start };
     let inner = |sql: Box<Sql>| convert(*sql, depth + 1).map(Box::new);
     let is = |sql: Box<Sql>, wanted: bool| -> Result<Expr> {
         let value = convert(*sql, depth + 1)?;
@@ -133,7 +134,7 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),
         Sql::UnaryOp { op, expr } => unary(op, *expr, depth, at),
-        Sql::BinaryOp { left, op, right } => binary(left, op, right, depth, at),
+        Sql::BinaryOp { left, op, right } => binary(left, op, right, depth),
         Sql::IsNull(sql) | Sql::IsUnknown(sql) => Ok(Expr::IsNull(inner(sql)?)),
         Sql::IsNotNull(sql) | Sql::IsNotUnknown(sql) => Ok(not(Expr::IsNull(inner(sql)?))),
         Sql::IsTrue(sql) => is(sql, true),
@@ -213,7 +214,7 @@ fn unary(op: UnaryOperator, expr: Sql, depth: usize, at: Location) -> Result<Exp
     }
 }
 
-fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize, at: Location) -> Result<Expr> {
+fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize) -> Result<Expr> {
     use {ArithmeticOp as A, CompareOp as C};
     if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
         let sides = chain(*left, &op, *right);
@@ -238,13 +239,13 @@ fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize, at:
         _ => None,
     };
     if compare.is_none() && arithmetic.is_none() {
-        return Err(unsupported(&format!("the operator {op}"), at));
+        return Err(unsupported(&format!("the operator {op}"), left.span().start));
     }
     let (left, right) = (Box::new(convert(*left, depth + 1)?), Box::new(convert(*right, depth + 1)?));
     match (compare, arithmetic) {
         (Some(op), _) => Ok(Expr::Compare { op, left, right }),
         (None, Some(op)) => Ok(Expr::Arithmetic { op, left, right }),
-        (None, None) => Err(unsupported("this operator", at)),
+        (None, None) => Err(Error::internal("an operator without a meaning")),
     }
 }
 
