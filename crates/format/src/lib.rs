@@ -1,6 +1,7 @@
 //! Files to batches and back: Parquet, CSV and TBL, each planned by `lakerace-io`.
 
 mod expr;
+mod input;
 pub mod names;
 mod options;
 mod parquet;
@@ -11,6 +12,7 @@ mod source;
 mod split;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
 pub use parquet::ParquetSource;
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};

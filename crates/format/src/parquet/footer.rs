@@ -13,6 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
 use super::schema::with_root_views;
+use crate::{Constants, InputFile};
 
 /// Bytes of the first tail read: enough for the footer of most files.
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
@@ -42,6 +43,8 @@ pub(crate) struct FileMeta {
     pub leaves: Vec<Range<usize>>,
     /// The page indexes, once read: where their bytes begin, and the bytes.
     pub index_span: OnceLock<(u64, Bytes)>,
+    /// Columns whose values its place gives.
+    pub constants: Option<Arc<Constants>>,
 }
 
 impl FileMeta {
@@ -62,33 +65,33 @@ impl FileMeta {
 }
 
 /// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
-pub(crate) fn open_all(objects: Vec<Object>) -> Result<Vec<Arc<FileMeta>>> {
-    let Some(first) = objects.first() else { return Ok(Vec::new()) };
-    let store = &first.store;
+pub(crate) fn open_all(files: Vec<InputFile>) -> Result<Vec<Arc<FileMeta>>> {
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    let store = &first.object.store;
     let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
-    let at_once = at_once.clamp(1, objects.len());
+    let at_once = at_once.clamp(1, files.len());
     let tail_bytes = AtomicU64::new(FIRST_TAIL_BYTES);
     if at_once == 1 {
-        return objects.into_iter().map(|object| open(object, &tail_bytes).map(Arc::new)).collect();
+        return files.into_iter().map(|file| open(file, &tail_bytes).map(Arc::new)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
         let mut opened = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(object) = objects.get(index) else { return opened };
-            let outcome = open(object.clone(), &tail_bytes).map(Arc::new);
+            let Some(file) = files.get(index) else { return opened };
+            let outcome = open(file.clone(), &tail_bytes).map(Arc::new);
             let failed = outcome.is_err();
             opened.push((index, outcome));
             if failed {
                 // The others finish what they have begun and find nothing more to do.
-                next.fetch_max(objects.len(), Ordering::Relaxed);
+                next.fetch_max(files.len(), Ordering::Relaxed);
             }
         }
     };
     let mut opened = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::with_capacity(objects.len());
+        let mut all = Vec::with_capacity(files.len());
         for thread in threads {
             let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;
             all.extend(outcomes);
@@ -99,13 +102,14 @@ pub(crate) fn open_all(objects: Vec<Object>) -> Result<Vec<Arc<FileMeta>>> {
     opened.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn open(object: Object, tail_bytes: &AtomicU64) -> Result<FileMeta> {
-    let url = object.url();
-    object.store.job.check()?;
-    open_named(object, &url, tail_bytes).map_err(|error| error.at(&url))
+fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+    let url = file.object.url();
+    file.object.store.job.check()?;
+    open_named(file, &url, tail_bytes).map_err(|error| error.at(&url))
 }
 
-fn open_named(mut object: Object, url: &str, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+    let InputFile { mut object, constants } = file;
     let tail = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
     object.size_bytes = Some(tail.size_bytes);
     object.e_tag = tail.e_tag.clone();
@@ -126,6 +130,7 @@ fn open_named(mut object: Object, url: &str, tail_bytes: &AtomicU64) -> Result<F
         arrow,
         leaves,
         index_span: OnceLock::new(),
+        constants,
     })
 }
 

@@ -68,6 +68,11 @@ impl Lane {
         let array = match &mut self.decoder {
             Decoder::Missing => {
                 let kept = selection.map_or(rows, Selection::count);
+                if let Some(constants) = &self.source.file.constants
+                    && let Some(array) = constants.array(self.source.field.name(), kept)?
+                {
+                    return widen(&array, self.source.field.data_type()).map_err(|e| self.source.place(e));
+                }
                 return Ok(new_null_array(self.source.field.data_type(), kept));
             }
             Decoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {

@@ -190,6 +190,11 @@ impl ColumnStatistics for GroupStatistics<'_> {
 
     fn bounds(&self, column: &ColumnRef) -> Bounds {
         if column.path.first().is_some_and(|name| self.file.schema().field_with_name(name).is_err()) {
+            if let Some(constants) = &self.file.constants
+                && column.path.first().is_some_and(|name| constants.get(name).is_some())
+            {
+                return constants.bounds_of(column, self.row_count()).unwrap_or_default();
+            }
             // The file does not have the column: it is null in all rows.
             return Bounds { null_count: self.row_count(), ..Bounds::default() };
         }

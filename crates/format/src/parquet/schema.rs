@@ -37,8 +37,11 @@ fn view_type(data_type: &DataType) -> Option<DataType> {
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
 pub(crate) fn merge(files: &[Arc<FileMeta>]) -> Result<SchemaRef> {
     let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
-    if files.iter().all(|file| file.schema().fields() == first.schema().fields()) {
-        return Ok(without_metadata(first.schema()));
+    let same_constants =
+        |file: &FileMeta| file.constants.as_ref().map(|c| c.fields()) == first.constants.as_ref().map(|c| c.fields());
+    if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
+        let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
+        return Ok(Arc::new(Schema::new(fields)));
     }
     let mut merged: Vec<Merged<'_>> = Vec::new();
     let mut positions = std::collections::HashMap::new();
@@ -59,19 +62,27 @@ pub(crate) fn merge(files: &[Arc<FileMeta>]) -> Result<SchemaRef> {
             }
         }
     }
-    let fields: Vec<Field> = merged
+    let fields: Vec<FieldRef> = merged
         .into_iter()
         .map(|column| {
             let nullable = column.field.is_nullable() || column.seen < files.len();
-            column.field.with_nullable(nullable)
+            Arc::new(column.field.with_nullable(nullable))
         })
         .collect();
-    Ok(Arc::new(Schema::new(fields)))
+    Ok(Arc::new(Schema::new(with_constants(fields, files))))
 }
 
-/// The hints of a writer (such as pandas' index) are about its file, not about a scan's batches.
-fn without_metadata(schema: &SchemaRef) -> SchemaRef {
-    if schema.metadata().is_empty() { Arc::clone(schema) } else { Arc::new(Schema::new(schema.fields().clone())) }
+/// The columns of the files' places behind their own. The hints of a writer (such as pandas' index) are left out: they
+/// are about its file, not about a scan's batches.
+fn with_constants(mut fields: Vec<FieldRef>, files: &[Arc<FileMeta>]) -> Vec<FieldRef> {
+    for constants in files.iter().filter_map(|file| file.constants.as_ref()) {
+        for field in constants.fields() {
+            if !fields.iter().any(|known| known.name() == field.name()) {
+                fields.push(Arc::clone(field));
+            }
+        }
+    }
+    fields
 }
 
 /// A column under way, and the file that its type is from.

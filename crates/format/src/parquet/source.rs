@@ -12,7 +12,7 @@ use super::planning::{Columns, Unit, default_step_rows, files_of_plan, roots, ro
 use super::prune::Pruner;
 use super::read::{Scan, StepBatches};
 use super::schema::merge;
-use crate::{Batches, FilePlan, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.
@@ -26,7 +26,12 @@ pub struct ParquetSource {
 impl ParquetSource {
     /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
-        let files = open_all(objects)?;
+        Self::open_files(objects.into_iter().map(InputFile::from).collect(), job)
+    }
+
+    /// Like [`Self::open`], of files some of whose columns are constants.
+    pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
+        let files = open_all(files)?;
         let schema = merge(&files)?;
         Ok(Self { files, schema, job: job.clone() })
     }
