@@ -1,0 +1,193 @@
+"""Bad input: the right exit code, one clear message, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok, people, run
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.parquet"
+    pq.write_table(people(50), path, row_group_size=20, write_page_index=True)
+    return path
+
+
+def test_truncated_at_every_length(small: Path, tmp_path: Path) -> None:
+    data = small.read_bytes()
+    path = tmp_path / "cut.parquet"
+    for length in range(len(data)):
+        path.write_bytes(data[:length])
+        with pytest.raises(lr.CorruptDataError, match=r"cut\.parquet"):
+            lr.scan(path).checksum()
+
+
+def test_every_byte_flipped(small: Path, tmp_path: Path) -> None:
+    """A flipped byte gives an error of ours or rows; never a fault of ours, a hang or a crash."""
+    data = bytearray(small.read_bytes())
+    path = tmp_path / "flipped.parquet"
+    errors = 0
+    for at in range(len(data)):
+        data[at] ^= 0x5A
+        path.write_bytes(data)
+        data[at] ^= 0x5A
+        try:
+            lr.scan(path).to_arrow()
+        except lr.InternalError:
+            raise
+        except lr.Error as error:
+            errors += 1
+            assert isinstance(error, (lr.CorruptDataError, lr.UnsupportedError, lr.InvalidInputError)), error
+            assert "flipped.parquet" in str(error)
+    assert errors > len(data) // 4
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("empty.parquet", b"", 5),
+        ("magic.parquet", b"PAR2" + b"\0" * 100 + b"PAR2", 5),
+        ("zeros.parquet", b"\0" * 1000, 5),
+        ("length.parquet", b"PAR1" + b"\0" * 20 + b"\xff\xff\xff\x7fPAR1", 5),
+        ("text.parquet", b"a,b\n1,2\n" * 100, 5),
+        ("bad.csv.gz", b"a,b\n1,2\n", 5),
+        ("bad.csv.zst", b"a,b\n1,2\n", 5),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", 4),
+        ("open.csv", b'a,b\n1,"2\n', 4),
+        ("binary.csv", b"a,b\n\xff\xfe,1\n", 4),
+    ],
+)
+def test_files_that_are_not_what_they_say(tmp_path: Path, name: str, data: bytes, code: int) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    done = run("scan", path, "--json")
+    assert done.code == code, done.err
+    assert name in done.error["place"]
+    target = tmp_path / "out.parquet"
+    assert run("copy", path, target).code == code
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "folder/", "*.parquet"])
+def test_missing_sources(tmp_path: Path, name: str) -> None:
+    done = run("scan", f"{tmp_path}/{name}", "--json")
+    assert done.code == 3
+    assert done.error["kind"] == "not_found"
+    assert str(tmp_path) in done.error["place"]
+
+
+def test_missing_columns_name_the_nearest(parquet: Path) -> None:
+    done = run("scan", parquet, "--columns", "id,scor", "--json")
+    assert done.code == 3
+    assert "scor" in done.err
+    assert '"score"' in done.err or "score" in done.err.replace("scor ", "")
+    done = run("scan", parquet, "--where", "nam = 'x'")
+    assert done.code == 3
+    assert "name" in done.err
+
+
+def test_wrong_filters(parquet: Path) -> None:
+    assert run("scan", parquet, "--where", "id >").code == 2
+    assert run("scan", parquet, "--where", "DROP TABLE x").code == 2
+    done = run("scan", parquet, "--where", "id > 'many'")
+    assert done.code in (2, 4)
+    assert "id" in done.err
+
+
+def test_unknown_formats(tmp_path: Path) -> None:
+    path = tmp_path / "x.unknown"
+    path.write_bytes(b"x")
+    assert run("scan", path).code in (2, 6)
+    assert run("copy", path, tmp_path / "y.parquet").code in (2, 6)
+
+
+def test_zero_rows(tmp_path: Path) -> None:
+    path, again = tmp_path / "none.parquet", tmp_path / "again.parquet"
+    pq.write_table(people(0), path)
+    assert ok("scan", path, "--count").out == "0\n"
+    ok("copy", path, again)
+    assert pq.read_table(again).schema.names == ["id", "name", "score"]
+    assert ok("scan", path, "--where", "id > 5", "--format", "csv").out == "id,name,score\n"
+    (tmp_path / "none.csv").write_text("a,b\n")
+    assert ok("scan", tmp_path / "none.csv", "--count").out == "0\n"
+
+
+def test_zero_columns(tmp_path: Path) -> None:
+    path = tmp_path / "none.parquet"
+    pq.write_table(pa.table({"a": [1, 2, 3]}).select([]), path)
+    done = run("scan", path, "--count")
+    assert (done.code, done.out) in ((0, "0\n"), (0, "3\n"))
+    assert lr.scan(path).to_arrow().num_columns == 0
+
+
+def test_ten_thousand_columns(tmp_path: Path) -> None:
+    path = tmp_path / "wide.parquet"
+    made = pa.table({f"c{i}": pa.array([i, None], pa.int32()) for i in range(10_000)})
+    pq.write_table(made, path)
+    assert lr.scan(path).to_arrow() == made
+    assert lr.scan(path, columns=["c9999", "c0"]).to_arrow().to_pydict() == {"c9999": [9999, None], "c0": [0, None]}
+    lr.copy(path, tmp_path / "again.parquet")
+    assert pq.read_table(tmp_path / "again.parquet") == made
+    lr.copy(path, tmp_path / "wide.csv")
+    assert lr.scan(tmp_path / "wide.csv").count() == 2
+
+
+def test_folders_of_different_types(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "2.parquet")
+    done = run("scan", f"{tmp_path}/", "--json")
+    assert done.code == 4
+    assert "2.parquet" in done.err
+    assert "a" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0)
+    try:
+        assert run("scan", f"{folder}/").code == 4
+        assert run("copy", "x.csv", folder / "x.parquet").code in (3, 4)
+    finally:
+        folder.chmod(0o700)
+
+
+@contextmanager
+def tiny_disk(folder: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder.mkdir()
+    arguments = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(arguments, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no mount command")
+    if done.returncode != 0:
+        pytest.skip(f"mounting a small tmpfs is not allowed here: {done.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_full_disk(tmp_path: Path, ending: str) -> None:
+    source = tmp_path / "big.parquet"
+    pq.write_table(pa.table({"a": [os.urandom(32).hex() for _ in range(50_000)]}), source)
+    with tiny_disk(tmp_path / "disk") as disk:
+        done = run("copy", source, disk / f"out.{ending}", "--compression", "none", "--json")
+        assert done.code == 8, done.err
+        assert "space" in done.err
+        assert not list(disk.iterdir())

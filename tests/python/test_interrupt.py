@@ -1,0 +1,99 @@
+"""Ctrl-C: the job ends within seconds, with 130 or `KeyboardInterrupt`, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: From the signal to the end. A second is promised; the rest is for a machine that does other work.
+END_SECONDS = 20
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows that take minutes to compress at zstd's highest level."""
+    path: Path = tmp_path_factory.mktemp("source") / "slow.parquet"
+    words = [os.urandom(3).hex() for _ in range(5000)]
+    rows = [" ".join(words[(i * k) % 5000] for k in (1, 3, 7, 11, 13)) for i in range(200_000)]
+    table = pa.table({f"c{i}": rows for i in range(20)})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    return path
+
+
+def interrupt(process: subprocess.Popen[str], is_under_way: Callable[[], bool]) -> tuple[str, str]:
+    """Sends SIGINT once the job is under way and waits for the end."""
+    deadline = time.monotonic() + 60
+    while not is_under_way():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "the job did not begin"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=END_SECONDS)
+    return out, err
+
+
+def test_the_command(source: Path, tmp_path: Path) -> None:
+    slow = ["--compression", "zstd:22", "--threads", 1]
+    process = subprocess.Popen(
+        command("copy", source, tmp_path / "out.parquet", *slow, "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    out, err = interrupt(process, lambda: any(tmp_path.iterdir()))
+    assert process.returncode == 130, err
+    assert '"cancelled"' in out
+    assert "interrupted" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_python_copy(source: Path, tmp_path: Path) -> None:
+    code = f"""
+import lakerace as lr
+try:
+    lr.copy({str(source)!r}, {str(tmp_path / "out.parquet")!r}, compression="zstd:22", threads=1)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, err = interrupt(process, lambda: any(tmp_path.iterdir()))
+    assert (process.returncode, out, err) == (0, "interrupted\n", "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scan_can_be_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "big.csv"
+    with path.open("w") as file:
+        file.write("a,b,c\n")
+        for _ in range(200):
+            file.write("123456,some text that is parsed,1.25\n" * 50_000)
+    code = f"""
+import lakerace as lr
+scan = lr.scan({str(path)!r}, threads=1)
+print("ready", flush=True)
+try:
+    while True:
+        scan.checksum()
+except KeyboardInterrupt:
+    print(scan.report()["rows"], lr.scan({str(path)!r}, limit=5).count(), next(scan.batches()).num_rows > 0)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    out, err = interrupt(process, lambda: True)
+    assert process.returncode == 0, err
+    assert out.split()[1:] == ["5", "True"]
