@@ -56,6 +56,10 @@ def moment(unit: str, zone: datetime.timezone | None = None) -> Make:
     return make
 
 
+def clock(step: int) -> Make:
+    return lambda r: (EPOCH + datetime.timedelta(microseconds=r.randrange(0, 86_400_000_000, step))).time()
+
+
 def floating(r: random.Random) -> float:
     return r.choice([0.0, -0.0, 1.5, float("inf"), float("-inf"), r.uniform(-1e9, 1e9)])
 
@@ -96,7 +100,7 @@ MORE: dict[str, tuple[pa.DataType, Make]] = {
     "float16": (pa.float16(), lambda r: r.randint(-2000, 2000) / 4),
     "decimal76": (pa.decimal256(60, 10), decimals(60, 10)),
     "timestamp_ns": (pa.timestamp("ns"), moment("us")),
-    "time_ms": (pa.time32("ms"), lambda r: (EPOCH + datetime.timedelta(milliseconds=r.randrange(86_400_000))).time()),
+    "time_ms": (pa.time32("ms"), clock(1000)),
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), lambda r: r.choice(["red", "green", "blue"])),
     "list": (pa.list_(pa.int32()), lambda r: [r.choice([None, r.randint(0, 9)]) for _ in range(r.randint(0, 5))]),
     "large_list": (pa.large_list(pa.string()), lambda r: [text(r) for _ in range(r.randint(0, 3))]),
