@@ -232,7 +232,7 @@ pub(crate) struct CsvArgs {
     /// The first line names the columns (default for CSV).
     #[arg(long, overrides_with = "no_header")]
     pub(crate) header: bool,
-    /// The first line is data; columns are c1, c2, … (default for TBL).
+    /// The first line is data; columns are column_1, column_2, … (default for TBL).
     #[arg(long)]
     pub(crate) no_header: bool,
     /// Names and types, such as "id int64 not null, price decimal(15,2), day date32". Default: inferred.

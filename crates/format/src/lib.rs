@@ -1,5 +1,6 @@
 //! Files to batches and back: Parquet, CSV and TBL, each planned by `lakerace-io`.
 
+pub mod csv;
 mod expr;
 mod input;
 pub mod names;
@@ -7,6 +8,7 @@ mod options;
 mod parquet;
 mod plan;
 pub mod predicate;
+pub mod schema_text;
 mod sink;
 mod source;
 mod split;

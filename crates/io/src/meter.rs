@@ -19,6 +19,7 @@ pub struct Meter {
     bytes_written: AtomicU64,
     rows_read: AtomicU64,
     rows_written: AtomicU64,
+    bad_rows: AtomicU64,
 }
 
 /// The kind of a request, as object stores bill it.
@@ -69,6 +70,11 @@ impl Meter {
         self.rows_written.fetch_add(n, Ordering::Relaxed);
     }
 
+    /// Counts rows that did not fit their schema and were left out or mended.
+    pub fn bad_rows(&self, n: u64) {
+        self.bad_rows.fetch_add(n, Ordering::Relaxed);
+    }
+
     /// The counts so far.
     pub fn counts(&self) -> Counts {
         let load = |c: &AtomicU64| c.load(Ordering::Relaxed);
@@ -84,6 +90,7 @@ impl Meter {
             bytes_written: load(&self.bytes_written),
             rows_read: load(&self.rows_read),
             rows_written: load(&self.rows_written),
+            bad_rows: load(&self.bad_rows),
         }
     }
 }
@@ -101,6 +108,8 @@ pub struct Counts {
     pub rows_read: u64,
     /// Rows that sinks took.
     pub rows_written: u64,
+    /// Rows that did not fit their schema and were left out, or mended with nulls.
+    pub bad_rows: u64,
 }
 
 /// Requests by kind.

@@ -1,0 +1,244 @@
+//! From blocks to whole records, in order: what a block's end leaves over goes to the front of the next one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lakerace_io::{Error, Result};
+
+use super::header::{header_names, record_fields};
+use super::parse::{Layout, Piece};
+use super::rules::Rules;
+use super::scan::{Outlook, State, first_end, open_quote};
+
+/// The longest record, in bytes: a quote that is never closed must not take all memory.
+pub(super) const MAX_RECORD_BYTES: usize = 256 << 20;
+
+/// The columns that every file has, and those that are read.
+#[derive(Debug)]
+pub(super) struct FileColumns {
+    /// The file whose header was read first.
+    pub first_url: String,
+    /// The names in that file's order.
+    pub names: Vec<String>,
+    /// What is read of them, by position in `names`.
+    pub wanted: Vec<usize>,
+}
+
+/// The state between two blocks.
+#[derive(Debug)]
+pub(super) struct Chain {
+    rules: Arc<Rules>,
+    columns: Arc<FileColumns>,
+    state: State,
+    /// The record that the last block began.
+    carry: Vec<u8>,
+    /// The line that it begins in.
+    carry_line: u64,
+    /// The line that the next block begins in.
+    line: u64,
+    /// Of the current file; `None` until its header was read.
+    layout: Option<Arc<Layout>>,
+}
+
+/// Whole records of a block, with what they need to be parsed.
+#[derive(Debug)]
+pub(super) struct Records {
+    pub pieces: Vec<Piece>,
+    /// `None` where there are no records.
+    pub layout: Option<Arc<Layout>>,
+    /// Why the file ends behind them.
+    pub error: Option<Error>,
+}
+
+/// The block as the chain needs it.
+#[derive(Debug)]
+pub(super) struct ScannedBlock {
+    pub url: Arc<str>,
+    pub bytes: Bytes,
+    pub outlook: Outlook,
+    pub is_first: bool,
+    pub is_last: bool,
+}
+
+impl Chain {
+    pub fn new(rules: Arc<Rules>, columns: Arc<FileColumns>) -> Self {
+        Self { rules, columns, state: State::Start, carry: Vec::new(), carry_line: 1, line: 1, layout: None }
+    }
+
+    /// The whole records that end in the block. Called for every block in order.
+    pub fn resolve(&mut self, block: &ScannedBlock) -> Result<Records> {
+        if block.is_first {
+            self.begin_file(&block.url);
+        }
+        let bytes = &block.bytes;
+        let before = self.state;
+        let (last_end, after) = block.outlook.resolve(before, bytes, &self.rules);
+        self.state = after;
+        let mut pieces = Vec::new();
+        match last_end {
+            None => {
+                if self.carry.is_empty() {
+                    self.carry_line = self.line;
+                }
+                self.carry.extend_from_slice(bytes);
+            }
+            Some(last_end) => {
+                self.whole_records(before, last_end, block, &mut pieces)?;
+                let left = &bytes[last_end..];
+                self.carry_line = self.line + block.outlook.newlines - count_lines(left);
+                self.carry.extend_from_slice(left);
+            }
+        }
+        self.line += block.outlook.newlines;
+        if self.carry.len() > MAX_RECORD_BYTES {
+            return Err(self.unclosed(&block.url).unwrap_or_else(|| {
+                let limit = MAX_RECORD_BYTES >> 20;
+                Error::invalid(format!("the row is longer than {limit} MiB"))
+                    .at(format!("{}, line {}", block.url, self.carry_line))
+                    .advice("check that the file is text with line feeds")
+            }));
+        }
+        let mut error = None;
+        if block.is_last {
+            error = self.end_file(block, &mut pieces).err();
+        }
+        Ok(Records { pieces, layout: self.layout.clone(), error })
+    }
+
+    fn begin_file(&mut self, url: &Arc<str>) {
+        self.state = State::Start;
+        self.carry.clear();
+        self.line = 1;
+        self.carry_line = 1;
+        self.layout = None;
+        if !self.rules.header {
+            let (columns, positions) = (self.columns.names.len(), self.columns.wanted.clone());
+            self.layout = Some(Arc::new(Layout { url: Arc::clone(url), columns, positions }));
+        }
+    }
+
+    /// The records up to `last_end`: the one that was begun before, and all others. Headers are taken out.
+    fn whole_records(
+        &mut self,
+        before: State,
+        last_end: usize,
+        block: &ScannedBlock,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<()> {
+        let bytes = &block.bytes;
+        let mut at = 0;
+        let mut line = self.line;
+        if !self.carry.is_empty() {
+            at = first_end(before, &bytes[..last_end], &self.rules).unwrap_or(last_end);
+            line += count_lines(&bytes[..at]);
+            let mut record = std::mem::take(&mut self.carry);
+            record.extend_from_slice(&bytes[..at]);
+            let record = Piece { bytes: Bytes::from(record), line: self.carry_line };
+            if !self.take_header(&record, &block.url)? {
+                pieces.push(record);
+            }
+        }
+        while self.layout.is_none() && at < last_end {
+            let end = first_end(State::Start, &bytes[at..last_end], &self.rules).map_or(last_end, |e| at + e);
+            let record = Piece { bytes: bytes.slice(at..end), line };
+            self.take_header(&record, &block.url)?;
+            line += count_lines(&record.bytes);
+            at = end;
+        }
+        if at < last_end {
+            pieces.push(Piece { bytes: bytes.slice(at..last_end), line });
+        }
+        Ok(())
+    }
+
+    /// What is left when the file ends is its last record, where no quote is open.
+    fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<Piece>) -> Result<()> {
+        if let Some(error) = self.unclosed(&block.url) {
+            return Err(error);
+        }
+        if !self.carry.is_empty() {
+            let record = Piece { bytes: Bytes::from(std::mem::take(&mut self.carry)), line: self.carry_line };
+            if !self.take_header(&record, &block.url)? {
+                pieces.push(record);
+            }
+        }
+        if self.layout.is_none() {
+            return Err(Error::invalid("the file is empty: it has no header")
+                .at(&block.url)
+                .advice("give the columns with a schema and say that there is no header"));
+        }
+        Ok(())
+    }
+
+    fn unclosed(&self, url: &str) -> Option<Error> {
+        if !matches!(self.state, State::Quoted | State::Escaped) {
+            return None;
+        }
+        let opened = open_quote(&self.carry, &self.rules)?;
+        let line = self.carry_line + count_lines(&self.carry[..opened]);
+        Some(
+            Error::invalid("the quote that opens here is never closed")
+                .at(format!("{url}, line {line}"))
+                .advice("close it, or choose another quote or none"),
+        )
+    }
+
+    /// Takes the record as the header where that is still missing, unless the line is blank. Says whether it was taken
+    /// or left out.
+    fn take_header(&mut self, record: &Piece, url: &Arc<str>) -> Result<bool> {
+        if self.layout.is_some() {
+            return Ok(false);
+        }
+        if matches!(&record.bytes[..], b"\n" | b"\r\n") {
+            return Ok(true);
+        }
+        let at = || format!("{url}, line {}", record.line);
+        let names = record_fields(&record.bytes, &self.rules).map_err(|e| {
+            Error::new(e.kind(), format!("the header can't be read: {}", e.message())).at(at())
+        })?;
+        let names = header_names(names);
+        let positions = self.columns.positions(&names).map_err(|message| {
+            Error::invalid(message)
+                .at(at())
+                .advice("files that are read together must have the same columns; their order does not matter")
+        })?;
+        self.layout = Some(Arc::new(Layout { url: Arc::clone(url), columns: names.len(), positions }));
+        Ok(true)
+    }
+}
+
+impl FileColumns {
+    /// Where the wanted columns are in a file with these names, or what is wrong with them.
+    fn positions(&self, names: &[String]) -> Result<Vec<usize>, String> {
+        if names == self.names {
+            return Ok(self.wanted.clone());
+        }
+        let by_name: HashMap<&str, usize> = names.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+        let known: HashMap<&str, ()> = self.names.iter().map(|n| (n.as_str(), ())).collect();
+        if let Some(missing) = self.names.iter().find(|n| !by_name.contains_key(n.as_str())) {
+            return Err(format!("the header has no column {missing:?}, which {} has", self.first_url));
+        }
+        if let Some(surplus) = names.iter().find(|n| !known.contains_key(n.as_str())) {
+            return Err(format!("the header has a column {surplus:?}, which {} has not", self.first_url));
+        }
+        Ok(self.wanted.iter().filter_map(|w| by_name.get(self.names[*w].as_str()).copied()).collect())
+    }
+}
+
+/// The text behind a byte order mark. Text in UTF-16 or UTF-32 is an error.
+pub(super) fn without_bom(bytes: Bytes, url: &str) -> Result<Bytes> {
+    if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+        return Ok(bytes.slice(3..));
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(Error::invalid("the file begins with the byte order mark of UTF-16 at byte 0, line 1")
+            .at(url)
+            .advice("convert it to UTF-8, for example with: iconv -f UTF-16 -t UTF-8"));
+    }
+    Ok(bytes)
+}
+
+fn count_lines(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}

@@ -1,0 +1,418 @@
+//! Columns under construction: fields become typed arrays, without a string in between.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
+    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, NullArray, NullBufferBuilder, PrimitiveArray};
+use arrow::datatypes::{DataType, Field, TimeUnit};
+use lakerace_io::{Error, Result};
+
+use super::fields::FieldTable;
+use super::rules::Rules;
+use super::text::{OffsetColumn, ViewColumn};
+use super::value;
+use crate::OnBadRow;
+
+/// A column that fields are appended to.
+pub(super) trait Column: Send {
+    /// Appends field `column` of every row of the table. Fields that can't be taken are reported to `bad`; where that
+    /// says stop, the rest of the rows is left.
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>);
+
+    /// The array of all rows so far. `block` is the text that [`Text::block`] said texts lie in.
+    fn finish(&mut self, block: &bytes::Bytes) -> ArrayRef;
+
+    /// Bytes of the block's own text that the array refers to.
+    fn borrowed_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The text that a table's offsets are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub bytes: &'a [u8],
+    /// The bytes are (a part of) the block, from this position; otherwise they do not outlive the call.
+    pub block: Option<usize>,
+    /// All of it is UTF-8.
+    pub is_utf8: bool,
+    pub rules: &'a Rules,
+}
+
+/// Why a field can't be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Badness {
+    /// Its text is not a value of the type.
+    Value,
+    /// It is null, and the column is not nullable.
+    Null,
+    /// Something follows the closing quote.
+    Quote,
+    /// It is not UTF-8.
+    Utf8,
+}
+
+/// Fields that could not be taken, and whether to go on.
+#[derive(Debug)]
+pub(super) struct BadFields<'a> {
+    /// Column as the user counts it.
+    pub column: usize,
+    /// The column takes nulls.
+    pub nullable: bool,
+    pub mode: OnBadRow,
+    /// The row at which nothing has to be appended any more.
+    pub stop_at: usize,
+    /// Row in the table, column, reason.
+    pub found: &'a mut Vec<(usize, usize, Badness)>,
+}
+
+/// A field's value where the plain way did not give one.
+pub(super) enum Field1<'a> {
+    Null,
+    /// The text without quotes.
+    Text(Cow<'a, [u8]>),
+    Bad(Badness),
+}
+
+impl BadFields<'_> {
+    /// Notes a bad field. Says whether to go on, with null in its place.
+    pub fn report(&mut self, row: usize, badness: Badness) -> bool {
+        self.found.push((row, self.column, badness));
+        let go_on = match self.mode {
+            OnBadRow::Error => false,
+            OnBadRow::Skip => true,
+            OnBadRow::Null => badness != Badness::Null,
+        };
+        if !go_on {
+            self.stop_at = self.stop_at.min(row);
+        }
+        go_on
+    }
+
+    /// A null goes into the column: bad where it takes none. Says whether to go on.
+    pub fn null(&mut self, row: usize) -> bool {
+        self.nullable || self.report(row, Badness::Null)
+    }
+}
+
+impl<'a> Text<'a> {
+    /// A field by the long way: nulls and quotes looked at. `end` is one behind the field's end, as in a table.
+    pub fn field(&self, start: usize, end: usize) -> Field1<'a> {
+        let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return Field1::Null };
+        let quoted = !field.is_empty() && field.first() == self.rules.quote.as_ref();
+        if !quoted {
+            return if self.rules.nulls.contains(field) { Field1::Null } else { Field1::Text(Cow::Borrowed(field)) };
+        }
+        match unquote(field, self.rules) {
+            Some(text) => Field1::Text(text),
+            None => Field1::Bad(Badness::Quote),
+        }
+    }
+}
+
+/// The text inside the quotes of a field, escapes resolved. `None` where the quotes don't end with the field.
+pub(super) fn unquote<'a>(field: &'a [u8], rules: &Rules) -> Option<Cow<'a, [u8]>> {
+    let quote = rules.quote?;
+    let inside = field.get(1..field.len() - 1).filter(|_| field.last() == Some(&quote))?;
+    let special = match rules.escape {
+        None => memchr::memchr(quote, inside),
+        Some(escape) => memchr::memchr2(quote, escape, inside),
+    };
+    let Some(first) = special else { return Some(Cow::Borrowed(inside)) };
+    let mut text = inside[..first].to_vec();
+    let mut rest = inside[first..].iter();
+    while let Some(byte) = rest.next() {
+        if Some(*byte) == rules.escape {
+            // An escape in front of the closing quote took it away.
+            text.push(*rest.next()?);
+        } else if *byte == quote {
+            rest.next().filter(|next| **next == quote)?;
+            text.push(quote);
+        } else {
+            text.push(*byte);
+        }
+    }
+    Some(Cow::Owned(text))
+}
+
+/// A column for a field of a schema, with room for about `rows` rows.
+///
+/// # Errors
+/// `Unsupported` for types that text can't hold.
+pub(super) fn column_for(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    macro_rules! primitive {
+        ($type:ty, $parse:expr) => {
+            Box::new(Primitive::<$type, _>::new(field.data_type(), rows, $parse))
+        };
+    }
+    macro_rules! integer {
+        ($type:ty) => {
+            primitive!($type, |t: &[u8], s, e| value::int64(t, s, e).and_then(|n| n.try_into().ok()))
+        };
+    }
+    macro_rules! unsigned {
+        ($type:ty) => {
+            primitive!($type, |t: &[u8], s, e| value::uint64(t, s, e).and_then(|n| n.try_into().ok()))
+        };
+    }
+    macro_rules! timestamp {
+        ($type:ty, $zone:expr) => {{
+            let has_zone = $zone.is_some();
+            primitive!($type, move |t: &[u8], s, e| {
+                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as TimestampUnit>::UNIT)?;
+                // A wall-clock column has no place for an offset.
+                (has_zone || offset.is_none()).then_some(value)
+            })
+        }};
+    }
+    macro_rules! decimal {
+        ($type:ty, $p:expr, $s:expr) => {{
+            let (p, s) = ($p, $s);
+            primitive!($type, move |t: &[u8], from, to| {
+                value::decimal128(t.get(from..to)?, p, s).and_then(|n| n.try_into().ok())
+            })
+        }};
+    }
+    Ok(match field.data_type() {
+        DataType::Null => Box::new(NullColumn(0)),
+        DataType::Boolean => Box::new(BooleanColumn::default()),
+        DataType::Int8 => integer!(Int8Type),
+        DataType::Int16 => integer!(Int16Type),
+        DataType::Int32 => integer!(Int32Type),
+        DataType::Int64 => primitive!(Int64Type, value::int64),
+        DataType::UInt8 => unsigned!(UInt8Type),
+        DataType::UInt16 => unsigned!(UInt16Type),
+        DataType::UInt32 => unsigned!(UInt32Type),
+        DataType::UInt64 => primitive!(UInt64Type, value::uint64),
+        DataType::Float16 => {
+            type Half = <Float16Type as ArrowPrimitiveType>::Native;
+            primitive!(Float16Type, |t: &[u8], s, e| value::float64(t, s, e).map(Half::from_f64))
+        }
+        DataType::Float32 => primitive!(Float32Type, |t: &[u8], s, e| fast_float2::parse(t.get(s..e)?).ok()),
+        DataType::Float64 => primitive!(Float64Type, value::float64),
+        DataType::Decimal32(p, s) => decimal!(Decimal32Type, *p, *s),
+        DataType::Decimal64(p, s) => decimal!(Decimal64Type, *p, *s),
+        DataType::Decimal128(p, s) => decimal!(Decimal128Type, *p, *s),
+        DataType::Decimal256(p, s) => {
+            let (p, s) = (*p, *s);
+            primitive!(Decimal256Type, move |t: &[u8], from, to| value::decimal256(t.get(from..to)?, p, s))
+        }
+        DataType::Date32 => {
+            primitive!(Date32Type, |t: &[u8], s, e| value::date(t.get(s..e)?).and_then(|d| d.try_into().ok()))
+        }
+        DataType::Date64 => primitive!(Date64Type, |t: &[u8], s, e| {
+            value::timestamp(t.get(s..e)?, Millisecond).and_then(|(v, offset)| offset.is_none().then_some(v))
+        }),
+        DataType::Time32(Second) => primitive!(Time32SecondType, |t: &[u8], s, e| time32(t, s, e, Second)),
+        DataType::Time32(Millisecond) => {
+            primitive!(Time32MillisecondType, |t: &[u8], s, e| time32(t, s, e, Millisecond))
+        }
+        DataType::Time64(Microsecond) => {
+            primitive!(Time64MicrosecondType, |t: &[u8], s, e| value::time(t.get(s..e)?, Microsecond))
+        }
+        DataType::Time64(Nanosecond) => {
+            primitive!(Time64NanosecondType, |t: &[u8], s, e| value::time(t.get(s..e)?, Nanosecond))
+        }
+        DataType::Timestamp(Second, zone) => timestamp!(TimestampSecondType, zone),
+        DataType::Timestamp(Millisecond, zone) => timestamp!(TimestampMillisecondType, zone),
+        DataType::Timestamp(Microsecond, zone) => timestamp!(TimestampMicrosecondType, zone),
+        DataType::Timestamp(Nanosecond, zone) => timestamp!(TimestampNanosecondType, zone),
+        DataType::Utf8View => Box::new(ViewColumn::new(rows)),
+        DataType::Utf8 => Box::new(OffsetColumn::<i32>::new(rows)),
+        DataType::LargeUtf8 => Box::new(OffsetColumn::<i64>::new(rows)),
+        other => {
+            let name = crate::schema_text::print_type(other);
+            return Err(Error::unsupported(format!("column {:?} can't be {name} in a text file", field.name()))
+                .advice("read it as utf8"));
+        }
+    })
+}
+
+fn time32(text: &[u8], start: usize, end: usize, unit: TimeUnit) -> Option<i32> {
+    value::time(text.get(start..end)?, unit)?.try_into().ok()
+}
+
+/// The unit of a timestamp type as a constant, so that parsing is compiled for it.
+trait TimestampUnit {
+    const UNIT: TimeUnit;
+}
+
+macro_rules! timestamp_units {
+    ($($type:ty => $unit:ident),*) => {$(
+        impl TimestampUnit for $type {
+            const UNIT: TimeUnit = TimeUnit::$unit;
+        }
+    )*};
+}
+
+timestamp_units!(TimestampSecondType => Second, TimestampMillisecondType => Millisecond,
+    TimestampMicrosecondType => Microsecond, TimestampNanosecondType => Nanosecond);
+
+/// A column of numbers of any kind. `parse` takes the text and where in it the field begins and ends.
+struct Primitive<T: ArrowPrimitiveType, P> {
+    data_type: DataType,
+    values: Vec<T::Native>,
+    nulls: NullBufferBuilder,
+    parse: P,
+}
+
+impl<T: ArrowPrimitiveType, P> Primitive<T, P>
+where
+    P: Fn(&[u8], usize, usize) -> Option<T::Native> + Send,
+{
+    fn new(data_type: &DataType, rows: usize, parse: P) -> Self {
+        Self {
+            data_type: data_type.clone(),
+            values: Vec::with_capacity(rows),
+            nulls: NullBufferBuilder::new(rows),
+            parse,
+        }
+    }
+
+    /// A field that did not parse as it stands. Says whether to go on.
+    #[cold]
+    #[inline(never)]
+    fn append_slowly(&mut self, text: &Text<'_>, at: (usize, usize), row: usize, bad: &mut BadFields<'_>) -> bool {
+        let value = match text.field(at.0, at.1) {
+            Field1::Null => None,
+            Field1::Bad(badness) => {
+                if !bad.report(row, badness) {
+                    return false;
+                }
+                None
+            }
+            Field1::Text(field) => {
+                let trimmed = field.trim_ascii();
+                match (self.parse)(trimmed, 0, trimmed.len()) {
+                    Some(value) => Some(value),
+                    // Nothing but quotes: a number that is not there.
+                    None if trimmed.is_empty() => None,
+                    None => {
+                        if !bad.report(row, Badness::Value) {
+                            return false;
+                        }
+                        None
+                    }
+                }
+            }
+        };
+        match value {
+            Some(value) => {
+                self.values.push(value);
+                self.nulls.append_non_null();
+            }
+            None => {
+                if !bad.null(row) {
+                    return false;
+                }
+                self.values.push(T::Native::default());
+                self.nulls.append_null();
+            }
+        }
+        true
+    }
+}
+
+impl<T: ArrowPrimitiveType, P> Column for Primitive<T, P>
+where
+    P: Fn(&[u8], usize, usize) -> Option<T::Native> + Send,
+{
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
+        let try_first = text.rules.nulls.only_empty;
+        // Runs without a null are noted as a whole.
+        let mut run = 0;
+        for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
+            let parsed = if try_first { (self.parse)(text.bytes, at.0, at.1 - 1) } else { None };
+            if let Some(value) = parsed {
+                self.values.push(value);
+                run += 1;
+                continue;
+            }
+            self.nulls.append_n_non_nulls(std::mem::take(&mut run));
+            if !self.append_slowly(text, at, row, bad) {
+                return;
+            }
+        }
+        self.nulls.append_n_non_nulls(run);
+    }
+
+    fn finish(&mut self, _block: &bytes::Bytes) -> ArrayRef {
+        let values = std::mem::take(&mut self.values);
+        let array = PrimitiveArray::<T>::new(values.into(), self.nulls.finish());
+        Arc::new(array.with_data_type(self.data_type.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct BooleanColumn {
+    values: BooleanBufferBuilder,
+    nulls: NullBufferBuilder,
+}
+
+impl Default for BooleanColumn {
+    fn default() -> Self {
+        Self { values: BooleanBufferBuilder::new(0), nulls: NullBufferBuilder::new(0) }
+    }
+}
+
+impl Column for BooleanColumn {
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
+        for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
+            let value = match text.field(at.0, at.1) {
+                Field1::Null => Ok(None),
+                Field1::Bad(badness) => Err(badness),
+                Field1::Text(field) => match field.trim_ascii() {
+                    b"" => Ok(None),
+                    trimmed => value::boolean(trimmed).map(Some).ok_or(Badness::Value),
+                },
+            };
+            let go_on = match value {
+                Ok(Some(_)) => true,
+                Ok(None) => bad.null(row),
+                Err(badness) => bad.report(row, badness) && bad.null(row),
+            };
+            if !go_on {
+                return;
+            }
+            let value = value.ok().flatten();
+            self.values.append(value.unwrap_or(false));
+            self.nulls.append(value.is_some());
+        }
+    }
+
+    fn finish(&mut self, _block: &bytes::Bytes) -> ArrayRef {
+        Arc::new(BooleanArray::new(self.values.finish(), self.nulls.finish()))
+    }
+}
+
+/// Nothing but nulls.
+#[derive(Debug)]
+struct NullColumn(usize);
+
+impl Column for NullColumn {
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
+        for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
+            let badness = match text.field(at.0, at.1) {
+                Field1::Null => None,
+                Field1::Bad(badness) => Some(badness),
+                Field1::Text(field) if field.is_empty() => None,
+                Field1::Text(_) => Some(Badness::Value),
+            };
+            if badness.is_some_and(|badness| !bad.report(row, badness)) {
+                return;
+            }
+            self.0 += 1;
+        }
+    }
+
+    fn finish(&mut self, _block: &bytes::Bytes) -> ArrayRef {
+        Arc::new(NullArray::new(std::mem::take(&mut self.0)))
+    }
+}

@@ -1,0 +1,73 @@
+//! Names of columns: from a header, or made up.
+
+use std::collections::HashSet;
+
+use lakerace_io::{Error, Result};
+
+use super::columns::unquote;
+use super::fields::{FieldSplitter, FieldTable, OnRagged};
+use super::rules::Rules;
+
+/// The fields of one record, whatever their number.
+///
+/// # Errors
+/// `Invalid` where it is not UTF-8 or something follows a closing quote.
+pub(super) fn record_fields(record: &[u8], rules: &Rules) -> Result<Vec<Option<String>>> {
+    let mut table = FieldTable::default();
+    // How many there are is learnt by asking for one.
+    let ragged = FieldSplitter::new(record, rules, 1, OnRagged::Stop).fill(&mut table, 1);
+    let columns = match ragged {
+        Some(ragged) => ragged.fields,
+        None => table.rows(),
+    };
+    if columns == 0 {
+        return Ok(Vec::new());
+    }
+    FieldSplitter::new(record, rules, columns, OnRagged::Stop).fill(&mut table, 1);
+    let mut fields = Vec::with_capacity(columns);
+    for column in 0..columns {
+        let (start, end) = table.column(column).next().unwrap_or((1, 0));
+        let raw = record.get(start..end.wrapping_sub(1)).unwrap_or(&[]);
+        let quoted = !raw.is_empty() && raw.first() == rules.quote.as_ref();
+        if !quoted && rules.nulls.contains(raw) {
+            fields.push(None);
+            continue;
+        }
+        let field = if quoted {
+            unquote(raw, rules).ok_or_else(|| Error::invalid("a field of it goes on behind its closing quote"))?
+        } else {
+            raw.into()
+        };
+        let text = String::from_utf8(field.into_owned()).map_err(|_| Error::invalid("it is not UTF-8"))?;
+        fields.push(Some(text));
+    }
+    Ok(fields)
+}
+
+/// Column names from a header's fields. An empty one becomes `column_N` (N from 1), one that was there before gets `_2`,
+/// `_3`, …, the first that is free.
+pub(super) fn header_names(fields: Vec<Option<String>>) -> Vec<String> {
+    let given: HashSet<String> = fields.iter().flatten().cloned().collect();
+    let mut taken = HashSet::new();
+    let mut names = Vec::with_capacity(fields.len());
+    for (i, field) in fields.into_iter().enumerate() {
+        let wanted = match field {
+            Some(name) if !name.trim().is_empty() => name,
+            _ => format!("column_{}", i + 1),
+        };
+        let mut name = wanted.clone();
+        let mut next = 2;
+        while taken.contains(&name) || (name != wanted && given.contains(&name)) {
+            name = format!("{wanted}_{next}");
+            next += 1;
+        }
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+/// `column_1`, `column_2`, …
+pub(super) fn made_up_names(columns: usize) -> Vec<String> {
+    (1..=columns).map(|i| format!("column_{i}")).collect()
+}

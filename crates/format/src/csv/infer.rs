@@ -1,0 +1,123 @@
+//! Types from a sample of the rows.
+//!
+//! A column is of the first of these types that all of its sampled values fit, nulls left out: bool (`true`, `false`),
+//! int64, float64, date32 (`YYYY-MM-DD`), timestamp (to microseconds, or nanoseconds where they are written; UTC where
+//! all values have an offset), else text. A column without any value is text. Kept as text, so that nothing is lost:
+//! numbers with a leading zero or plus (`007`, `+49`), and whole numbers beyond 64 bits that a double would not hold
+//! exactly. Blanks around values other than text don't matter.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+
+use super::columns::{Field1, Text};
+use super::fields::FieldTable;
+use super::value;
+
+/// What the values of a column have been so far: the kinds that are still possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Kinds {
+    boolean: bool,
+    integer: bool,
+    float: bool,
+    date: bool,
+    /// Timestamps without and with an offset, and with a finer fraction than microseconds.
+    local: bool,
+    instant: bool,
+    nanoseconds: bool,
+    text: bool,
+}
+
+impl Kinds {
+    /// Looks at a column's fields in a table.
+    pub fn look(&mut self, table: &FieldTable, column: usize, text: &Text<'_>) {
+        for (start, end) in table.column(column) {
+            if self.text {
+                return;
+            }
+            match text.field(start, end) {
+                Field1::Null => {}
+                Field1::Bad(_) => self.text = true,
+                Field1::Text(field) => self.add(field.trim_ascii()),
+            }
+        }
+    }
+
+    fn add(&mut self, field: &[u8]) {
+        match field {
+            [] => {}
+            [b't' | b'f' | b'T' | b'F', ..] if field.len() > 1 && value::boolean(field).is_some() => {
+                self.boolean = true;
+            }
+            _ => {
+                let kind = number_kind(field).or_else(|| time_kind(field));
+                let kind = kind.unwrap_or(Self { text: true, ..Self::default() });
+                self.boolean |= kind.boolean;
+                self.integer |= kind.integer;
+                self.float |= kind.float;
+                self.date |= kind.date;
+                self.local |= kind.local;
+                self.instant |= kind.instant;
+                self.nanoseconds |= kind.nanoseconds;
+                self.text |= kind.text;
+            }
+        }
+    }
+
+    /// The type that all values fit.
+    pub fn data_type(self) -> DataType {
+        let number = self.integer || self.float;
+        let time = self.date || self.local || self.instant;
+        let unit = if self.nanoseconds { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
+        match (self.text, self.boolean, number, time) {
+            (false, true, false, false) => DataType::Boolean,
+            (false, false, true, false) if self.float => DataType::Float64,
+            (false, false, true, false) => DataType::Int64,
+            (false, false, false, true) => match (self.local || self.date, self.instant) {
+                (true, false) if !self.local => DataType::Date32,
+                (true, false) => DataType::Timestamp(unit, None),
+                (false, true) => DataType::Timestamp(unit, Some(Arc::from("UTC"))),
+                // Wall-clock times and instants have no common type.
+                _ => DataType::Utf8View,
+            },
+            _ => DataType::Utf8View,
+        }
+    }
+}
+
+fn number_kind(field: &[u8]) -> Option<Kinds> {
+    let integer = Kinds { integer: true, ..Kinds::default() };
+    let float = Kinds { float: true, ..Kinds::default() };
+    let unsigned = field.strip_prefix(b"-").unwrap_or(field);
+    match unsigned {
+        b"NaN" | b"nan" | b"inf" | b"Inf" | b"infinity" | b"Infinity" => return Some(float),
+        [b'0', next, ..] if next.is_ascii_digit() => return None,
+        // The sign of zero is a float's.
+        b"0" if field.len() > 1 => return Some(float),
+        [first, ..] if first.is_ascii_digit() || *first == b'.' => {}
+        _ => return None,
+    }
+    if value::int64(field, 0, field.len()).is_some() {
+        return Some(integer);
+    }
+    let parsed = value::float64(field, 0, field.len()).filter(|p| p.is_finite())?;
+    // What is written as a whole number should come back as the same one.
+    let is_whole = unsigned.iter().all(u8::is_ascii_digit);
+    let is_exact = || format!("{:.0}", parsed.abs()).as_bytes() == unsigned;
+    (!is_whole || is_exact()).then_some(float)
+}
+
+fn time_kind(field: &[u8]) -> Option<Kinds> {
+    if value::date(field).is_some() {
+        return Some(Kinds { date: true, ..Kinds::default() });
+    }
+    let (nanoseconds, offset) = match value::timestamp(field, TimeUnit::Microsecond) {
+        Some((_, offset)) => (false, offset),
+        None => (true, value::timestamp(field, TimeUnit::Nanosecond)?.1),
+    };
+    Some(Kinds { local: offset.is_none(), instant: offset.is_some(), nanoseconds, ..Kinds::default() })
+}
+
+#[cfg(test)]
+#[path = "infer_tests.rs"]
+mod tests;

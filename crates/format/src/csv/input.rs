@@ -1,0 +1,256 @@
+//! Files as a sequence of blocks of text: ranges of plain files, or what a decompressor gives.
+
+use std::io::{BufRead, Read};
+use std::ops::Range;
+
+use bytes::Bytes;
+use lakerace_io::{Error, Fetcher, Job, Object, RequestPlan, Result};
+
+/// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// How a file's bytes are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    None,
+    Gzip,
+    Zstd,
+}
+
+/// A block of a file, in order.
+#[derive(Debug)]
+pub(super) struct RawBlock {
+    /// Its number over all files.
+    pub index: usize,
+    /// The file, by its number in the plan.
+    pub file: usize,
+    pub is_first: bool,
+    pub is_last: bool,
+    pub data: BlockData,
+}
+
+/// A block's bytes, or where they are: these can be fetched by the thread that works on them.
+#[derive(Debug)]
+pub(super) enum BlockData {
+    Bytes(Bytes),
+    Range(u32, Range<u64>),
+}
+
+/// All files of a read, block by block.
+pub(super) struct Input {
+    fetcher: Fetcher,
+    objects: Vec<Object>,
+    /// Whether a file is read at all.
+    wanted: Vec<bool>,
+    requests: Vec<lakerace_io::Request>,
+    next_index: usize,
+    next_file: usize,
+    current: Option<Current>,
+}
+
+enum Current {
+    /// The ranges that are still to come, the last one first.
+    Ranges { file: usize, ranges: Vec<Range<u64>>, is_first: bool },
+    Unpacked { file: usize, reader: Box<dyn Read + Send>, is_first: bool },
+}
+
+impl Packing {
+    /// By the file's name, or else by its first bytes.
+    pub fn of(name: &str, first_bytes: &[u8]) -> Self {
+        let name = name.to_ascii_lowercase();
+        if name.ends_with(".gz") || first_bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
+            Self::Gzip
+        } else if name.ends_with(".zst") || name.ends_with(".zstd") || first_bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+        {
+            Self::Zstd
+        } else {
+            Self::None
+        }
+    }
+
+    /// The unpacked text: of all members of a gzip file, all frames of a zstd one.
+    pub fn unpack(self, packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::None => Box::new(packed),
+            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            Self::Zstd => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(packed);
+                Box::new(decoder.map_err(|e| self.error(&e))?)
+            }
+        })
+    }
+
+    /// What an error of reading unpacked text means.
+    pub fn error(self, error: &std::io::Error) -> Error {
+        // An error of the store that came through the decompressor.
+        if let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<Error>()) {
+            return inner.clone();
+        }
+        let name = match self {
+            Self::None => "file",
+            Self::Gzip => "gzip stream",
+            Self::Zstd => "zstd stream",
+        };
+        if error.kind() == std::io::ErrorKind::UnexpectedEof {
+            Error::corrupt(format!("the {name} is truncated")).advice("fetch or make the file again")
+        } else {
+            Error::corrupt(format!("the {name} is damaged: {error}")).advice("fetch or make the file again")
+        }
+    }
+}
+
+impl Input {
+    /// `objects` have a known size; only those of `wanted` are read.
+    pub fn start(objects: Vec<Object>, wanted: Vec<bool>, plan: &RequestPlan, job: &Job) -> Result<Self> {
+        let fetcher = Fetcher::start(objects.clone(), plan, job)?;
+        let requests = plan.requests.clone();
+        Ok(Self { fetcher, objects, wanted, requests, next_index: 0, next_file: 0, current: None })
+    }
+
+    /// A handle on the fetcher, for [`fetch`].
+    pub fn fetcher(&self) -> Fetcher {
+        self.fetcher.clone()
+    }
+
+    /// The number of the next block.
+    pub fn next_index(&self) -> usize {
+        self.next_index
+    }
+
+    /// The next block. After an error it ends.
+    pub fn next_block(&mut self) -> Result<Option<RawBlock>> {
+        let Some(mut current) = self.current.take().map_or_else(|| self.open_next(), |c| Ok(Some(c)))? else {
+            return Ok(None);
+        };
+        let index = self.next_index;
+        self.next_index += 1;
+        let (block, is_last) = match &mut current {
+            Current::Ranges { file, ranges, is_first } => {
+                let range = ranges.pop().unwrap_or(0..0);
+                let data =
+                    if range.is_empty() { BlockData::Bytes(Bytes::new()) } else { BlockData::Range(*file as u32, range) };
+                let is_last = ranges.is_empty();
+                (RawBlock { index, file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
+            }
+            Current::Unpacked { file, reader, is_first } => {
+                let packing = self.packing_hint(*file);
+                let bytes = read_block(reader.as_mut(), BLOCK_BYTES)
+                    .map_err(|e| packing.error(&e).at(self.objects[*file].url()))?;
+                let is_last = bytes.len() < BLOCK_BYTES;
+                let data = BlockData::Bytes(bytes);
+                (RawBlock { index, file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
+            }
+        };
+        if !is_last {
+            self.current = Some(current);
+        }
+        Ok(Some(block))
+    }
+
+    /// For error messages only: what the name says, gzip where it says nothing.
+    fn packing_hint(&self, file: usize) -> Packing {
+        match Packing::of(self.objects[file].path.as_ref(), &[]) {
+            Packing::None => Packing::Gzip,
+            named => named,
+        }
+    }
+
+    fn open_next(&mut self) -> Result<Option<Current>> {
+        while self.wanted.get(self.next_file) == Some(&false) {
+            self.next_file += 1;
+        }
+        let file = self.next_file;
+        let Some(object) = self.objects.get(file) else { return Ok(None) };
+        self.next_file += 1;
+        let size = object.size_bytes.unwrap_or(0);
+        let name = object.path.as_ref();
+        let mut packing = Packing::of(name, &[]);
+        if packing == Packing::None && size > 0 {
+            packing = Packing::of(name, &self.fetcher.bytes(file as u32, 0..size.min(4))?);
+        }
+        if packing == Packing::None {
+            let mut ranges = block_ranges(&self.requests, file as u32, size);
+            ranges.reverse();
+            return Ok(Some(Current::Ranges { file, ranges, is_first: true }));
+        }
+        let packed = FetchReader { fetcher: self.fetcher.clone(), file: file as u32, at: 0, size, bytes: Bytes::new() };
+        let reader = packing.unpack(packed).map_err(|e| e.at(object.url()))?;
+        Ok(Some(Current::Unpacked { file, reader, is_first: true }))
+    }
+}
+
+/// The bytes of a block.
+pub(super) fn fetch(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
+    match data {
+        BlockData::Bytes(bytes) => Ok(bytes.clone()),
+        BlockData::Range(file, range) => {
+            let bytes = fetcher.bytes(*file, range.clone())?;
+            fetcher.release(*file, range.clone());
+            Ok(bytes)
+        }
+    }
+}
+
+/// Reads until the block is full or the text ends.
+pub(super) fn read_block(reader: &mut dyn Read, block_bytes: usize) -> std::io::Result<Bytes> {
+    let mut block = Vec::with_capacity(block_bytes);
+    reader.take(block_bytes as u64).read_to_end(&mut block)?;
+    Ok(Bytes::from(block))
+}
+
+/// Cuts a file into blocks, none across two requests, so that no block has to be put together.
+fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<Range<u64>> {
+    let mut ends: Vec<u64> = requests.iter().filter(|r| r.file == file).map(|r| r.range.end.min(size)).collect();
+    ends.push(size);
+    ends.sort_unstable();
+    ends.dedup();
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    for end in ends {
+        while at < end {
+            let next = end.min(at + BLOCK_BYTES as u64);
+            ranges.push(at..next);
+            at = next;
+        }
+    }
+    if ranges.is_empty() {
+        ranges.push(0..0);
+    }
+    ranges
+}
+
+/// A file's packed bytes in order, given back as they are read.
+struct FetchReader {
+    fetcher: Fetcher,
+    file: u32,
+    at: u64,
+    size: u64,
+    bytes: Bytes,
+}
+
+impl Read for FetchReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let n = ready.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&ready[..n]);
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+impl BufRead for FetchReader {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.bytes.is_empty() && self.at < self.size {
+            let range = self.at..self.size.min(self.at + BLOCK_BYTES as u64);
+            self.bytes = self.fetcher.bytes_some(self.file, range).map_err(std::io::Error::other)?;
+            let end = self.at + self.bytes.len() as u64;
+            self.fetcher.release(self.file, self.at..end);
+            self.at = end;
+        }
+        Ok(&self.bytes)
+    }
+
+    fn consume(&mut self, n: usize) {
+        let _ = self.bytes.split_to(n.min(self.bytes.len()));
+    }
+}

@@ -1,0 +1,43 @@
+//! CSV and TBL files.
+//!
+//! # Text to fields
+//! RFC 4180, with what is found in the wild: line feeds or carriage return and line feed, a last line without an end, a
+//! UTF-8 byte order mark, line feeds inside quotes, a quote inside a field that does not begin with one (it is just a
+//! character then). Blank lines are no rows, unless there is only one column: then they are nulls. TBL is TPC's: fields
+//! end with `|`, without quotes or header.
+//!
+//! A header names the columns; one without a name becomes `column_N` (N from 1), a second one of the same name gets
+//! `_2`, and so on. Without a header they are `column_1`, `column_2`, …, or those of the schema given.
+//!
+//! # Fields to values
+//! An unquoted field that equals a null string (by default: an empty one) is null; `""` is the empty text, and null in
+//! columns that are not text. Blanks around values other than text don't matter. Values are exact: a number with more
+//! digits than its type holds is a bad row, not a rounded number (floats take the nearest double).
+//! Timestamps with a zone are read from texts with an offset (`Z`, `+02:00`) or, without one, as UTC; timestamps without
+//! a zone refuse an offset. A text of a type that is not declared gets the type that a sample of the first file's rows
+//! suggests; see `infer`. A schema can name some of a header's columns only: the others are inferred.
+//!
+//! A row with too few or too many fields, or with a field that is not of its column's type, is a bad row; of the fields,
+//! only those of the columns that are read are looked at. [`OnBadRow`](crate::OnBadRow) decides.
+//!
+//! # Values to text
+//! See [`CsvSink`].
+
+mod bits;
+mod chain;
+mod columns;
+mod fields;
+mod header;
+mod infer;
+mod input;
+mod parse;
+mod read;
+mod rules;
+mod sample;
+mod scan;
+mod source;
+mod text;
+mod value;
+
+pub use rules::Dialect;
+pub use source::CsvSource;

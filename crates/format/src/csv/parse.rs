@@ -1,0 +1,273 @@
+//! Blocks of whole records become record batches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use bytes::Bytes;
+use lakerace_io::{Error, Result};
+
+use super::columns::{BadFields, Badness, Column, Text, column_for};
+use super::fields::{FieldSplitter, FieldTable, OnRagged, Ragged};
+use super::rules::Rules;
+use crate::OnBadRow;
+use crate::schema_text::print_type;
+
+/// Offsets of fields in a table at most, about: what fits a core's own cache beside the text.
+const TABLE_OFFSETS: usize = 16 << 10;
+
+/// Where the columns of a file are, and which of them are wanted.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    /// The file, as the user knows it.
+    pub url: Arc<str>,
+    /// Fields of a record.
+    pub columns: usize,
+    /// For each column of the batches, its position in the file.
+    pub positions: Vec<usize>,
+}
+
+/// How to make batches of text: the same for all files and threads of a read.
+#[derive(Debug)]
+pub(super) struct Parser {
+    pub rules: Arc<Rules>,
+    /// The columns to convert.
+    pub schema: SchemaRef,
+    pub on_bad_row: OnBadRow,
+    /// Rows that the last block had, to make room for as many.
+    pub expected_rows: AtomicUsize,
+}
+
+/// Whole records at one place of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    pub bytes: Bytes,
+    /// The number of its first line, from 1.
+    pub line: u64,
+}
+
+/// What became of a block.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// The good rows, in order, up to the error.
+    pub batch: RecordBatch,
+    /// Rows that were left out or in which a field was replaced by null.
+    pub bad_rows: u64,
+    /// Why it ends here.
+    pub error: Option<Error>,
+}
+
+impl Parser {
+    /// Parses the pieces of one block, in order. Texts of the largest piece are referred to, those of others copied.
+    pub fn parse(&self, pieces: &[Piece], layout: &Layout) -> Result<Parsed> {
+        let expected = self.expected_rows.load(Ordering::Relaxed);
+        let room = expected + expected / 16;
+        let columns = self.schema.fields().iter().map(|f| column_for(f, room)).collect::<Result<Vec<_>>>()?;
+        let block = pieces.iter().max_by_key(|p| p.bytes.len()).map_or_else(Bytes::new, |p| p.bytes.clone());
+        let mut block = Block {
+            parser: self,
+            layout,
+            columns,
+            text: block,
+            rows: 0,
+            bad: Vec::new(),
+            skipped: 0,
+            table: FieldTable::default(),
+            found: Vec::new(),
+        };
+        let error = pieces.iter().find_map(|piece| block.piece(piece).err());
+        if error.is_none() {
+            self.expected_rows.store(block.rows, Ordering::Relaxed);
+        }
+        block.finish(error)
+    }
+}
+
+struct Block<'a> {
+    parser: &'a Parser,
+    layout: &'a Layout,
+    columns: Vec<Box<dyn Column>>,
+    /// The text that string views refer to.
+    text: Bytes,
+    rows: usize,
+    /// Rows to leave out, or that were mended, ascending.
+    bad: Vec<usize>,
+    /// Rows that never became one.
+    skipped: u64,
+    table: FieldTable,
+    found: Vec<(usize, usize, Badness)>,
+}
+
+impl Block<'_> {
+    fn piece(&mut self, piece: &Piece) -> Result<()> {
+        let rules = &*self.parser.rules;
+        let is_utf8 = self.check_utf8(piece)?;
+        let on_ragged = match self.parser.on_bad_row {
+            OnBadRow::Error => OnRagged::Stop,
+            OnBadRow::Skip => OnRagged::Skip,
+            OnBadRow::Null => OnRagged::Mend,
+        };
+        let is_block = piece.bytes.as_ptr() == self.text.as_ptr() && piece.bytes.len() == self.text.len();
+        let text = Text { bytes: &piece.bytes, block: is_block.then_some(0), is_utf8, rules };
+        let most = (TABLE_OFFSETS / (self.layout.columns + 1)).clamp(1, 4096);
+        let mut splitter = FieldSplitter::new(&piece.bytes, rules, self.layout.columns, on_ragged);
+        while !splitter.is_done() {
+            let ragged = splitter.fill(&mut self.table, most);
+            self.append(&text, piece)?;
+            if let Some(ragged) = ragged {
+                return Err(self.ragged(ragged, piece));
+            }
+        }
+        Ok(())
+    }
+
+    /// Text that is not UTF-8 ends the read, unless bad fields are passed over.
+    fn check_utf8(&self, piece: &Piece) -> Result<bool> {
+        if simdutf8::basic::from_utf8(&piece.bytes).is_ok() {
+            return Ok(true);
+        }
+        match (self.parser.on_bad_row, simdutf8::compat::from_utf8(&piece.bytes)) {
+            (OnBadRow::Error, Err(error)) => {
+                let at = error.valid_up_to();
+                let line = line_of(piece, at);
+                let column = piece.bytes[..at].iter().rev().take_while(|b| **b != b'\n').count() + 1;
+                Err(Error::invalid(format!("byte 0x{:02x} is not UTF-8", piece.bytes[at]))
+                    .at(format!("{}, line {line}, byte {column} of it", self.layout.url))
+                    .advice("convert the file to UTF-8, with iconv for example"))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Appends the table's rows to all columns.
+    fn append(&mut self, text: &Text<'_>, piece: &Piece) -> Result<()> {
+        let rows = self.table.rows();
+        let mut stop_at = rows;
+        self.found.clear();
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            let nullable = self.parser.schema.field(i).is_nullable();
+            let mode = self.parser.on_bad_row;
+            let mut bad = BadFields { column: i, nullable, mode, stop_at, found: &mut self.found };
+            column.append(&self.table, self.layout.positions[i], text, &mut bad);
+            stop_at = bad.stop_at;
+        }
+        if stop_at < rows {
+            self.rows += stop_at;
+            let first = self.found.iter().rev().find(|(row, ..)| *row == stop_at).copied();
+            return Err(match first {
+                Some(found) => self.bad_field(found, text, piece),
+                None => Error::internal("a row was refused without a reason"),
+            });
+        }
+        self.skipped += self.table.skipped;
+        let from = self.bad.len();
+        let base = self.rows;
+        self.bad.extend(self.table.mended.iter().map(|row| base + row));
+        self.bad.extend(self.found.iter().map(|(row, ..)| base + row));
+        self.bad[from..].sort_unstable();
+        self.bad.dedup();
+        self.rows += rows;
+        Ok(())
+    }
+
+    fn bad_field(&self, (row, column, badness): (usize, usize, Badness), text: &Text<'_>, piece: &Piece) -> Error {
+        let field = self.parser.schema.field(column);
+        let position = self.layout.positions[column];
+        let (start, end) = self.table.column(position).nth(row).unwrap_or_default();
+        let shown = shorten(text.bytes.get(start..end.wrapping_sub(1)).unwrap_or(&[]));
+        let type_name = print_type(field.data_type());
+        let error = match badness {
+            Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
+                .advice(value_advice(field.name(), field.data_type())),
+            Badness::Null => Error::invalid("null in a column that is declared `not null`")
+                .advice("declare it nullable, or leave such rows out with on-bad-row skip"),
+            Badness::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
+                .advice("double a quote that is part of the text, or choose another quote or none"),
+            Badness::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
+        };
+        let line = line_of(piece, start.min(text.bytes.len()));
+        error.at(format!("{}, line {line}, column {:?}", self.layout.url, field.name()))
+    }
+
+    fn ragged(&self, ragged: Ragged, piece: &Piece) -> Error {
+        let (found, wanted) = (ragged.fields, self.layout.columns);
+        let line = line_of(piece, ragged.start);
+        Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
+            .at(format!("{}, line {line}", self.layout.url))
+            .advice("check delimiter and quote, or let on-bad-row skip such rows or fill them up with null")
+    }
+
+    fn finish(mut self, error: Option<Error>) -> Result<Parsed> {
+        let borrowed: usize = self.columns.iter().map(|c| c.borrowed_bytes()).sum();
+        // A block of which little is referred to would be kept in memory for it.
+        let is_wasteful = borrowed < self.text.len() / 2;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        let keep = (self.parser.on_bad_row == OnBadRow::Skip && !self.bad.is_empty()).then(|| self.keep_mask());
+        for column in &mut self.columns {
+            let mut array = column.finish(&self.text);
+            if array.len() > self.rows {
+                array = array.slice(0, self.rows);
+            }
+            if is_wasteful && array.data_type() == &DataType::Utf8View {
+                array = Arc::new(array.as_string_view().gc());
+            }
+            if let Some(keep) = &keep {
+                array = arrow::compute::filter(&array, keep).map_err(|e| internal(&e))?;
+            }
+            arrays.push(array);
+        }
+        let rows = keep.as_ref().map_or(self.rows, BooleanArray::true_count);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.parser.schema);
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|e| internal(&e))?;
+        Ok(Parsed { batch, bad_rows: self.bad.len() as u64 + self.skipped, error })
+    }
+
+    fn keep_mask(&self) -> BooleanArray {
+        let mut keep = vec![true; self.rows];
+        for row in &self.bad {
+            if let Some(keep) = keep.get_mut(*row) {
+                *keep = false;
+            }
+        }
+        BooleanArray::from(keep)
+    }
+}
+
+/// The line of a position in a piece.
+fn line_of(piece: &Piece, at: usize) -> u64 {
+    piece.line + memchr::memchr_iter(b'\n', &piece.bytes[..at]).count() as u64
+}
+
+/// A text as an error shows it: in quotes, control characters escaped, at most 40 characters.
+fn shorten(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&field[..field.len().min(200)]);
+    let shown: String = text.chars().take(40).collect();
+    let more = if shown.len() < text.len() || field.len() > 200 { "…" } else { "" };
+    format!("{:?}{more}", shown)
+}
+
+fn value_advice(name: &str, data_type: &DataType) -> String {
+    let wider = match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => "int64",
+        DataType::Int64 | DataType::UInt64 => "float64",
+        DataType::Timestamp(unit, None) if matches!(unit, arrow::datatypes::TimeUnit::Microsecond) => {
+            "timestamp(us, UTC)"
+        }
+        _ => "utf8",
+    };
+    let name = if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") };
+    format!(
+        "give its type with a schema such as '{name} {wider}', infer it from more rows, or let on-bad-row skip or null it"
+    )
+}
+
+pub(super) fn internal(error: &arrow::error::ArrowError) -> Error {
+    Error::internal(format!("a batch of CSV rows could not be put together: {error}"))
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,211 @@
+//! The front of a file: its columns' names, and rows to infer their types from.
+
+use std::io::{BufRead, Read};
+
+use arrow::datatypes::DataType;
+use bytes::Bytes;
+use lakerace_io::{Error, Object, Result};
+
+use super::chain::without_bom;
+use super::columns::Text;
+use super::fields::{FieldSplitter, FieldTable, OnRagged};
+use super::header::{header_names, made_up_names, record_fields};
+use super::infer::Kinds;
+use super::input::{Packing, read_block};
+use super::rules::Rules;
+use super::scan::{State, first_end, step};
+
+/// Bytes of text that are looked at, at most.
+pub(super) const MAX_SAMPLE_BYTES: usize = 4 << 20;
+
+/// Bytes of text that are looked at first; they often do.
+const FIRST_SAMPLE_BYTES: usize = 512 << 10;
+
+/// Bytes of a request for a packed file's front.
+const PACKED_STEP_BYTES: u64 = 256 << 10;
+
+/// The front of a file.
+#[derive(Debug)]
+pub(super) struct Sample {
+    url: String,
+    text: Bytes,
+    /// The text is the whole file.
+    is_whole: bool,
+    /// Where the rows begin.
+    rows_at: usize,
+    /// The columns' names.
+    pub names: Vec<String>,
+}
+
+impl Sample {
+    /// Reads as much as `rows` rows take, but no more than 4 MiB of text.
+    ///
+    /// # Errors
+    /// `Invalid` where the file is empty, not UTF-8, or its header can't be read.
+    pub fn read(object: &Object, rules: &Rules, rows: usize) -> Result<Self> {
+        let url = object.url();
+        let (text, is_whole) = read_front(object, rows).map_err(|e| e.at(&url))?;
+        let text = without_bom(text, &url)?;
+        let mut sample = Self { url, text, is_whole, rows_at: 0, names: Vec::new() };
+        sample.find_columns(rules)?;
+        Ok(sample)
+    }
+
+    fn find_columns(&mut self, rules: &Rules) -> Result<()> {
+        let mut at = 0;
+        while let Some(blank) = [&b"\n"[..], b"\r\n"].iter().find(|b| self.text[at..].starts_with(b)) {
+            at += blank.len();
+        }
+        let rest = &self.text[at..];
+        if rest.is_empty() {
+            return Err(self.empty(rules));
+        }
+        if !rest.contains(&b'\n') && memchr::memchr(b'\r', &rest[..rest.len() - 1]).is_some() {
+            return Err(Error::invalid("lines end with carriage returns only")
+                .at(&self.url)
+                .advice("convert them to line feeds, for example with: tr '\\r' '\\n'"));
+        }
+        let end = match first_end(State::Start, rest, rules) {
+            Some(end) => at + end,
+            None if self.is_whole => self.text.len(),
+            None => {
+                let limit = MAX_SAMPLE_BYTES >> 20;
+                return Err(Error::invalid(format!("the first row is longer than {limit} MiB"))
+                    .at(format!("{}, line 1", self.url))
+                    .advice("check delimiter and quote, and that the file is text"));
+            }
+        };
+        let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
+            Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
+                .at(&self.url)
+                .advice("check quote and encoding (UTF-8)")
+        })?;
+        if rules.header {
+            self.names = header_names(fields);
+            self.rows_at = end;
+        } else {
+            self.names = made_up_names(fields.len());
+            self.rows_at = at;
+        }
+        Ok(())
+    }
+
+    fn empty(&self, rules: &Rules) -> Error {
+        if rules.header {
+            Error::invalid("the file is empty: it has no header")
+                .at(&self.url)
+                .advice("give the columns with a schema and say that there is no header")
+        } else {
+            Error::invalid("the file is empty: there is no row to learn the columns from")
+                .at(&self.url)
+                .advice("give the columns with a schema")
+        }
+    }
+
+    /// The type of every column, and how many rows were looked at.
+    pub fn types(&self, rules: &Rules, rows: usize) -> (Vec<DataType>, usize) {
+        let text = &self.text[self.rows_at..self.rows_end(rules)];
+        let mut kinds = vec![Kinds::default(); self.names.len()];
+        let mut splitter = FieldSplitter::new(text, rules, self.names.len(), OnRagged::Skip);
+        let mut table = FieldTable::default();
+        let as_text = Text { bytes: text, block: None, is_utf8: false, rules };
+        let mut seen = 0;
+        while seen < rows && !splitter.is_done() {
+            splitter.fill(&mut table, (rows - seen).min(1024));
+            seen += table.rows();
+            for (column, kind) in kinds.iter_mut().enumerate() {
+                kind.look(&table, column, &as_text);
+            }
+        }
+        (kinds.into_iter().map(Kinds::data_type).collect(), seen)
+    }
+
+    /// Where the last whole row of the sample ends.
+    fn rows_end(&self, rules: &Rules) -> usize {
+        if self.is_whole {
+            return self.text.len();
+        }
+        let mut state = State::Start;
+        let mut end = self.rows_at;
+        for (i, byte) in self.text[self.rows_at..].iter().enumerate() {
+            let (next, ended) = step(state, *byte, rules);
+            state = next;
+            if ended {
+                end = self.rows_at + i + 1;
+            }
+        }
+        end
+    }
+}
+
+/// The first bytes of a file's text, and whether they are all of it.
+fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
+    let size = object.size_bytes.unwrap_or(0);
+    let named = Packing::of(object.path.as_ref(), &[]);
+    if named == Packing::None {
+        let first = object.read_range(0..size.min(FIRST_SAMPLE_BYTES as u64))?;
+        if Packing::of("", &first) == Packing::None {
+            let enough = first.len() as u64 == size || has_rows(&first, rows);
+            let text = if enough { first } else { object.read_range(0..size.min(MAX_SAMPLE_BYTES as u64))? };
+            let is_whole = text.len() as u64 == size;
+            return Ok((text, is_whole));
+        }
+    }
+    let mut packed = ObjectReader { object: object.clone(), at: 0, size, bytes: Bytes::new() };
+    let packing = if named == Packing::None {
+        let first = packed.fill_buf().map_err(|e| named.error(&e))?;
+        Packing::of("", first)
+    } else {
+        named
+    };
+    let mut reader = packing.unpack(packed)?;
+    let mut read = |bytes| read_block(reader.as_mut(), bytes).map_err(|e| packing.error(&e));
+    let first = read(FIRST_SAMPLE_BYTES)?;
+    if first.len() < FIRST_SAMPLE_BYTES {
+        return Ok((first, true));
+    }
+    if has_rows(&first, rows) {
+        return Ok((first, false));
+    }
+    let more = read(MAX_SAMPLE_BYTES - FIRST_SAMPLE_BYTES)?;
+    let is_whole = more.len() < MAX_SAMPLE_BYTES - FIRST_SAMPLE_BYTES;
+    Ok((Bytes::from([first, more].concat()), is_whole))
+}
+
+/// Whether the text has so many lines behind a header.
+fn has_rows(text: &[u8], rows: usize) -> bool {
+    memchr::memchr_iter(b'\n', text).nth(rows).is_some()
+}
+
+/// The bytes of an object from the front, some at a time.
+struct ObjectReader {
+    object: Object,
+    at: u64,
+    size: u64,
+    bytes: Bytes,
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let n = ready.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&ready[..n]);
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+impl BufRead for ObjectReader {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.bytes.is_empty() && self.at < self.size {
+            let end = self.size.min(self.at + PACKED_STEP_BYTES);
+            self.bytes = self.object.read_range(self.at..end).map_err(std::io::Error::other)?;
+            self.at = end;
+        }
+        Ok(&self.bytes)
+    }
+
+    fn consume(&mut self, n: usize) {
+        let _ = self.bytes.split_to(n.min(self.bytes.len()));
+    }
+}

@@ -1,0 +1,192 @@
+//! Where records end, found in blocks of a file in any order.
+//!
+//! Whether a line end is one depends on the quotes before it, back to the start of the file. A block is therefore
+//! looked at under both assumptions, "begins outside quotes" and "begins inside", at once ([`Outlook::of`], the
+//! expensive part, in parallel); when the block before it is known, [`Outlook::resolve`] picks one, in order and in no
+//! time. Text that uses quotes otherwise than RFC 4180 does (within a field) is noticed, and walked through byte by
+//! byte when its turn comes.
+
+use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
+use super::rules::Rules;
+
+/// Between two bytes of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Before the first byte of a field.
+    Start,
+    /// In a field without quotes, or behind the closing quote.
+    Unquoted,
+    /// Inside quotes.
+    Quoted,
+    /// Inside quotes, behind the escape character.
+    Escaped,
+    /// Behind a quote inside quotes: it closes them, or the next one doubles it.
+    Closed,
+}
+
+/// What is known of a block before the state at its start is.
+#[derive(Debug, Clone)]
+pub(super) struct Outlook {
+    /// Line feeds in the block, quoted or not.
+    pub newlines: u64,
+    guess: Guess,
+}
+
+#[derive(Debug, Clone)]
+enum Guess {
+    /// Neither quote nor escape in it; the end of the last record if it begins outside quotes.
+    Plain(Option<usize>),
+    /// Quotes as RFC 4180 has them, under both assumptions.
+    Quotes { outside: Assumed, inside: Assumed },
+    /// To be walked through.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Assumed {
+    /// Where the last record ends, behind its line feed.
+    last_end: Option<usize>,
+    /// The block ends inside quotes.
+    quoted_at_end: bool,
+    /// A quote opens in the middle of a field: this assumption, or the text, does not follow RFC 4180.
+    irregular: bool,
+}
+
+impl Outlook {
+    /// Looks at a block under every assumption.
+    pub fn of(block: &[u8], rules: &Rules) -> Self {
+        let newlines = memchr::memchr_iter(b'\n', block).count() as u64;
+        let special = match (rules.quote, rules.escape) {
+            (None, _) => None,
+            (Some(q), None) => memchr::memchr(q, block),
+            (Some(q), Some(e)) => memchr::memchr2(q, e, block),
+        };
+        let guess = match (special, rules.quote, rules.escape) {
+            (Some(_), Some(quote), None) => assume(block, quote, rules.delimiter),
+            (Some(_), _, _) => Guess::Unknown,
+            (None, ..) => Guess::Plain(memchr::memrchr(b'\n', block).map(|p| p + 1)),
+        };
+        Self { newlines, guess }
+    }
+
+    /// Where the last record of the block ends, and the state behind the block, given the state before it.
+    pub fn resolve(&self, state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State) {
+        let Some(last) = block.last() else { return (None, state) };
+        let outside_end = if *last == b'\n' || *last == rules.delimiter { State::Start } else { State::Unquoted };
+        match &self.guess {
+            Guess::Plain(last_end) => match state {
+                State::Quoted | State::Escaped => (None, State::Quoted),
+                State::Start | State::Unquoted | State::Closed => (*last_end, outside_end),
+            },
+            Guess::Quotes { outside, inside } => {
+                let assumed = match state {
+                    State::Start | State::Closed => outside,
+                    State::Unquoted if block.first() != rules.quote.as_ref() => outside,
+                    State::Quoted => inside,
+                    State::Unquoted | State::Escaped => return walk(state, block, rules),
+                };
+                let end = match (assumed.quoted_at_end, Some(*last) == rules.quote) {
+                    (true, _) => State::Quoted,
+                    (false, true) => State::Closed,
+                    (false, false) => outside_end,
+                };
+                if assumed.irregular { walk(state, block, rules) } else { (assumed.last_end, end) }
+            }
+            Guess::Unknown => walk(state, block, rules),
+        }
+    }
+}
+
+/// The state behind `byte`, and whether it ended a record.
+#[inline]
+pub(super) fn step(state: State, byte: u8, rules: &Rules) -> (State, bool) {
+    match state {
+        State::Escaped => (State::Quoted, false),
+        State::Quoted if Some(byte) == rules.quote => (State::Closed, false),
+        State::Quoted if Some(byte) == rules.escape => (State::Escaped, false),
+        State::Quoted => (State::Quoted, false),
+        State::Closed | State::Start if Some(byte) == rules.quote => (State::Quoted, false),
+        State::Start | State::Unquoted | State::Closed if byte == b'\n' => (State::Start, true),
+        State::Start | State::Unquoted | State::Closed if byte == rules.delimiter => (State::Start, false),
+        State::Start | State::Unquoted | State::Closed => (State::Unquoted, false),
+    }
+}
+
+/// Where the first record ends, behind its line feed.
+pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<usize> {
+    for (i, byte) in text.iter().enumerate() {
+        let (next, ended) = step(state, *byte, rules);
+        if ended {
+            return Some(i + 1);
+        }
+        state = next;
+    }
+    None
+}
+
+/// Where the quote stands that is open at the end of `record`, which begins at a record's start.
+pub(super) fn open_quote(record: &[u8], rules: &Rules) -> Option<usize> {
+    let mut state = State::Start;
+    let mut opened = None;
+    for (i, byte) in record.iter().enumerate() {
+        let before = state;
+        state = step(state, *byte, rules).0;
+        if before == State::Start && state == State::Quoted {
+            opened = Some(i);
+        }
+    }
+    if matches!(state, State::Quoted | State::Escaped) { opened } else { None }
+}
+
+fn walk(mut state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State) {
+    let mut last_end = None;
+    for (i, byte) in block.iter().enumerate() {
+        let (next, ended) = step(state, *byte, rules);
+        if ended {
+            last_end = Some(i + 1);
+        }
+        state = next;
+    }
+    (last_end, state)
+}
+
+/// Both assumptions at once: a quote flips inside and outside, so one is the other's complement.
+fn assume(block: &[u8], quote: u8, delimiter: u8) -> Guess {
+    let (mut outside, mut inside) = (Assumed::default(), Assumed::default());
+    // All ones when an odd number of quotes was seen.
+    let mut odd = 0u64;
+    // What precedes the block is looked at when it is known, so nothing is held against its first byte.
+    let mut before = 1u64;
+    for at in (0..block.len()).step_by(STEP) {
+        let (chunk, len) = chunk_at(block, at);
+        let valid = low_bits(len);
+        let quotes = positions(&chunk, quote) & valid;
+        let newlines = positions(&chunk, b'\n') & valid;
+        let delimiters = positions(&chunk, delimiter) & valid;
+        let quoted = parity_prefix(quotes) ^ odd;
+        odd = ((quoted as i64) >> 63) as u64;
+        // An opening quote stands behind a delimiter, a line end or (doubled) a quote.
+        let opens_anywhere = quotes | newlines | delimiters;
+        let may_open = opens_anywhere << 1 | before;
+        before = opens_anywhere >> 63;
+        outside.look(at, newlines & !quoted, quotes & quoted & !may_open);
+        inside.look(at, newlines & quoted, quotes & !quoted & !may_open);
+    }
+    outside.quoted_at_end = odd != 0;
+    inside.quoted_at_end = odd == 0;
+    Guess::Quotes { outside, inside }
+}
+
+impl Assumed {
+    #[inline(always)]
+    fn look(&mut self, at: usize, ends: u64, misplaced: u64) {
+        if ends != 0 {
+            self.last_end = Some(at + STEP - ends.leading_zeros() as usize);
+        }
+        self.irregular |= misplaced != 0;
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

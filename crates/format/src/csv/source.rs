@@ -1,0 +1,221 @@
+//! CSV and TBL files as a source.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use lakerace_io::{Error, Job, Object, Result, Wanted, plan_requests};
+
+use super::chain::{Chain, FileColumns};
+use super::columns::column_for;
+use super::input::Input;
+use super::parse::Parser;
+use super::read::{Reader, Work};
+use super::rules::{Dialect, Rules};
+use super::sample::Sample;
+use crate::names::column_not_found;
+use crate::schema_text::parse_schema;
+use crate::{Batches, CsvOptions, FilePlan, OnBadRow, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+
+/// Rows looked at to infer types, where no other number is given.
+const INFER_ROWS: usize = 10_000;
+
+/// Rows in a batch, where no other number is given.
+const BATCH_ROWS: usize = 65_536;
+
+/// One or many CSV or TBL files of the same columns, read as one table.
+///
+/// The columns, their order and their types are those of the first file (types not given are inferred, see
+/// [`crate::csv`]). Files with a header may have their columns in any order; a file that lacks one, or has another, is an
+/// error when the read comes to it.
+pub struct CsvSource {
+    objects: Vec<Object>,
+    dialect: Dialect,
+    rules: Arc<Rules>,
+    schema: SchemaRef,
+    on_bad_row: OnBadRow,
+    job: Job,
+}
+
+impl CsvSource {
+    /// Opens files: the front of the first one is read, unless a schema is given and there is no header.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty file, a header that can't be read, text that is not UTF-8; `NotFound` for a column of the
+    /// given schema that the header does not have; `Usage` for options that contradict one another.
+    pub fn open(mut objects: Vec<Object>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+        let rules = Rules::new(dialect, options)?;
+        if options.infer_rows == Some(0) {
+            return Err(Error::usage("types can't be inferred from no rows").advice("let it look at one row at least"));
+        }
+        if objects.is_empty() {
+            return Err(Error::usage("there is no file to read"));
+        }
+        for object in &mut objects {
+            if object.size_bytes.is_none() {
+                let tail = object.read_tail(1)?;
+                object.size_bytes = Some(tail.size_bytes);
+                object.e_tag = object.e_tag.take().or(tail.e_tag);
+            }
+        }
+        let given = options.schema.as_deref().map(parse_schema).transpose()?;
+        let schema = match given {
+            Some(given) if !rules.header => given,
+            given => learn_schema(&objects, &rules, given.as_ref(), options.infer_rows.unwrap_or(INFER_ROWS))?,
+        };
+        for field in schema.fields() {
+            column_for(field, 0)?;
+        }
+        Ok(Self {
+            objects,
+            dialect,
+            rules: Arc::new(rules),
+            schema: Arc::new(schema),
+            on_bad_row: options.on_bad_row,
+            job: job.clone(),
+        })
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize> {
+        let names = self.schema.fields().iter().map(|f| f.name().as_str());
+        self.schema.index_of(name).map_err(|_| column_not_found(name, names).at(self.objects[0].url()))
+    }
+
+    /// The columns asked for, by position.
+    fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
+        match &request.columns {
+            None => Ok((0..self.schema.fields().len()).collect()),
+            Some(names) => names.iter().map(|n| self.index_of(n)).collect(),
+        }
+    }
+
+    /// The files of a plan, with what was known of them when it was made, and whether each is read.
+    fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
+        let mut objects = Vec::with_capacity(plan.files.len());
+        let mut wanted = Vec::with_capacity(plan.files.len());
+        let by_url: std::collections::HashMap<String, &Object> = self.objects.iter().map(|o| (o.url(), o)).collect();
+        for file in &plan.files {
+            let Some(object) = by_url.get(&file.url) else {
+                return Err(Error::usage("the plan reads a file that this source does not have").at(&file.url));
+            };
+            let mut object = (*object).clone();
+            object.size_bytes = Some(file.size_bytes);
+            object.e_tag.clone_from(&file.e_tag);
+            objects.push(object);
+            wanted.push(file.units.iter().any(|u| u.pruned.is_none()));
+        }
+        Ok((objects, wanted))
+    }
+}
+
+impl Source for CsvSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        let bytes = self.objects.iter().filter_map(|o| o.size_bytes).sum();
+        let files = self.objects.len() as u64;
+        SourceInfo { format: self.dialect.name().to_owned(), rows: None, files, bytes, units: Some(files) }
+    }
+
+    /// One unit a file: where a record begins can't be known without reading from the front.
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let selected = self.selected(request)?;
+        if let Some(filter) = &request.filter {
+            Predicate::bind(filter, &self.schema)?;
+        }
+        if request.batch_rows == Some(0) {
+            return Err(Error::usage("a batch has one row at least"));
+        }
+        let mut files = Vec::with_capacity(self.objects.len());
+        let mut wanted = Vec::with_capacity(self.objects.len());
+        for (i, object) in self.objects.iter().enumerate() {
+            let size_bytes = object.size_bytes.unwrap_or(0);
+            let unit = UnitPlan { index: 0, rows: None, rows_after_pages: None, wanted_bytes: size_bytes, pruned: None };
+            files.push(FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] });
+            wanted.push(Wanted { file: i as u32, range: 0..size_bytes });
+        }
+        wanted.retain(|w| !w.range.is_empty());
+        let profile = self.objects[0].store.profile();
+        let requests = plan_requests(&wanted, &self.job.options().ranges, &profile);
+        let schema = Arc::new(self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?);
+        Ok(ReadPlan { request: request.clone(), schema, files, requests })
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let (objects, wanted_files) = self.planned_objects(plan)?;
+        let selected = self.selected(&plan.request)?;
+        let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
+        let mut wanted: Vec<usize> = selected.clone();
+        wanted.extend(filter.iter().flat_map(|f| f.columns().iter().copied()));
+        wanted.sort_unstable();
+        wanted.dedup();
+        let parser_schema = Arc::new(self.schema.project(&wanted).map_err(|e| Error::internal(e.to_string()))?);
+        let projection = selected.iter().filter_map(|s| wanted.binary_search(s).ok()).collect();
+        let columns = FileColumns {
+            first_url: self.objects[0].url(),
+            names: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
+            wanted,
+        };
+        let urls = objects.iter().map(|o| Arc::from(o.url())).collect();
+        let input = Input::start(objects, wanted_files, &plan.requests, &self.job)?;
+        let chain = Chain::new(Arc::clone(&self.rules), Arc::new(columns));
+        let work = Work {
+            parser: Parser {
+                rules: Arc::clone(&self.rules),
+                schema: parser_schema,
+                on_bad_row: self.on_bad_row,
+                expected_rows: AtomicUsize::new(0),
+            },
+            filter,
+            projection,
+            schema: Arc::clone(&plan.schema),
+            urls,
+            fetcher: input.fetcher(),
+            job: self.job.clone(),
+        };
+        let batch_rows = plan.request.batch_rows.unwrap_or(BATCH_ROWS).max(1);
+        let reader = Reader::start(work, input, chain, plan.request.limit, batch_rows)?;
+        Ok(Batches::new(Arc::clone(&plan.schema), reader))
+    }
+}
+
+/// The schema from the first file's front: given types where there are, inferred ones for the other columns. Where the
+/// first file has no row, types come from the first that has one.
+fn learn_schema(objects: &[Object], rules: &Rules, given: Option<&Schema>, rows: usize) -> Result<Schema> {
+    let first = Sample::read(&objects[0], rules, rows)?;
+    let names = &first.names;
+    if let Some(given) = given {
+        for field in given.fields() {
+            if !names.contains(field.name()) {
+                return Err(column_not_found(field.name(), names.iter().map(String::as_str))
+                    .at(format!("{}, header", objects[0].url())));
+            }
+        }
+    }
+    let is_given = |name: &str| given.is_some_and(|g| g.index_of(name).is_ok());
+    let mut types = vec![DataType::Utf8View; names.len()];
+    if !names.iter().all(|n| is_given(n)) {
+        let (found, mut seen) = first.types(rules, rows);
+        types = found;
+        for object in objects.iter().skip(1) {
+            if seen > 0 {
+                break;
+            }
+            let sample = Sample::read(object, rules, rows)?;
+            let (found, rows_seen) = sample.types(rules, rows);
+            seen = rows_seen;
+            for (name, data_type) in sample.names.iter().zip(found) {
+                if let Some(i) = names.iter().position(|n| n == name) {
+                    types[i] = data_type;
+                }
+            }
+        }
+    }
+    let fields = names.iter().zip(types).map(|(name, data_type)| match given.map(|g| g.field_with_name(name)) {
+        Some(Ok(field)) => field.clone(),
+        _ => Field::new(name, data_type, true),
+    });
+    Ok(Schema::new(fields.collect::<Vec<_>>()))
+}

@@ -1,0 +1,57 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use super::*;
+use lakerace_io::ErrorKind;
+
+#[test]
+fn reads_arrow_names_and_aliases() {
+    let schema = parse_schema(
+        "id int64, price decimal(15,2), day date32, at timestamp(us, UTC), \"a \"\"b\" utf8 not null, n INT, \
+         b: bigint not  NULL, s string null, d double, t timestamp, z timestamptz(ms), w decimal(50, 3),",
+    )
+    .unwrap();
+    let types: Vec<String> = schema.fields().iter().map(|f| print_type(f.data_type())).collect();
+    assert_eq!(
+        types,
+        [
+            "int64", "decimal(15,2)", "date32", "timestamp(us, UTC)", "utf8", "int32", "int64", "utf8_view", "float64",
+            "timestamp(us)", "timestamp(ms, UTC)", "decimal256(50,3)"
+        ]
+    );
+    assert_eq!(schema.field(4).name(), "a \"b");
+    assert!(!schema.field(4).is_nullable() && !schema.field(6).is_nullable() && schema.field(7).is_nullable());
+}
+
+#[test]
+fn what_is_printed_is_read_back() {
+    let text = "id int64 not null, \"a,b\" large_utf8, t time64(ns), u uint8, f float16, x timestamp(ns, Europe/Berlin), \
+                d decimal(38,10), e decimal256(76,76), bytes binary, v utf8_view, \"\" bool";
+    let schema = parse_schema(text).unwrap();
+    assert_eq!(print_schema(&schema), text);
+    assert_eq!(parse_schema(&print_schema(&schema)).unwrap(), schema);
+}
+
+#[test]
+fn errors_name_the_column_and_the_nearest_type() {
+    for (text, said) in [
+        ("a flaot64", "nearest is float64"),
+        ("a", "type is missing"),
+        ("a int64 b utf8", "where a comma should be"),
+        ("a int64, a utf8", "twice"),
+        ("\"a int64", "not closed"),
+        ("a decimal(10,11)", "decimal"),
+        ("a decimal(0)", "decimal"),
+        ("a decimal", "decimal(p,s)"),
+        ("a timestamp(years)", "time unit"),
+        ("a time32(us)", "time64"),
+        ("a utf8 not", "lacks its `null`"),
+        ("a list(int64)", "nested"),
+        ("", "no column"),
+        ("!x int", "double quotes"),
+    ] {
+        let error = parse_schema(text).expect_err(text);
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+        assert!(error.to_string().contains(said), "{text}: {error}");
+    }
+    assert!(parse_schema("price dcimal(15,2)").unwrap_err().to_string().contains("\"price\""));
+}
