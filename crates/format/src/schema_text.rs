@@ -152,8 +152,19 @@ const SIMPLE: &[(&str, DataType)] = &[
 
 /// The names of types that take arguments.
 const WITH_ARGUMENTS: &[&str] = &[
-    "decimal", "numeric", "decimal32", "decimal64", "decimal128", "decimal256", "timestamp", "datetime", "timestamptz",
-    "time32", "time64", "time", "duration",
+    "decimal",
+    "numeric",
+    "decimal32",
+    "decimal64",
+    "decimal128",
+    "decimal256",
+    "timestamp",
+    "datetime",
+    "timestamptz",
+    "time32",
+    "time64",
+    "time",
+    "duration",
 ];
 
 fn print_field(field: &Field) -> String {
@@ -292,7 +303,9 @@ fn unknown_type(written: &str, name: &str) -> Error {
     } else {
         Error::usage(format!("unknown type {written:?}"))
     };
-    error.advice(format!("the nearest is {nearest}; others are int64, float64, bool, date32, timestamp(us, UTC), decimal(15,2), utf8"))
+    error.advice(format!(
+        "the nearest is {nearest}; others are int64, float64, bool, date32, timestamp(us, UTC), decimal(15,2), utf8"
+    ))
 }
 
 fn parse_unit(text: &str) -> Result<TimeUnit> {
@@ -314,7 +327,9 @@ fn timestamp(name: &str, arguments: &[&str]) -> Result<DataType> {
             let zone = zone.trim_matches(|c| c == '"' || c == '\'');
             Ok(DataType::Timestamp(parse_unit(unit)?, Some(Arc::from(zone))))
         }
-        _ => Err(Error::usage("a timestamp takes a unit and a zone").advice("write timestamp(us) or timestamp(us, UTC)")),
+        _ => {
+            Err(Error::usage("a timestamp takes a unit and a zone").advice("write timestamp(us) or timestamp(us, UTC)"))
+        }
     }
 }
 

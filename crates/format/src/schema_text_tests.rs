@@ -14,8 +14,18 @@ fn reads_arrow_names_and_aliases() {
     assert_eq!(
         types,
         [
-            "int64", "decimal(15,2)", "date32", "timestamp(us, UTC)", "utf8", "int32", "int64", "utf8_view", "float64",
-            "timestamp(us)", "timestamp(ms, UTC)", "decimal256(50,3)"
+            "int64",
+            "decimal(15,2)",
+            "date32",
+            "timestamp(us, UTC)",
+            "utf8",
+            "int32",
+            "int64",
+            "utf8_view",
+            "float64",
+            "timestamp(us)",
+            "timestamp(ms, UTC)",
+            "decimal256(50,3)"
         ]
     );
     assert_eq!(schema.field(4).name(), "a \"b");

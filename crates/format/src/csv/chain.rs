@@ -194,9 +194,8 @@ impl Chain {
             return Ok(true);
         }
         let at = || format!("{url}, line {}", record.line);
-        let names = record_fields(&record.bytes, &self.rules).map_err(|e| {
-            Error::new(e.kind(), format!("the header can't be read: {}", e.message())).at(at())
-        })?;
+        let names = record_fields(&record.bytes, &self.rules)
+            .map_err(|e| Error::new(e.kind(), format!("the header can't be read: {}", e.message())).at(at()))?;
         let names = header_names(names);
         let positions = self.columns.positions(&names).map_err(|message| {
             Error::invalid(message)

@@ -81,11 +81,6 @@ impl FieldTable {
         let rows = self.offsets.chunks_exact(self.columns + 1);
         rows.map(move |row| (row[column] as usize, row[column + 1] as usize))
     }
-
-    /// Where row `row` begins.
-    pub fn row_start(&self, row: usize) -> usize {
-        self.offsets.get(row * (self.columns + 1)).map_or(0, |o| *o as usize)
-    }
 }
 
 impl<'a> FieldSplitter<'a> {
@@ -260,6 +255,7 @@ impl<'a> FieldSplitter<'a> {
         let (start, row_at, stride) = (self.row_start, self.row_at, self.columns + 1);
         let end = if end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
         let mut fields = self.fields;
+        let terminated = self.rules.terminated && fields > 0 && self.field_start == end;
         self.row_start = next;
         self.field_start = next;
         self.fields = 0;
@@ -268,7 +264,6 @@ impl<'a> FieldSplitter<'a> {
             table.offsets[row_at] = next as u32;
             return Ok(false);
         }
-        let terminated = self.rules.terminated && fields > 0 && table.offsets.last() == Some(&(end as u32));
         if !terminated {
             fields += 1;
             if fields <= self.columns {

@@ -20,8 +20,6 @@ pub(super) enum Packing {
 /// A block of a file, in order.
 #[derive(Debug)]
 pub(super) struct RawBlock {
-    /// Its number over all files.
-    pub index: usize,
     /// The file, by its number in the plan.
     pub file: usize,
     pub is_first: bool,
@@ -50,8 +48,16 @@ pub(super) struct Input {
 
 enum Current {
     /// The ranges that are still to come, the last one first.
-    Ranges { file: usize, ranges: Vec<Range<u64>>, is_first: bool },
-    Unpacked { file: usize, reader: Box<dyn Read + Send>, is_first: bool },
+    Ranges {
+        file: usize,
+        ranges: Vec<Range<u64>>,
+        is_first: bool,
+    },
+    Unpacked {
+        file: usize,
+        reader: Box<dyn Read + Send>,
+        is_first: bool,
+    },
 }
 
 impl Packing {
@@ -60,7 +66,9 @@ impl Packing {
         let name = name.to_ascii_lowercase();
         if name.ends_with(".gz") || first_bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
             Self::Gzip
-        } else if name.ends_with(".zst") || name.ends_with(".zstd") || first_bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+        } else if name.ends_with(".zst")
+            || name.ends_with(".zstd")
+            || first_bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
         {
             Self::Zstd
         } else {
@@ -122,15 +130,17 @@ impl Input {
         let Some(mut current) = self.current.take().map_or_else(|| self.open_next(), |c| Ok(Some(c)))? else {
             return Ok(None);
         };
-        let index = self.next_index;
         self.next_index += 1;
         let (block, is_last) = match &mut current {
             Current::Ranges { file, ranges, is_first } => {
                 let range = ranges.pop().unwrap_or(0..0);
-                let data =
-                    if range.is_empty() { BlockData::Bytes(Bytes::new()) } else { BlockData::Range(*file as u32, range) };
+                let data = if range.is_empty() {
+                    BlockData::Bytes(Bytes::new())
+                } else {
+                    BlockData::Range(*file as u32, range)
+                };
                 let is_last = ranges.is_empty();
-                (RawBlock { index, file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
+                (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
             }
             Current::Unpacked { file, reader, is_first } => {
                 let packing = self.packing_hint(*file);
@@ -138,7 +148,7 @@ impl Input {
                     .map_err(|e| packing.error(&e).at(self.objects[*file].url()))?;
                 let is_last = bytes.len() < BLOCK_BYTES;
                 let data = BlockData::Bytes(bytes);
-                (RawBlock { index, file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
+                (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
             }
         };
         if !is_last {

@@ -258,7 +258,8 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
         }
         _ => "utf8",
     };
-    let name = if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") };
+    let name =
+        if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") };
     format!(
         "give its type with a schema such as '{name} {wider}', infer it from more rows, or let on-bad-row skip or null it"
     )

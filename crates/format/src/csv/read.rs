@@ -271,7 +271,9 @@ impl Shared {
             match outcome {
                 Ok(Some(outcome)) => self.give(index, outcome),
                 Ok(None) => return,
-                Err(_) => return self.give(index, Err(Error::internal("a CSV thread failed; report this with the file"))),
+                Err(_) => {
+                    return self.give(index, Err(Error::internal("a CSV thread failed; report this with the file")));
+                }
             }
         }
     }

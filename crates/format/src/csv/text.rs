@@ -22,12 +22,7 @@ pub(super) struct ViewColumn {
 
 impl ViewColumn {
     pub fn new(rows: usize) -> Self {
-        Self {
-            views: Vec::with_capacity(rows),
-            nulls: NullBufferBuilder::new(rows),
-            owned: Vec::new(),
-            borrowed: 0,
-        }
+        Self { views: Vec::with_capacity(rows), nulls: NullBufferBuilder::new(rows), owned: Vec::new(), borrowed: 0 }
     }
 
     /// The view of a plain field at `text[start..end]`.
