@@ -14,6 +14,8 @@ mod object;
 mod output;
 mod plan;
 pub mod profile;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 mod store_error;
 mod stores;
 pub mod wrap;

@@ -1,0 +1,361 @@
+//! One client's connection, and the one to the server behind it.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::Setup;
+use super::counts::add;
+use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
+use super::pace::Pace;
+
+/// Large copies cost few system calls.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A connection with the bytes that have arrived on it.
+struct Wire {
+    stream: TcpStream,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+/// What goes wrong with one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Error,
+    Reset,
+    Stall,
+}
+
+/// Serves requests until either side is done.
+pub(super) async fn serve(client: TcpStream, setup: &Setup) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut client = Wire::new(client);
+    let mut server: Option<Wire> = None;
+    let mut paces = Paces::new(setup.options.bytes_per_second);
+    let mut counted = false;
+    while let Some(head) = client.request_head().await? {
+        if head.target.starts_with("/__lakerace/") {
+            administer(&mut client, &head, setup).await?;
+            continue;
+        }
+        if !counted {
+            add(&setup.counters.connections, 1);
+            counted = true;
+        }
+        let number = setup.counters.request(&head.method, &head.target);
+        let fault = fault_of(setup, number);
+        if fault == Some(Fault::Error) {
+            return refuse(&mut client, "500 Internal Server Error", "InternalError", "injected by the proxy").await;
+        }
+        let raw = client.peek(head.len).to_vec();
+        client.consume(head.len);
+        let reused = server.take().filter(Wire::is_open);
+        // A server may close an idle connection just as the request is on its way.
+        let mut may_repeat = reused.is_some() && head.body == Length::Bytes(0);
+        let mut wire = match reused {
+            Some(wire) => Ok(wire),
+            None => Wire::connect(&setup.options.target).await,
+        };
+        let outcome = loop {
+            let mut connected = match wire {
+                Ok(connected) => connected,
+                Err(e) => return refuse(&mut client, "502 Bad Gateway", "ServiceUnavailable", &e.to_string()).await,
+            };
+            match exchange(&mut client, &mut connected, (&head, &raw), setup, fault, &mut paces).await {
+                Err(Broken::BeforeAnswer(_)) if may_repeat => {
+                    may_repeat = false;
+                    wire = Wire::connect(&setup.options.target).await;
+                }
+                Err(Broken::BeforeAnswer(e) | Broken::Later(e)) => return Err(e),
+                Ok(reusable) => break reusable.then_some(connected),
+            }
+        };
+        server = outcome;
+        if !head.keep_alive || server.is_none() {
+            break;
+        }
+    }
+    client.stream.shutdown().await
+}
+
+/// The bounds on one client's connection.
+struct Paces {
+    up: Pace,
+    down: Pace,
+}
+
+impl Paces {
+    fn new(bytes_per_second: Option<f64>) -> Self {
+        Self { up: Pace::new(bytes_per_second), down: Pace::new(bytes_per_second) }
+    }
+}
+
+/// How an exchange broke off: before the server said anything, or later.
+enum Broken {
+    BeforeAnswer(io::Error),
+    Later(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Later(error)
+    }
+}
+
+fn fault_of(setup: &Setup, number: u64) -> Option<Fault> {
+    let faults = &setup.options.faults;
+    let hits = |every: Option<u64>| every.is_some_and(|n| n > 0 && number % n == 0);
+    let fault = if hits(faults.error_every) {
+        Fault::Error
+    } else if hits(faults.reset_every) {
+        Fault::Reset
+    } else if hits(faults.stall_every) {
+        Fault::Stall
+    } else {
+        return None;
+    };
+    add(&setup.counters.faults, 1);
+    Some(fault)
+}
+
+/// One request and its response. Says whether both connections can be used again.
+async fn exchange(
+    client: &mut Wire,
+    server: &mut Wire,
+    (head, raw): (&RequestHead, &[u8]),
+    setup: &Setup,
+    fault: Option<Fault>,
+    paces: &mut Paces,
+) -> Result<bool, Broken> {
+    let counters = &setup.counters;
+    let mut sent = server.stream.write_all(raw).await.is_ok();
+    let mut response = None;
+    if sent && head.expects_continue {
+        let first = server.response_head(&head.method).await.map_err(Broken::BeforeAnswer)?;
+        if first.status == 100 {
+            client.stream.write_all(server.peek(first.len)).await?;
+            server.consume(first.len);
+        } else {
+            // The server does not want the body, and the client will not send it.
+            response = Some(first);
+        }
+    }
+    let refused = response.is_some();
+    if sent && !refused {
+        paces.up.begin();
+        // A server that answers before it has read everything may close its side: its answer still counts.
+        sent = copy_body(client, server, head.body, &mut paces.up, &counters.bytes_from_client, None).await.is_ok();
+    }
+    let response = match response {
+        Some(response) => response,
+        None => server.final_head(client, &head.method).await?,
+    };
+    if !setup.options.latency.is_zero() {
+        tokio::time::sleep(setup.options.latency).await;
+    }
+    client.stream.write_all(server.peek(response.len)).await?;
+    server.consume(response.len);
+    let stop_at = match (fault, response.body) {
+        (None, _) => None,
+        (Some(_), Length::Bytes(n)) => Some(n / 2),
+        (Some(_), _) => Some(1),
+    };
+    paces.down.begin();
+    copy_body(server, client, response.body, &mut paces.down, &counters.bytes_to_client, stop_at).await?;
+    match fault {
+        Some(Fault::Reset) => {
+            client.stream.set_zero_linger()?;
+            Err(Broken::Later(io::ErrorKind::ConnectionReset.into()))
+        }
+        Some(Fault::Stall) => {
+            client.wait_for_close().await;
+            Err(Broken::Later(io::ErrorKind::TimedOut.into()))
+        }
+        _ => Ok(sent && !refused && response.keep_alive),
+    }
+}
+
+/// Passes a body on, up to `stop_at` bytes of it.
+async fn copy_body(
+    from: &mut Wire,
+    to: &mut Wire,
+    length: Length,
+    pace: &mut Pace,
+    counter: &AtomicU64,
+    stop_at: Option<u64>,
+) -> io::Result<()> {
+    let mut chunks = Chunks::default();
+    let mut left = match (length, stop_at) {
+        (_, Some(stop)) => stop,
+        (Length::Bytes(n), None) => n,
+        _ => u64::MAX,
+    };
+    while left > 0 {
+        if from.is_empty() && from.fill().await? == 0 {
+            return if length == Length::UntilClose { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+        let step = pace.step(BUFFER_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let available = from.available(step);
+        let (n, data) = if length == Length::Chunked {
+            let before = chunks.data_bytes;
+            let n = chunks.advance(available)?;
+            (n, chunks.data_bytes - before)
+        } else {
+            (available.len(), available.len() as u64)
+        };
+        to.stream.write_all(from.peek(n)).await?;
+        from.consume(n);
+        add(counter, data);
+        pace.passed(n).await;
+        left -= n as u64;
+        if chunks.is_done() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn administer(client: &mut Wire, head: &RequestHead, setup: &Setup) -> io::Result<()> {
+    client.consume(head.len);
+    if let Length::Bytes(n) = head.body {
+        client.skip(n).await?;
+    }
+    let body = match (head.method.as_str(), head.target.as_str()) {
+        ("GET", "/__lakerace/counts") => serde_json::to_string(&setup.counters.read()).map_err(io::Error::other)?,
+        ("POST", "/__lakerace/reset") => {
+            setup.counters.reset();
+            "{}".to_owned()
+        }
+        _ => {
+            return answer(client, "404 Not Found", "application/json", "{\"error\":\"no such endpoint\"}", true).await;
+        }
+    };
+    answer(client, "200 OK", "application/json", &body, true).await
+}
+
+/// Answers in the server's place and closes.
+async fn refuse(client: &mut Wire, status: &str, code: &str, message: &str) -> io::Result<()> {
+    let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>");
+    answer(client, status, "application/xml", &body, false).await?;
+    // Closing with unread bytes would reset the connection under the answer.
+    client.stream.shutdown().await?;
+    client.wait_for_close().await;
+    Ok(())
+}
+
+async fn answer(client: &mut Wire, status: &str, kind: &str, body: &str, keep: bool) -> io::Result<()> {
+    let connection = if keep { "keep-alive" } else { "close" };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\r\n",
+        body.len()
+    );
+    client.stream.write_all(format!("{head}{body}").as_bytes()).await
+}
+
+impl Wire {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    async fn connect(target: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(target).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self::new(stream))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    fn available(&self, most: usize) -> &[u8] {
+        &self.buffer[self.start..self.end.min(self.start + most)]
+    }
+
+    fn peek(&self, n: usize) -> &[u8] {
+        &self.buffer[self.start..self.start + n]
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.start += n;
+    }
+
+    /// Reads what has arrived, at least one byte; 0 at the end.
+    async fn fill(&mut self) -> io::Result<usize> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let n = self.stream.read(&mut self.buffer[self.end..]).await?;
+        self.end += n;
+        Ok(n)
+    }
+
+    /// Whether an idle connection can be used again: the server may have closed it meanwhile.
+    fn is_open(&self) -> bool {
+        let mut byte = [0];
+        self.is_empty() && matches!(self.stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// The next request's head, still in the buffer; `None` where the client is done.
+    async fn request_head(&mut self) -> io::Result<Option<RequestHead>> {
+        loop {
+            if let Some(head) = parse_request(self.available(BUFFER_BYTES))? {
+                return Ok(Some(head));
+            }
+            self.check_head()?;
+            if self.fill().await? == 0 {
+                return if self.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            }
+        }
+    }
+
+    async fn response_head(&mut self, method: &str) -> io::Result<ResponseHead> {
+        loop {
+            if let Some(head) = parse_response(self.available(BUFFER_BYTES), method)? {
+                return Ok(head);
+            }
+            self.check_head()?;
+            if self.fill().await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// The head of the final response; interim ones are passed on to the client.
+    async fn final_head(&mut self, client: &mut Wire, method: &str) -> Result<ResponseHead, Broken> {
+        loop {
+            let head = self.response_head(method).await.map_err(Broken::BeforeAnswer)?;
+            if head.status >= 200 {
+                return Ok(head);
+            }
+            client.stream.write_all(self.peek(head.len)).await?;
+            self.consume(head.len);
+        }
+    }
+
+    fn check_head(&self) -> io::Result<()> {
+        let too_long = self.end - self.start >= LONGEST_HEAD;
+        if too_long { Err(io::Error::new(io::ErrorKind::InvalidData, "a head that does not end")) } else { Ok(()) }
+    }
+
+    async fn skip(&mut self, mut n: u64) -> io::Result<()> {
+        while n > 0 {
+            if self.is_empty() && self.fill().await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let step = self.available(BUFFER_BYTES).len().min(usize::try_from(n).unwrap_or(usize::MAX));
+            self.consume(step);
+            n -= step as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads and forgets until the client is gone.
+    async fn wait_for_close(&mut self) {
+        while matches!(self.stream.read(&mut self.buffer).await, Ok(n) if n > 0) {}
+    }
+}

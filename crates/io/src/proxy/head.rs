@@ -1,0 +1,234 @@
+//! What the proxy must know of HTTP/1.1 (RFC 9112): where a head ends and where its body does.
+
+use std::io;
+
+/// Heads beyond this are refused.
+pub(super) const LONGEST_HEAD: usize = 64 << 10;
+
+const MOST_HEADERS: usize = 128;
+
+/// Where a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Bytes(u64),
+    Chunked,
+    /// When the sender closes the connection.
+    UntilClose,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RequestHead {
+    /// Bytes of the head, the empty line included.
+    pub(super) len: usize,
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) body: Length,
+    pub(super) expects_continue: bool,
+    pub(super) keep_alive: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ResponseHead {
+    pub(super) len: usize,
+    pub(super) status: u16,
+    pub(super) body: Length,
+    pub(super) keep_alive: bool,
+}
+
+fn invalid(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.into())
+}
+
+/// The head at the beginning of `bytes`; `None` where it is not complete.
+pub(super) fn parse_request(bytes: &[u8]) -> io::Result<Option<RequestHead>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let len = match request.parse(bytes).map_err(|e| invalid(format!("not an HTTP request: {e}")))? {
+        httparse::Status::Complete(len) => len,
+        httparse::Status::Partial => return Ok(None),
+    };
+    let fields = Fields::of(request.headers)?;
+    Ok(Some(RequestHead {
+        len,
+        method: request.method.unwrap_or_default().to_owned(),
+        target: request.path.unwrap_or_default().to_owned(),
+        // Without either header, a request has no body.
+        body: fields.length.unwrap_or(Length::Bytes(0)),
+        expects_continue: fields.expects_continue,
+        keep_alive: fields.keep_alive(request.version),
+    }))
+}
+
+/// The head at the beginning of `bytes`, as the answer to a request with `method`.
+pub(super) fn parse_response(bytes: &[u8], method: &str) -> io::Result<Option<ResponseHead>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let len = match response.parse(bytes).map_err(|e| invalid(format!("not an HTTP response: {e}")))? {
+        httparse::Status::Complete(len) => len,
+        httparse::Status::Partial => return Ok(None),
+    };
+    let fields = Fields::of(response.headers)?;
+    let status = response.code.unwrap_or_default();
+    let bodiless = method == "HEAD" || status < 200 || matches!(status, 204 | 304);
+    let body = if bodiless { Length::Bytes(0) } else { fields.length.unwrap_or(Length::UntilClose) };
+    let keep_alive = fields.keep_alive(response.version) && body != Length::UntilClose;
+    Ok(Some(ResponseHead { len, status, body, keep_alive }))
+}
+
+#[derive(Default)]
+struct Fields {
+    length: Option<Length>,
+    expects_continue: bool,
+    close: bool,
+    asked_to_keep: bool,
+}
+
+impl Fields {
+    fn of(headers: &[httparse::Header<'_>]) -> io::Result<Self> {
+        let mut fields = Self::default();
+        for header in headers {
+            let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
+            if header.name.eq_ignore_ascii_case("content-length") {
+                let bytes = value.parse().map_err(|_| invalid("a Content-Length that is no number"))?;
+                // Transfer-Encoding overrides it (RFC 9112, section 6.3).
+                fields.length.get_or_insert(Length::Bytes(bytes));
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                fields.length = Some(Length::Chunked);
+            } else if header.name.eq_ignore_ascii_case("expect") {
+                fields.expects_continue = value.eq_ignore_ascii_case("100-continue");
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                let has = |token: &str| value.split(',').any(|t| t.trim().eq_ignore_ascii_case(token));
+                fields.close |= has("close");
+                fields.asked_to_keep |= has("keep-alive");
+            }
+        }
+        Ok(fields)
+    }
+
+    fn keep_alive(&self, version: Option<u8>) -> bool {
+        !self.close && (version == Some(1) || self.asked_to_keep)
+    }
+}
+
+/// Finds the end of a chunked body in the bytes that pass.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    state: ChunkState,
+    /// Bytes of data so far, without sizes and line ends.
+    pub(super) data_bytes: u64,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum ChunkState {
+    #[default]
+    SizeStart,
+    Size(u64),
+    /// The rest of a size's line: extensions.
+    SizeLine(u64),
+    Data(u64),
+    DataEnd,
+    /// A line of the trailer, empty so far or not.
+    Trailer {
+        empty: bool,
+    },
+    Done,
+}
+
+impl Chunks {
+    pub(super) fn is_done(&self) -> bool {
+        self.state == ChunkState::Done
+    }
+
+    /// How many of `bytes` belong to the body.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut at = 0;
+        while at < bytes.len() && !self.is_done() {
+            if let ChunkState::Data(left) = self.state {
+                let n = left.min((bytes.len() - at) as u64);
+                at += n as usize;
+                self.data_bytes += n;
+                self.state = if n == left { ChunkState::DataEnd } else { ChunkState::Data(left - n) };
+                continue;
+            }
+            self.state = self.step(bytes[at])?;
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    fn step(&self, byte: u8) -> io::Result<ChunkState> {
+        let digit = |byte: u8| (byte as char).to_digit(16).map(u64::from);
+        let after_size =
+            |size: u64| if size == 0 { ChunkState::Trailer { empty: true } } else { ChunkState::Data(size) };
+        Ok(match (self.state, byte) {
+            (ChunkState::SizeStart, _) => {
+                ChunkState::Size(digit(byte).ok_or_else(|| invalid("a chunk without a size"))?)
+            }
+            (ChunkState::Size(size), b'\n') | (ChunkState::SizeLine(size), b'\n') => after_size(size),
+            (ChunkState::Size(size), _) => match digit(byte) {
+                Some(digit) => {
+                    let larger = size.checked_mul(16).and_then(|s| s.checked_add(digit));
+                    ChunkState::Size(larger.ok_or_else(|| invalid("a chunk size beyond 64 bits"))?)
+                }
+                None => ChunkState::SizeLine(size),
+            },
+            (ChunkState::DataEnd, b'\n') => ChunkState::SizeStart,
+            (ChunkState::DataEnd, b'\r') => ChunkState::DataEnd,
+            (ChunkState::DataEnd, _) => return Err(invalid("a chunk longer than its size")),
+            (ChunkState::Trailer { empty: true }, b'\n') => ChunkState::Done,
+            (ChunkState::Trailer { .. }, b'\n') => ChunkState::Trailer { empty: true },
+            (ChunkState::Trailer { empty }, b'\r') => ChunkState::Trailer { empty },
+            (ChunkState::Trailer { .. }, _) => ChunkState::Trailer { empty: false },
+            (state, _) => state,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn requests_say_where_their_body_ends() {
+        let head = b"PUT /b/k HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\nbody";
+        let parsed = parse_request(head).unwrap().unwrap();
+        assert_eq!((parsed.len, parsed.body, parsed.expects_continue), (head.len() - 4, Length::Bytes(12), true));
+        assert!(parsed.keep_alive);
+        assert_eq!(parse_request(&head[..30]).unwrap(), None);
+        assert!(parse_request(b"\x16\x03\x01 TLS hello\r\n\r\n").is_err());
+        let chunked = b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\nConnection: close\r\n\r\n";
+        let parsed = parse_request(chunked).unwrap().unwrap();
+        assert_eq!((parsed.body, parsed.keep_alive), (Length::Chunked, false));
+        assert_eq!(parse_request(b"GET / HTTP/1.0\r\n\r\n").unwrap().unwrap().body, Length::Bytes(0));
+    }
+
+    #[test]
+    fn some_responses_have_no_body_whatever_they_say() {
+        let body = |head: &[u8], method: &str| parse_response(head, method).unwrap().unwrap().body;
+        assert_eq!(body(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "GET"), Length::Bytes(5));
+        assert_eq!(body(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HEAD"), Length::Bytes(0));
+        assert_eq!(body(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "GET"), Length::Bytes(0));
+        assert_eq!(body(b"HTTP/1.1 204 No Content\r\n\r\n", "DELETE"), Length::Bytes(0));
+        assert_eq!(body(b"HTTP/1.1 200 OK\r\n\r\n", "GET"), Length::UntilClose);
+    }
+
+    #[test]
+    fn chunked_bodies_end_where_they_say_at_any_split() {
+        let body = b"5;name=x\r\nhello\r\nA\r\n0123456789\r\n0\r\nTrailer: y\r\n\r\n";
+        let mut wire = body.to_vec();
+        wire.extend_from_slice(b"GET / HTTP/1.1");
+        for step in 1..wire.len() {
+            let mut chunks = Chunks::default();
+            let mut taken = 0;
+            for part in wire.chunks(step) {
+                taken += chunks.advance(part).unwrap();
+            }
+            assert!(chunks.is_done());
+            assert_eq!((taken, chunks.data_bytes), (body.len(), 15), "step {step}");
+        }
+        assert!(Chunks::default().advance(b"zz\r\n").is_err());
+        assert!(Chunks::default().advance(b"fffffffffffffffffff\r\n").is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! A bound on bytes per second.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A sleep that took too long is made good up to this much, so that a busy machine does not lower the rate.
+const CATCH_UP: Duration = Duration::from_millis(50);
+
+/// Sleeps shorter than this are saved up: timers are no finer.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
+/// Lets bytes pass at a rate. Idle time between bodies is not saved up.
+#[derive(Debug)]
+pub(super) struct Pace {
+    bytes_per_second: Option<f64>,
+    /// When all bytes so far should have passed.
+    due: Instant,
+}
+
+impl Pace {
+    pub(super) fn new(bytes_per_second: Option<f64>) -> Self {
+        Self { bytes_per_second: bytes_per_second.filter(|rate| *rate > 0.0), due: Instant::now() }
+    }
+
+    /// A new body begins.
+    pub(super) fn begin(&mut self) {
+        self.due = self.due.max(Instant::now());
+    }
+
+    /// The bytes to pass at once: about 5 ms worth, so that the rate is even.
+    pub(super) fn step(&self, most: usize) -> usize {
+        match self.bytes_per_second {
+            None => most,
+            Some(rate) => ((rate * 0.005) as usize).clamp(4096.min(most), most),
+        }
+    }
+
+    /// Waits after `n` bytes until they should have passed.
+    pub(super) async fn passed(&mut self, n: usize) {
+        let Some(rate) = self.bytes_per_second else { return };
+        let now = Instant::now();
+        let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);
+        self.due = self.due.max(earliest) + Duration::from_secs_f64(n as f64 / rate);
+        if self.due.saturating_duration_since(now) >= SHORTEST_SLEEP {
+            tokio::time::sleep_until(self.due).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_pass_at_the_rate() {
+        let mut pace = Pace::new(Some(1e6));
+        let start = Instant::now();
+        pace.begin();
+        let mut left = 3_000_000;
+        while left > 0 {
+            let step = pace.step(left);
+            pace.passed(step).await;
+            left -= step;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        // Virtual time: exact but for the timer's millisecond.
+        assert!((2.995..3.01).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_time_is_not_saved_up() {
+        let mut pace = Pace::new(Some(1e6));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        pace.begin();
+        let start = Instant::now();
+        pace.passed(1_000_000).await;
+        assert!(start.elapsed() >= Duration::from_millis(990));
+    }
+}
