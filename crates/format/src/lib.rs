@@ -16,7 +16,7 @@ mod split;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
-pub use parquet::ParquetSource;
+pub use parquet::{ParquetSink, ParquetSource};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
 pub use predicate::Predicate;
 pub use sink::{Sink, Written};

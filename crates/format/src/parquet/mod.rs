@@ -1,10 +1,23 @@
-//! Parquet files as a [`Source`](crate::Source).
+//! Parquet files as a [`Source`](crate::Source) and a [`Sink`](crate::Sink).
 //!
 //! A file is opened by one tail read ([`footer`]); a plan prunes row groups and pages and lists the byte ranges that
 //! remain ([`planning`], [`prune`]); a read steps through row groups, all columns by the same row counts, on a pool of
 //! threads ([`read`]). One column of one row group is a [`lane`]: a state machine that yields the next rows as an array.
 //! Flat columns have a decoder of our own ([`flat`]), nested ones go through the parquet crate ([`nested`]).
+//!
+//! A write cuts batches into row groups ([`write`]) and encodes their columns side by side ([`write_pool`]), flat ones by
+//! encoders of our own ([`encode`]), nested ones by the parquet crate ([`write_nested`]).
 
+mod encode;
+mod encode_boolean;
+mod encode_bytes;
+mod encode_compress;
+mod encode_dictionary;
+mod encode_fixed;
+mod encode_page;
+mod encode_rle;
+mod encode_statistics;
+mod encode_values;
 mod footer;
 mod index;
 mod lane;
@@ -15,5 +28,11 @@ mod read;
 mod schema;
 mod selection;
 mod source;
+mod write;
+mod write_file;
+mod write_nested;
+mod write_options;
+mod write_pool;
 
 pub use source::ParquetSource;
+pub use write::ParquetSink;

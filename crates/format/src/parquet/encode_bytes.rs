@@ -1,0 +1,444 @@
+//! Encoding columns of byte strings, of any length or of one fixed length.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::buffer::NullBuffer;
+use lakerace_io::{Error, Result};
+use parquet::basic::{Encoding, Type};
+use parquet::bloom_filter::Sbbf;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::encode::{
+    ColumnEncoder, DICTIONARY_BYTES, Held, Levels, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+};
+use super::encode_dictionary::BytesDictionary;
+use super::encode_page::{EncodedChunk, PageSummary, PageWriter};
+use super::encode_rle::{append_hybrid, index_bits};
+use super::encode_statistics::{Bounds, Order};
+use super::encode_values::{ByteStrings, Layout};
+use super::write_options::Settings;
+
+/// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
+const GAP: usize = 16;
+/// Bytes that may be held back before deciding on a dictionary.
+const HELD_BYTES: u64 = 4 << 20;
+/// Parquet stores lengths as positive i32, of pages as well: leave room for what a page adds to its value.
+const VALUE_BYTES: usize = i32::MAX as usize - (1 << 20);
+
+/// Encodes byte strings.
+pub(crate) struct BytesEncoder {
+    writer: PageWriter,
+    bloom: Option<Sbbf>,
+    order: Order,
+    has_lengths: bool,
+    page_bytes: usize,
+    mode: Mode,
+    held: Held<ByteStrings>,
+    held_bytes: u64,
+    page: Page,
+}
+
+/// The page under way.
+struct Page {
+    levels: Levels,
+    bounds: Bounds,
+    /// PLAIN values, behind a gap.
+    plain: Vec<u8>,
+    /// Dictionary indices.
+    indices: Vec<u32>,
+    /// Bytes of the values without their lengths.
+    value_bytes: u64,
+}
+
+enum Mode {
+    Undecided,
+    Plain,
+    Dictionary(BytesDictionary),
+}
+
+/// Values by their position.
+trait Access {
+    fn get(&self, at: usize) -> &[u8];
+    /// Bytes of the values in a range, nulls included.
+    fn total(&self, from: usize, to: usize) -> usize;
+}
+
+impl BytesEncoder {
+    /// An encoder for one chunk of `column`.
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
+        let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
+        let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
+        let levels = Levels::new(column.max_def_level() > 0);
+        let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
+        let page_bytes = settings.page_bytes;
+        let writer = PageWriter::new(column, settings);
+        Ok(Self {
+            order: writer.wanted_order(),
+            writer,
+            bloom,
+            has_lengths,
+            page_bytes,
+            mode,
+            held: Held::new(),
+            held_bytes: 0,
+            page: Page { levels, bounds: Bounds::default(), plain: vec![0; GAP], indices: Vec::new(), value_bytes: 0 },
+        })
+    }
+
+    fn decide(&mut self, is_all: bool, scratch: &mut Scratch) -> Result<()> {
+        let mut seen = BytesDictionary::new(self.has_lengths);
+        let (mut values, mut bytes) = (0, 0);
+        let step = self.held.step();
+        for held in self.held.iter() {
+            for at in (0..held.rows).step_by(step) {
+                if held.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at)) {
+                    let value = held.layout.get(at);
+                    // A value of this size pays for no dictionary, and need not be copied to find out.
+                    if value.len() <= DICTIONARY_BYTES / 4 {
+                        seen.index(value);
+                    }
+                    values += 1;
+                    bytes += value.len() + if self.has_lengths { 4 } else { 0 };
+                }
+            }
+        }
+        let sample = Sample { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
+        let favours = seen.len() > 0 && sample.favours_dictionary();
+        self.mode = if favours { Mode::Dictionary(BytesDictionary::new(self.has_lengths)) } else { Mode::Plain };
+        self.held_bytes = 0;
+        for held in self.held.take() {
+            self.append(&held, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+        match &strings.layout {
+            Layout::Offsets32(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
+            Layout::Offsets64(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
+            Layout::Texts(texts) => self.append_from(texts, strings, scratch),
+            Layout::Binaries(binaries) => self.append_from(binaries, strings, scratch),
+            Layout::Fixed(width, data) => self.append_from(&(*width, data.as_slice()), strings, scratch),
+        }
+    }
+
+    fn append_from(&mut self, access: &impl Access, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+        let mut at = 0;
+        while at < strings.rows {
+            let mut rows = (strings.rows - at).min(PIECE_ROWS).min(PAGE_ROWS - self.page.levels.rows());
+            let mut bytes = access.total(at, at + rows);
+            while rows > 1 && bytes > self.page_bytes {
+                rows /= 2;
+                bytes = access.total(at, at + rows);
+            }
+            if self.page.plain.len() > GAP && self.page.plain.len() + bytes + 4 * rows > self.page_bytes + GAP {
+                self.flush_page(scratch)?;
+            }
+            let nulls = strings.nulls.as_ref().map(|nulls| nulls.slice(at, rows)).filter(|n| n.null_count() > 0);
+            self.append_piece(access, at, rows, nulls)?;
+            at += rows;
+            if self.page.levels.rows() == PAGE_ROWS {
+                self.flush_page(scratch)?;
+            }
+            if matches!(&self.mode, Mode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES) {
+                self.flush_page(scratch)?;
+                self.end_dictionary(scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_piece(
+        &mut self,
+        access: &impl Access,
+        from: usize,
+        rows: usize,
+        nulls: Option<NullBuffer>,
+    ) -> Result<()> {
+        match nulls {
+            None => {
+                self.page.levels.push_valid(rows);
+                self.append_run(access, from, from + rows)
+            }
+            Some(nulls) => {
+                self.page.levels.push(&nulls)?;
+                nulls.valid_slices().try_for_each(|(start, end)| self.append_run(access, from + start, from + end))
+            }
+        }
+    }
+
+    /// Appends values without nulls.
+    fn append_run(&mut self, access: &impl Access, from: usize, to: usize) -> Result<()> {
+        if self.order != Order::None {
+            self.page.widen_bounds(access, from, to, self.order);
+        }
+        let before = self.page.plain.len();
+        match &mut self.mode {
+            Mode::Dictionary(dictionary) => {
+                for at in from..to {
+                    let value = access.get(at);
+                    self.page.value_bytes += value.len() as u64;
+                    self.page.indices.push(dictionary.index(checked(value)?));
+                }
+                return Ok(());
+            }
+            Mode::Plain | Mode::Undecided if self.has_lengths => {
+                let plain = &mut self.page.plain;
+                plain.reserve(access.total(from, to) + 4 * (to - from));
+                for at in from..to {
+                    let value = checked(access.get(at))?;
+                    plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
+                    plain.extend_from_slice(value);
+                }
+                self.page.value_bytes += (plain.len() - before - 4 * (to - from)) as u64;
+            }
+            Mode::Plain | Mode::Undecided => {
+                for at in from..to {
+                    self.page.plain.extend_from_slice(access.get(at));
+                }
+            }
+        }
+        if let Some(bloom) = &mut self.bloom {
+            (from..to).for_each(|at| bloom.insert(access.get(at)));
+        }
+        Ok(())
+    }
+
+    fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
+        let page = &mut self.page;
+        let (rows, nulls) = (page.levels.rows(), page.levels.nulls());
+        if rows == 0 {
+            return Ok(());
+        }
+        let value_bytes = self.has_lengths.then_some(page.value_bytes as i64);
+        page.value_bytes = 0;
+        let bounds = std::mem::take(&mut page.bounds);
+        let body = &mut scratch.body;
+        body.clear();
+        page.levels.flush(body);
+        match &self.mode {
+            Mode::Dictionary(dictionary) => {
+                let bits = index_bits(dictionary.len());
+                body.push(bits);
+                append_hybrid(&page.indices, bits, body);
+                page.indices.clear();
+                let summary = PageSummary { rows, nulls, encoding: Encoding::RLE_DICTIONARY, bounds, value_bytes };
+                self.writer.data_page(body, summary, &mut scratch.compressor)
+            }
+            Mode::Plain | Mode::Undecided => {
+                let summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes };
+                let body = match GAP.checked_sub(body.len()) {
+                    Some(start) => {
+                        page.plain[start..GAP].copy_from_slice(body);
+                        &page.plain[start..]
+                    }
+                    None => {
+                        body.extend_from_slice(&page.plain[GAP..]);
+                        &body[..]
+                    }
+                };
+                self.writer.data_page(body, summary, &mut scratch.compressor)?;
+                page.plain.truncate(GAP);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the dictionary and goes on without.
+    fn end_dictionary(&mut self, scratch: &mut Scratch) -> Result<()> {
+        if let Mode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+            if let Some(bloom) = &mut self.bloom {
+                dictionary.values().for_each(|value| bloom.insert(value));
+            }
+            if !self.writer.is_empty() {
+                self.writer.dictionary_page(dictionary.plain(), dictionary.len(), &mut scratch.compressor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
+    fn reconsider(&mut self) {
+        let Mode::Dictionary(dictionary) = &self.mode else { return };
+        let page = &mut self.page;
+        let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
+        let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
+        let dictionary_bytes = (dictionary.plain().len() + index_bytes) as u64;
+        if self.writer.is_empty() && dictionary_bytes >= page.value_bytes + length_bytes {
+            for index in page.indices.drain(..) {
+                let value = dictionary.value(index);
+                if self.has_lengths {
+                    page.plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
+                }
+                page.plain.extend_from_slice(value);
+            }
+            if let Some(bloom) = &mut self.bloom {
+                dictionary.values().for_each(|value| bloom.insert(value));
+            }
+            self.mode = Mode::Plain;
+        }
+    }
+}
+
+impl ColumnEncoder for BytesEncoder {
+    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()> {
+        let strings = ByteStrings::of(array, self.writer.column())?;
+        if !matches!(self.mode, Mode::Undecided) {
+            return self.append(&strings, scratch);
+        }
+        let rows = strings.rows;
+        self.held_bytes += strings.layout.total(0, rows) as u64;
+        if self.held.push(strings, rows) || self.held_bytes > HELD_BYTES { self.decide(false, scratch) } else { Ok(()) }
+    }
+
+    fn bytes(&self) -> u64 {
+        let under_way = self.page.plain.len() - GAP + self.page.indices.len();
+        self.writer.compressed_bytes() + self.held_bytes + under_way as u64
+    }
+
+    fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
+        if matches!(self.mode, Mode::Undecided) {
+            self.decide(true, scratch)?;
+        }
+        self.reconsider();
+        self.flush_page(scratch)?;
+        self.end_dictionary(scratch)?;
+        Ok(vec![self.writer.finish(folded(self.bloom))?])
+    }
+}
+
+impl Page {
+    fn widen_bounds(&mut self, access: &impl Access, from: usize, to: usize, order: Order) {
+        if from == to {
+            return;
+        }
+        if order == Order::Float16 {
+            return (from..to).for_each(|at| {
+                let value = access.get(at).to_vec();
+                let nans = u64::from(order.is_nan(&value));
+                self.bounds.merge(&Bounds { min_max: Some((value.clone(), value)), nans }, order);
+            });
+        }
+        let (min, max) = extremes(access, from, to, order);
+        let (min, max) = (access.get(min), access.get(max));
+        match &mut self.bounds.min_max {
+            Some((old_min, old_max)) => {
+                if order.compare(min, old_min) == Ordering::Less {
+                    old_min.clear();
+                    old_min.extend_from_slice(min);
+                }
+                if order.compare(max, old_max) == Ordering::Greater {
+                    old_max.clear();
+                    old_max.extend_from_slice(max);
+                }
+            }
+            None => self.bounds.min_max = Some((min.to_vec(), max.to_vec())),
+        }
+    }
+}
+
+/// The positions of the least and the greatest value. Eight bytes decide almost always, as one number.
+fn extremes(access: &impl Access, from: usize, to: usize, order: Order) -> (usize, usize) {
+    // The sign of a decimal is its first bit: turned over, negative numbers come first.
+    let flip = if order == Order::SignedBytes { 1 << 63 } else { 0 };
+    let first = prefix(access.get(from)) ^ flip;
+    let ((mut min, mut min_at), (mut max, mut max_at)) = ((first, from), (first, from));
+    for at in from + 1..to {
+        let key = prefix(access.get(at)) ^ flip;
+        if key <= min && (key < min || order.compare(access.get(at), access.get(min_at)).is_lt()) {
+            (min, min_at) = (key, at);
+        }
+        if key >= max && (key > max || order.compare(access.get(at), access.get(max_at)).is_gt()) {
+            (max, max_at) = (key, at);
+        }
+    }
+    (min_at, max_at)
+}
+
+/// The first eight bytes as a number of the same order; a shorter value is filled up with zeros.
+fn prefix(value: &[u8]) -> u64 {
+    match value.first_chunk::<8>() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..value.len()].copy_from_slice(value);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+fn checked(value: &[u8]) -> Result<&[u8]> {
+    if value.len() <= VALUE_BYTES {
+        return Ok(value);
+    }
+    Err(Error::invalid(format!("a value of {} bytes is more than Parquet can hold", value.len())))
+}
+
+impl Access for (&[i32], &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[self.0[at] as usize..self.0[at + 1] as usize]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (self.0[to] - self.0[from]) as usize
+    }
+}
+
+impl Access for (&[i64], &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[self.0[at] as usize..self.0[at + 1] as usize]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (self.0[to] - self.0[from]) as usize
+    }
+}
+
+impl<T: arrow::datatypes::ByteViewType> Access for arrow::array::GenericByteViewArray<T> {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        self.value(at).as_ref()
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        // The low half of a view is its length.
+        self.views()[from..to].iter().map(|view| *view as u32 as usize).sum()
+    }
+}
+
+impl Access for (usize, &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[at * self.0..(at + 1) * self.0]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (to - from) * self.0
+    }
+}
+
+impl Layout {
+    fn get(&self, at: usize) -> &[u8] {
+        match self {
+            Self::Offsets32(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
+            Self::Offsets64(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
+            Self::Texts(texts) => texts.value(at).as_bytes(),
+            Self::Binaries(binaries) => binaries.value(at),
+            Self::Fixed(width, data) => &data.as_slice()[at * width..(at + 1) * width],
+        }
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        match self {
+            Self::Offsets32(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
+            Self::Offsets64(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
+            Self::Texts(texts) => Access::total(texts, from, to),
+            Self::Binaries(binaries) => Access::total(binaries, from, to),
+            Self::Fixed(width, _) => (to - from) * width,
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Minima and maxima as Parquet orders them, in their PLAIN encoding.
+//!
+//! Source of the orders: parquet-format, `LogicalTypes.md` and the `ColumnOrder` union of `parquet.thrift`. Floating
+//! point columns use `IEEE754TotalOrder` (the footer says so): NaNs are counted apart, and are bounds only where there
+//! is nothing else.
+
+use std::cmp::Ordering;
+
+use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use parquet::schema::types::ColumnDescriptor;
+
+/// Longer bounds of strings and binaries are shortened to this many bytes, the maximum rounded up.
+pub(crate) const BOUND_BYTES: usize = 64;
+
+/// How the values of a column are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// No order is defined (intervals, nulls).
+    None,
+    Boolean,
+    Signed32,
+    Unsigned32,
+    Signed64,
+    Unsigned64,
+    Float16,
+    Float32,
+    Float64,
+    /// Two's complement of fixed length, big-endian (decimals).
+    SignedBytes,
+    /// Byte by byte, unsigned.
+    Bytes,
+}
+
+/// The bounds of a page or column chunk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Minimum and maximum; `None` where there are no values or no order.
+    pub(crate) min_max: Option<(Vec<u8>, Vec<u8>)>,
+    /// NaNs among the values.
+    pub(crate) nans: u64,
+}
+
+impl Order {
+    /// The order of a column.
+    pub(crate) fn of(column: &ColumnDescriptor) -> Self {
+        let logical = column.logical_type_ref();
+        let unsigned = matches!(logical, Some(LogicalType::Integer(integer)) if !integer.is_signed);
+        match column.physical_type() {
+            _ if matches!(logical, Some(LogicalType::Unknown)) => Self::None,
+            Type::BOOLEAN => Self::Boolean,
+            Type::INT32 if unsigned => Self::Unsigned32,
+            Type::INT32 => Self::Signed32,
+            Type::INT64 if unsigned => Self::Unsigned64,
+            Type::INT64 => Self::Signed64,
+            Type::FLOAT => Self::Float32,
+            Type::DOUBLE => Self::Float64,
+            Type::BYTE_ARRAY => Self::Bytes,
+            Type::FIXED_LEN_BYTE_ARRAY => match logical {
+                Some(LogicalType::Float16) => Self::Float16,
+                Some(LogicalType::Decimal { .. }) => Self::SignedBytes,
+                _ if column.converted_type() == ConvertedType::INTERVAL => Self::None,
+                _ => Self::Bytes,
+            },
+            Type::INT96 => Self::None,
+        }
+    }
+
+    /// Whether NaNs are counted.
+    pub(crate) fn is_float(self) -> bool {
+        matches!(self, Self::Float16 | Self::Float32 | Self::Float64)
+    }
+
+    /// Whether values may be shortened in bounds.
+    fn is_truncatable(self) -> bool {
+        self == Self::Bytes
+    }
+
+    /// Compares two values in PLAIN encoding. Values of the wrong length compare as equal: the encoders make them.
+    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::None => Ordering::Equal,
+            Self::Boolean | Self::Bytes => a.cmp(b),
+            Self::Signed32 => number(a).map(i32::from_le_bytes).cmp(&number(b).map(i32::from_le_bytes)),
+            Self::Unsigned32 => number(a).map(u32::from_le_bytes).cmp(&number(b).map(u32::from_le_bytes)),
+            Self::Signed64 => number(a).map(i64::from_le_bytes).cmp(&number(b).map(i64::from_le_bytes)),
+            Self::Unsigned64 => number(a).map(u64::from_le_bytes).cmp(&number(b).map(u64::from_le_bytes)),
+            Self::Float16 => number(a).map(key16).cmp(&number(b).map(key16)),
+            Self::Float32 => number(a).map(key32).cmp(&number(b).map(key32)),
+            Self::Float64 => number(a).map(key64).cmp(&number(b).map(key64)),
+            Self::SignedBytes => {
+                let negative = |v: &[u8]| v.first().is_some_and(|byte| *byte >= 0x80);
+                negative(b).cmp(&negative(a)).then_with(|| a.cmp(b))
+            }
+        }
+    }
+
+    /// Whether a PLAIN value is NaN.
+    pub(crate) fn is_nan(self, value: &[u8]) -> bool {
+        match self {
+            Self::Float16 => number(value).is_some_and(|b| u16::from_le_bytes(b) & 0x7fff > 0x7c00),
+            Self::Float32 => number(value).is_some_and(|b| f32::from_le_bytes(b).is_nan()),
+            Self::Float64 => number(value).is_some_and(|b| f64::from_le_bytes(b).is_nan()),
+            _ => false,
+        }
+    }
+}
+
+impl Bounds {
+    /// Widens these bounds by others of the same column. A NaN gives way to any number.
+    pub(crate) fn merge(&mut self, other: &Self, order: Order) {
+        self.nans += other.nans;
+        let Some((min, max)) = &other.min_max else { return };
+        match &mut self.min_max {
+            Some((old_min, old_max)) if order.is_nan(old_min) == order.is_nan(min) => {
+                if order.compare(min, old_min).is_lt() {
+                    old_min.clone_from(min);
+                }
+                if order.compare(max, old_max).is_gt() {
+                    old_max.clone_from(max);
+                }
+            }
+            Some((old_min, _)) if order.is_nan(min) && !order.is_nan(old_min) => {}
+            _ => self.min_max = Some((min.clone(), max.clone())),
+        }
+    }
+
+    /// The bounds shortened to [`BOUND_BYTES`], with whether each is exact. `None` where the maximum
+    /// can't be rounded up.
+    pub(crate) fn shortened(&self, order: Order, is_utf8: bool) -> Option<Shortened> {
+        let (min, max) = self.min_max.as_ref()?;
+        if !order.is_truncatable() {
+            return Some(Shortened {
+                min: min.clone(),
+                max: Some(max.clone()),
+                min_is_exact: true,
+                max_is_exact: true,
+            });
+        }
+        let cut = |value: &[u8]| if is_utf8 { char_floor(value, BOUND_BYTES) } else { BOUND_BYTES };
+        let (min, min_is_exact) =
+            if min.len() > BOUND_BYTES { (min[..cut(min)].to_vec(), false) } else { (min.clone(), true) };
+        let (max, max_is_exact) = if max.len() > BOUND_BYTES {
+            (if is_utf8 { next_text(&max[..cut(max)]) } else { next_bytes(&max[..cut(max)]) }, false)
+        } else {
+            (Some(max.clone()), true)
+        };
+        Some(Shortened { min, max, min_is_exact, max_is_exact })
+    }
+}
+
+/// Bounds as they are stored.
+pub(crate) struct Shortened {
+    pub(crate) min: Vec<u8>,
+    /// `None` where there is no short value above the maximum.
+    pub(crate) max: Option<Vec<u8>>,
+    pub(crate) min_is_exact: bool,
+    pub(crate) max_is_exact: bool,
+}
+
+/// The statistics of a column chunk.
+pub(crate) fn chunk_statistics(column: &ColumnDescriptor, order: Order, bounds: &Bounds, nulls: u64) -> Statistics {
+    let is_utf8 = is_utf8(column);
+    let short = bounds.shortened(order, is_utf8);
+    let (min, max, exact) = match short {
+        Some(s) => (Some(s.min), s.max, (s.min_is_exact, s.max_is_exact)),
+        None => (None, None, (true, true)),
+    };
+    let nans = order.is_float().then_some(bounds.nans);
+    // Old readers compare the deprecated fields as signed values.
+    let compatible = column.sort_order() == parquet::basic::SortOrder::SIGNED;
+    macro_rules! statistics {
+        ($convert:expr) => {{
+            let convert = $convert;
+            let (min, max) = (min.and_then(&convert), max.and_then(&convert));
+            let (min_is_exact, max_is_exact) = (exact.0 && min.is_some(), exact.1 && max.is_some());
+            ValueStatistics::new(min, max, None, Some(nulls), false)
+                .with_min_is_exact(min_is_exact)
+                .with_max_is_exact(max_is_exact)
+                .with_nan_count(nans)
+                .with_backwards_compatible_min_max(compatible)
+        }};
+    }
+    match column.physical_type() {
+        Type::BOOLEAN => Statistics::Boolean(statistics!(|v: Vec<u8>| v.first().map(|b| *b != 0))),
+        Type::INT32 => Statistics::Int32(statistics!(|v: Vec<u8>| number(&v).map(i32::from_le_bytes))),
+        Type::INT64 => Statistics::Int64(statistics!(|v: Vec<u8>| number(&v).map(i64::from_le_bytes))),
+        Type::FLOAT => Statistics::Float(statistics!(|v: Vec<u8>| number(&v).map(f32::from_le_bytes))),
+        Type::DOUBLE => Statistics::Double(statistics!(|v: Vec<u8>| number(&v).map(f64::from_le_bytes))),
+        Type::BYTE_ARRAY => Statistics::ByteArray(statistics!(|v: Vec<u8>| Some(ByteArray::from(v)))),
+        Type::FIXED_LEN_BYTE_ARRAY => {
+            Statistics::FixedLenByteArray(statistics!(|v: Vec<u8>| Some(FixedLenByteArray::from(ByteArray::from(v)))))
+        }
+        Type::INT96 => Statistics::int96(None, None, None, Some(nulls), false),
+    }
+}
+
+/// Whether a column holds text, whose bounds are cut between characters.
+pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::String)) || column.converted_type() == ConvertedType::UTF8
+}
+
+/// The least and greatest of some numbers, and the count of NaNs.
+pub(crate) trait MinMax: Copy {
+    /// Bounds of `values`; `order` tells signed from unsigned.
+    fn min_max(values: &[Self], order: Order) -> Bounds;
+}
+
+macro_rules! integer_min_max {
+    ($type:ty, $unsigned:ty, $order:path) => {
+        impl MinMax for $type {
+            fn min_max(values: &[Self], order: Order) -> Bounds {
+                if values.is_empty() || order == Order::None {
+                    return Bounds::default();
+                }
+                // Flipping the sign bit maps the unsigned order to the signed one.
+                let flip = if order == $order { <$type>::MIN } else { 0 };
+                let (min, max) = values
+                    .iter()
+                    .fold((<$type>::MAX, <$type>::MIN), |(min, max), v| (min.min(v ^ flip), max.max(v ^ flip)));
+                let bytes = |v: $type| (v ^ flip).to_le_bytes().to_vec();
+                Bounds { min_max: Some((bytes(min), bytes(max))), nans: 0 }
+            }
+        }
+    };
+}
+
+integer_min_max!(i32, u32, Order::Unsigned32);
+integer_min_max!(i64, u64, Order::Unsigned64);
+
+macro_rules! float_min_max {
+    ($type:ty, $int:ty) => {
+        impl MinMax for $type {
+            fn min_max(values: &[Self], _order: Order) -> Bounds {
+                if values.is_empty() {
+                    return Bounds::default();
+                }
+                // Keys order as IEEE 754's total order does. A NaN takes the key that never wins.
+                let key = |v: $type| {
+                    let bits = v.to_bits() as $int;
+                    bits ^ (((bits >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int
+                };
+                let (mut min, mut max, mut nans) = (<$int>::MAX, <$int>::MIN, 0);
+                for v in values {
+                    let nan = v.is_nan();
+                    min = min.min(if nan { <$int>::MAX } else { key(*v) });
+                    max = max.max(if nan { <$int>::MIN } else { key(*v) });
+                    nans += nan as $int;
+                }
+                if nans as usize == values.len() {
+                    min = values.iter().fold(<$int>::MAX, |min, v| min.min(key(*v)));
+                    max = values.iter().fold(<$int>::MIN, |max, v| max.max(key(*v)));
+                }
+                let value = |k: $int| {
+                    (k ^ (((k >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int).to_le_bytes()
+                };
+                Bounds { min_max: Some((value(min).to_vec(), value(max).to_vec())), nans: nans as u64 }
+            }
+        }
+    };
+}
+
+/// The unsigned twin of an integer type.
+trait Unsigned {
+    type Type;
+}
+impl Unsigned for i32 {
+    type Type = u32;
+}
+impl Unsigned for i64 {
+    type Type = u64;
+}
+
+float_min_max!(f32, i32);
+float_min_max!(f64, i64);
+
+fn number<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.try_into().ok()
+}
+
+fn key16(bytes: [u8; 2]) -> i16 {
+    let bits = i16::from_le_bytes(bytes);
+    bits ^ (((bits >> 15) as u16) >> 1) as i16
+}
+
+fn key32(bytes: [u8; 4]) -> i32 {
+    let bits = i32::from_le_bytes(bytes);
+    bits ^ (((bits >> 31) as u32) >> 1) as i32
+}
+
+fn key64(bytes: [u8; 8]) -> i64 {
+    let bits = i64::from_le_bytes(bytes);
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The largest length of at most `limit` that does not cut a character.
+fn char_floor(text: &[u8], limit: usize) -> usize {
+    let mut at = limit;
+    while at > 0 && text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        at -= 1;
+    }
+    at
+}
+
+/// The shortest value above every value that begins with `prefix`.
+fn next_bytes(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
+}
+
+/// The same for text: the last character that can be is replaced by the next one of at most its length.
+fn next_text(prefix: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(prefix).ok()?;
+    for (at, character) in text.char_indices().rev() {
+        let next = match character {
+            '\u{d7ff}' => Some('\u{e000}'),
+            _ => char::from_u32(u32::from(character) + 1),
+        };
+        if let Some(next) = next.filter(|n| n.len_utf8() == character.len_utf8()) {
+            let mut out = text[..at].to_owned();
+            out.push(next);
+            return Some(out.into_bytes());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "encode_statistics_tests.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! Writing a Parquet file.
+//!
+//! A batch is cut at row group borders; each column's piece goes to that column's encoder, on the job's threads or, with
+//! one thread, at once. A row group ends at a number of rows or of encoded bytes, whichever is first, wherever batches
+//! end, so the same rows give the same file whatever the batches and threads were. At most two row groups are in
+//! memory: one that takes rows and one whose last columns are being encoded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use lakerace_io::{Error, Job, Output, Result};
+
+use super::encode::{ColumnEncoder, Scratch, flat_encoder};
+use super::write_file::FileParts;
+use super::write_nested::NestedEncoder;
+use super::write_options::{ColumnLayout, Layout, Settings};
+use super::write_pool::{Group, Pool};
+use crate::{Sink, WriteOptions, Written};
+
+/// Rows that go to an encoder at once.
+const SLICE_ROWS: usize = 65_536;
+/// Bytes that go to the encoders at once, about: the measure by which a row group may exceed its bytes.
+const SLICE_BYTES: u64 = 16 << 20;
+
+/// Writes one Parquet file.
+pub struct ParquetSink {
+    encoder: FileEncoder,
+    output: Output,
+    job: Job,
+}
+
+impl ParquetSink {
+    /// Begins a file of this schema. A type that Parquet can't hold, a bad option or an unknown bloom filter column is
+    /// an error here, before anything is written.
+    pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let url = output.url().to_owned();
+        let encoder = FileEncoder::new(schema, options, job).map_err(|e| e.at(url))?;
+        Ok(Box::new(Self { encoder, output, job: job.clone() }))
+    }
+}
+
+impl Sink for ParquetSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let (output, rows) = (&mut self.output, batch.num_rows() as u64);
+        let written = self.encoder.write(batch, &mut |bytes| output.write(bytes));
+        written.map_err(|e| e.at(self.output.url()))?;
+        self.job.meter().wrote_rows(rows);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written> {
+        let Self { encoder, mut output, job } = *self;
+        let url = output.url().to_owned();
+        let rows = encoder.finish(&mut |bytes| output.write(bytes)).map_err(|e| e.at(&url))?;
+        job.check()?;
+        let bytes = output.position();
+        output.finish()?;
+        Ok(Written { rows, bytes, files: vec![url] })
+    }
+}
+
+/// Takes a file's bytes in their order.
+type Emit<'a> = &'a mut dyn FnMut(Bytes) -> Result<()>;
+
+/// Turns batches into the bytes of a file.
+pub(crate) struct FileEncoder {
+    schema: SchemaRef,
+    settings: Arc<Settings>,
+    layout: Layout,
+    parts: FileParts,
+    /// The first bytes, until they are emitted.
+    magic: Option<Bytes>,
+    job: Job,
+    engine: Engine,
+    /// Rows of the row group under way.
+    group_rows: usize,
+}
+
+enum Engine {
+    /// One thread: the caller's.
+    Inline { scratch: Box<Scratch>, encoders: Vec<Box<dyn ColumnEncoder>> },
+    /// Several threads.
+    Threads { pool: Pool, open: Option<Group>, closed: VecDeque<(Group, usize)> },
+}
+
+impl FileEncoder {
+    /// An empty file.
+    pub(crate) fn new(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Self> {
+        let settings = Arc::new(Settings::new(options)?);
+        let layout = Layout::new(&schema, options)?;
+        let (parts, magic) = FileParts::new(Arc::clone(&layout.descriptor), layout.key_values.clone());
+        // More threads than columns find nothing to do but the next row group.
+        let threads = job.options().threads.min(2 * layout.columns.len());
+        let engine = if threads > 1 {
+            Engine::Threads { pool: Pool::start(threads, &settings)?, open: None, closed: VecDeque::new() }
+        } else {
+            Engine::Inline { scratch: Box::new(Scratch::new(&settings)), encoders: Vec::new() }
+        };
+        Ok(Self { schema, settings, layout, parts, magic: Some(magic), job: job.clone(), engine, group_rows: 0 })
+    }
+
+    /// Takes a batch; emits row groups as they are complete.
+    pub(crate) fn write(&mut self, batch: RecordBatch, emit: Emit<'_>) -> Result<()> {
+        self.check(&batch)?;
+        if let Some(magic) = self.magic.take() {
+            emit(magic)?;
+        }
+        let total = batch.num_rows();
+        let row_bytes = batch.columns().iter().map(array_bytes).sum::<u64>() / total.max(1) as u64;
+        let slice_rows = SLICE_BYTES.div_ceil(row_bytes.max(1)).min(SLICE_ROWS as u64) as usize;
+        let mut at = 0;
+        while at < total {
+            self.job.check()?;
+            let rows = slice_rows.min(total - at).min(self.settings.row_group_rows - self.group_rows);
+            self.write_slice(&batch.slice(at, rows))?;
+            at += rows;
+            self.group_rows += rows;
+            if self.group_rows >= self.settings.row_group_rows || self.is_full()? {
+                self.close_group(emit)?;
+            }
+            self.emit_done(1, emit)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file; gives the number of its rows.
+    pub(crate) fn finish(mut self, emit: Emit<'_>) -> Result<u64> {
+        if let Some(magic) = self.magic.take() {
+            emit(magic)?;
+        }
+        if self.group_rows > 0 {
+            self.close_group(emit)?;
+        }
+        self.emit_done(0, emit)?;
+        let rows = self.parts.rows();
+        emit(self.parts.finish()?)?;
+        Ok(rows)
+    }
+
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let schema = batch.schema_ref();
+        if Arc::ptr_eq(schema, &self.schema) {
+            return Ok(());
+        }
+        if schema.fields().len() != self.schema.fields().len() {
+            let (found, wanted) = (schema.fields().len(), self.schema.fields().len());
+            return Err(Error::invalid(format!("a batch has {found} columns, the file {wanted}")));
+        }
+        for (found, wanted) in schema.fields().iter().zip(self.schema.fields()) {
+            if found.data_type() != wanted.data_type() {
+                let (found_type, wanted_type) = (found.data_type(), wanted.data_type());
+                return Err(Error::invalid(format!("a batch has {found_type}, the file {wanted_type}"))
+                    .at(format!("column {:?}", wanted.name())));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_slice(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { layout, settings, engine, job, .. } = self;
+        match engine {
+            Engine::Inline { scratch, encoders } => {
+                if encoders.is_empty() {
+                    *encoders = new_encoders(layout, settings)?;
+                }
+                for ((column, array), encoder) in layout.columns.iter().zip(batch.columns()).zip(encoders) {
+                    let named = |e: Error| e.at(format!("column {:?}", column.field.name()));
+                    encoder.write(&stored_array(column, array)?, scratch).map_err(named)?;
+                }
+            }
+            Engine::Threads { pool, open, .. } => {
+                let group = match open {
+                    Some(group) => group,
+                    None => {
+                        let names = layout.columns.iter().map(|c| c.field.name().clone());
+                        open.insert(Group::new(names.zip(new_encoders(layout, settings)?)))
+                    }
+                };
+                for (at, (column, array)) in layout.columns.iter().zip(batch.columns()).enumerate() {
+                    let array = stored_array(column, array)?;
+                    let bytes = array_bytes(&array).max(1);
+                    pool.submit(group, at, array, bytes)?;
+                }
+                pool.wait_for_room(job)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the row group under way has its bytes. Threads may be behind: where what waits for them could make the
+    /// difference, they are waited for, so that the answer is the same for any number of them.
+    fn is_full(&self) -> Result<bool> {
+        let limit = self.settings.row_group_bytes;
+        match &self.engine {
+            Engine::Inline { encoders, .. } => Ok(encoders.iter().map(|e| e.bytes()).sum::<u64>() >= limit),
+            Engine::Threads { pool, open: Some(group), .. } => {
+                // Encoded bytes may exceed the arrays' own by headers and incompressible blocks.
+                let at_most = group.encoded_bytes() + pool.waiting_bytes() * 5 / 4;
+                if at_most < limit {
+                    return Ok(false);
+                }
+                pool.wait_until_idle(&self.job)?;
+                Ok(group.encoded_bytes() >= limit)
+            }
+            Engine::Threads { .. } => Ok(false),
+        }
+    }
+
+    fn close_group(&mut self, emit: Emit<'_>) -> Result<()> {
+        let rows = std::mem::take(&mut self.group_rows);
+        match &mut self.engine {
+            Engine::Inline { scratch, encoders } => {
+                let mut chunks = Vec::with_capacity(self.layout.descriptor.num_columns());
+                for (encoder, column) in std::mem::take(encoders).into_iter().zip(&self.layout.columns) {
+                    let named = |e: Error| e.at(format!("column {:?}", column.field.name()));
+                    chunks.extend(encoder.finish(scratch).map_err(named)?);
+                }
+                self.parts.row_group(chunks, rows as u64)?.into_iter().try_for_each(emit)
+            }
+            Engine::Threads { pool, open, closed } => {
+                if let Some(group) = open.take() {
+                    pool.close(&group)?;
+                    closed.push_back((group, rows));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Emits complete row groups, and waits for them while more than `leave` are closed.
+    fn emit_done(&mut self, leave: usize, emit: Emit<'_>) -> Result<()> {
+        let Self { parts, engine, job, .. } = self;
+        if let Engine::Threads { pool, closed, .. } = engine {
+            while let Some((group, rows)) = closed.front() {
+                if closed.len() <= leave && !group.is_done() {
+                    break;
+                }
+                pool.wait_for(group, job)?;
+                for piece in parts.row_group(group.take_chunks(), *rows as u64)? {
+                    emit(piece)?;
+                }
+                closed.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn new_encoders(layout: &Layout, settings: &Arc<Settings>) -> Result<Vec<Box<dyn ColumnEncoder>>> {
+    let encoder = |column: &ColumnLayout| -> Result<Box<dyn ColumnEncoder>> {
+        if column.is_nested {
+            return Ok(Box::new(NestedEncoder::new(column, &layout.descriptor, settings)?));
+        }
+        flat_encoder(&layout.descriptor.column(column.first_leaf), settings, !column.bloom.is_empty())
+    };
+    layout.columns.iter().map(encoder).collect()
+}
+
+/// An array in the units that are stored.
+fn stored_array(column: &ColumnLayout, array: &ArrayRef) -> Result<ArrayRef> {
+    if column.stored.data_type() == column.field.data_type() {
+        return Ok(Arc::clone(array));
+    }
+    let named = |message: String| Error::invalid(message).at(format!("column {:?}", column.field.name()));
+    if let Some(dates) = array.as_primitive_opt::<arrow::datatypes::Date64Type>()
+        && let Some(odd) = dates.iter().flatten().find(|ms| ms % MILLISECONDS_OF_A_DAY != 0)
+    {
+        return Err(named(format!("the date64 value {odd} ms is not a whole day, and Parquet's dates are days"))
+            .advice("cast the column to a timestamp"));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, column.stored.data_type(), &options).map_err(|e| named(e.to_string()))
+}
+
+const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
+
+/// Bytes of an array's values, about, without what its buffers hold besides them.
+fn array_bytes(array: &ArrayRef) -> u64 {
+    match array.data_type() {
+        DataType::Utf8View => array.as_string_view().views().iter().map(|v| u64::from(*v as u32) + 4).sum(),
+        DataType::BinaryView => array.as_binary_view().views().iter().map(|v| u64::from(*v as u32) + 4).sum(),
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64,
+    }
+}

@@ -1,0 +1,362 @@
+//! What the Parquet sink writes, the `parquet` crate's own reader reads: every type, codec, page size and batch cut.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, make_array};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, UnionFields, UnionMode};
+use lakerace_format::{Codec, Compression, ParquetSink, Sink, WriteOptions, Written};
+use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Encoding;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+#[path = "parquet_write/tables.rs"]
+mod tables;
+
+fn job(threads: usize) -> Job {
+    Job::new(JobOptions { threads, ..JobOptions::default() })
+}
+
+fn sink(path: &Path, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    let location = Location::parse(path.to_str().unwrap())?;
+    let (store, path) = location.open(&StorageOptions::default(), job)?;
+    ParquetSink::create(Output::create(&store, &path, IfExists::Error)?, schema, options, job)
+}
+
+fn write(path: &Path, batches: &[RecordBatch], options: &WriteOptions, threads: usize) -> Written {
+    let job = job(threads);
+    let mut sink = sink(path, batches[0].schema(), options, &job).unwrap();
+    batches.iter().for_each(|batch| sink.write(batch.clone()).unwrap());
+    let written = sink.finish().unwrap();
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(written.rows, rows as u64);
+    assert_eq!(written.bytes, std::fs::metadata(path).unwrap().len());
+    assert_eq!(written.files, [path.to_str().unwrap()]);
+    assert_eq!(job.meter().counts().rows_written, rows as u64);
+    written
+}
+
+fn read(path: &Path) -> (Arc<ParquetMetaData>, RecordBatch) {
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options).unwrap();
+    let (metadata, schema) = (Arc::clone(builder.metadata()), Arc::clone(builder.schema()));
+    let batches: Vec<_> = builder.build().unwrap().map(|batch| batch.unwrap()).collect();
+    (metadata, concat_batches(&schema, &batches).unwrap())
+}
+
+/// As it should come back: in the file's units, with the names that Parquet gives to the parts of lists and maps.
+fn assert_same(written: &RecordBatch, read: &RecordBatch) {
+    assert_eq!(written.num_rows(), read.num_rows());
+    assert_eq!(written.num_columns(), read.num_columns());
+    for (at, field) in written.schema().fields().iter().enumerate() {
+        let found = read.column(at);
+        let wanted = cast(written.column(at), found.data_type()).unwrap();
+        assert_eq!(read.schema().field(at).name(), field.name());
+        assert_eq!(&wanted, found, "column {}: {}", field.name(), field.data_type());
+    }
+}
+
+/// Cuts a table into batches of these lengths, over and over.
+fn cut(table: &RecordBatch, lengths: &[usize]) -> Vec<RecordBatch> {
+    let mut batches = Vec::new();
+    let (mut at, mut lengths) = (0, lengths.iter().cycle());
+    while at < table.num_rows() {
+        let rows = (*lengths.next().unwrap()).min(table.num_rows() - at);
+        batches.push(table.slice(at, rows));
+        at += rows;
+    }
+    if batches.is_empty() { vec![table.clone()] } else { batches }
+}
+
+fn codecs() -> impl Strategy<Value = Compression> {
+    let with = |codec, level| Compression { codec, level };
+    prop::sample::select(vec![
+        with(Codec::None, None),
+        with(Codec::Snappy, None),
+        with(Codec::Lz4, None),
+        with(Codec::Zstd, None),
+        with(Codec::Zstd, Some(9)),
+        with(Codec::Gzip, Some(1)),
+        with(Codec::Brotli, Some(3)),
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_type_comes_back(
+        seed in any::<u64>(),
+        rows in prop_oneof![0usize..40, 1000usize..6000],
+        compression in codecs(),
+        dictionary in any::<bool>(),
+        statistics in any::<bool>(),
+        group_rows in prop_oneof![Just(None), (1usize..3000).prop_map(Some)],
+        page_bytes in prop_oneof![Just(None), (1usize..20_000).prop_map(Some)],
+        lengths in prop::collection::vec(1usize..1500, 1..4),
+        threads in 1usize..4,
+    ) {
+        let table = tables::every_type(seed, rows);
+        let options = WriteOptions {
+            compression: Some(compression),
+            dictionary,
+            statistics,
+            row_group_rows: group_rows.map(|r| r.max(rows / 8)),
+            page_bytes: page_bytes.map(|b| b.max(rows / 8)),
+            ..WriteOptions::default()
+        };
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("t.parquet");
+        write(&path, &cut(&table, &lengths), &options, threads);
+        let (metadata, found) = read(&path);
+        assert_same(&table, &found);
+        let groups = options.row_group_rows.map_or(usize::from(rows > 0), |r| rows.div_ceil(r));
+        prop_assert_eq!(metadata.num_row_groups(), groups);
+    }
+
+    #[test]
+    fn bounds_hold(seed in any::<u64>(), rows in 1usize..4000, page_bytes in 100usize..10_000) {
+        let table = tables::every_type(seed, rows);
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("t.parquet");
+        let row_group_rows = Some(rows / 2 + 1);
+        let options = WriteOptions { page_bytes: Some(page_bytes), row_group_rows, ..WriteOptions::default() };
+        write(&path, std::slice::from_ref(&table), &options, 1);
+        let (metadata, found) = read(&path);
+        tables::check_bounds(&metadata, &found);
+    }
+}
+
+#[test]
+fn threads_make_no_difference_to_the_file() {
+    let table = tables::every_type(7, 20_000);
+    let folder = TempDir::new().unwrap();
+    let options =
+        WriteOptions { row_group_rows: Some(9000), row_group_bytes: Some(1 << 20), ..WriteOptions::default() };
+    let mut first = None;
+    for threads in [1, 2, 3, 5] {
+        let path = folder.path().join(format!("{threads}.parquet"));
+        write(&path, &cut(&table, &[3000]), &options, threads);
+        let bytes = std::fs::read(path).unwrap();
+        assert!(*first.get_or_insert(bytes.clone()) == bytes, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_row_group_ends_at_its_bytes() {
+    let schema = Arc::new(Schema::new(vec![Field::new("blob", DataType::Binary, false)]));
+    let mut seed = 1u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u8
+    };
+    let blobs: Vec<Vec<u8>> = (0..64).map(|_| (0..100_000).map(|_| random()).collect()).collect();
+    let array: ArrayRef = Arc::new(arrow::array::BinaryArray::from_iter_values(&blobs));
+    let table = RecordBatch::try_new(schema, vec![array]).unwrap();
+    let folder = TempDir::new().unwrap();
+    for threads in [1, 2] {
+        let path = folder.path().join(format!("{threads}.parquet"));
+        let options = WriteOptions { row_group_bytes: Some(1_000_000), ..WriteOptions::default() };
+        write(&path, &cut(&table, &[5]), &options, threads);
+        let (metadata, found) = read(&path);
+        assert_same(&table, &found);
+        assert_eq!(metadata.num_row_groups(), 7);
+        assert!(metadata.row_groups().iter().all(|group| group.compressed_size() < 1_600_000));
+    }
+}
+
+#[test]
+fn no_rows_and_no_columns() {
+    let folder = TempDir::new().unwrap();
+    let empty = tables::every_type(1, 0);
+    let path = folder.path().join("rows.parquet");
+    write(&path, std::slice::from_ref(&empty), &WriteOptions::default(), 2);
+    let (metadata, found) = read(&path);
+    assert_eq!((metadata.num_row_groups(), found.num_rows()), (0, 0));
+    assert_eq!(found.num_columns(), empty.num_columns());
+
+    let options = RecordBatchOptions::new().with_row_count(Some(5));
+    let table = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
+    let path = folder.path().join("columns.parquet");
+    write(&path, &[table], &WriteOptions::default(), 2);
+    let (metadata, _) = read(&path);
+    assert_eq!(metadata.file_metadata().num_rows(), 5);
+}
+
+#[test]
+fn ten_thousand_columns() {
+    let fields: Vec<Field> = (0..10_000).map(|i| Field::new(format!("c{i}"), DataType::Int32, i % 2 == 0)).collect();
+    let column: ArrayRef = Arc::new(arrow::array::Int32Array::from_iter_values(0..50));
+    let columns = vec![column; fields.len()];
+    let table = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("wide.parquet");
+    write(&path, &cut(&table, &[20]), &WriteOptions::default(), 2);
+    let (_, found) = read(&path);
+    assert_same(&table, &found);
+}
+
+/// A column of 100,000 rows whose values are made from their numbers.
+fn strings(value: impl Fn(usize) -> String) -> RecordBatch {
+    let schema = Arc::new(Schema::new(vec![Field::new("s", DataType::Utf8View, true)]));
+    let array: StringViewArray = (0..100_000).map(|i| Some(value(i))).collect();
+    RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap()
+}
+
+fn encodings(table: &RecordBatch, options: &WriteOptions) -> Vec<Encoding> {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.parquet");
+    write(&path, &cut(table, &[7000]), options, 1);
+    let (metadata, found) = read(&path);
+    assert_same(table, &found);
+    let mut encodings: Vec<_> = metadata.row_group(0).column(0).encodings().filter(|e| *e != Encoding::RLE).collect();
+    encodings.sort();
+    encodings
+}
+
+#[test]
+fn dictionaries_where_they_pay() {
+    let options = WriteOptions::default();
+    let few = strings(|i| format!("value {}", i % 100));
+    let plain = [Encoding::PLAIN];
+    let dictionary = [Encoding::PLAIN, Encoding::RLE_DICTIONARY];
+    assert_eq!(encodings(&few, &options), dictionary);
+    assert_eq!(encodings(&few, &WriteOptions { dictionary: false, ..options.clone() }), plain);
+    let all_different = strings(|i| format!("value {}", i * 7919));
+    assert_eq!(encodings(&all_different, &options), plain);
+    // First few, then ever new: the dictionary fills up and the rest goes without.
+    let turning = strings(|i| if i < 40_000 { format!("{}", i % 10) } else { format!("{i:060}") });
+    assert_eq!(encodings(&turning, &options), dictionary);
+}
+
+#[test]
+fn bloom_filters_hold_every_value() {
+    let table = tables::every_type(3, 3000);
+    let folder = TempDir::new().unwrap();
+    for dictionary in [true, false] {
+        let path = folder.path().join(format!("{dictionary}.parquet"));
+        let names = ["int64", "utf8", "utf8view", "float64", "decimal38", "list", "int64_few"];
+        let bloom_filter_columns = names.map(str::to_owned).to_vec();
+        let options = WriteOptions { dictionary, bloom_filter_columns, ..WriteOptions::default() };
+        write(&path, &cut(&table, &[700]), &options, 2);
+        tables::check_bloom_filters(&path);
+    }
+}
+
+fn error_of(schema: Schema, options: &WriteOptions) -> lakerace_io::Error {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.parquet");
+    let error = sink(&path, Arc::new(schema), options, &job(1)).err().expect("an error");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something was left behind");
+    error
+}
+
+#[test]
+fn types_that_can_not_be_written() {
+    let child = |data_type| Arc::new(Field::new("inner", data_type, true));
+    let union = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
+    for (data_type, place) in [
+        (union.clone(), "column \"x\""),
+        (DataType::Interval(IntervalUnit::MonthDayNano), "column \"x\""),
+        (DataType::Struct(vec![child(union.clone())].into()), "column \"x.inner\""),
+        (DataType::List(child(union)), "column \"x.inner\""),
+        (DataType::Struct(Fields::empty()), "column \"x\""),
+    ] {
+        let error = error_of(Schema::new(vec![Field::new("x", data_type, true)]), &WriteOptions::default());
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains(place), "{error}");
+    }
+}
+
+#[test]
+fn options_that_can_not_be_used() {
+    let fields = vec![Field::new("price", DataType::Int32, true), Field::new("flag", DataType::Boolean, true)];
+    let schema = || Schema::new(fields.clone());
+    let bloom = |name: &str| WriteOptions { bloom_filter_columns: vec![name.to_owned()], ..WriteOptions::default() };
+    let error = error_of(schema(), &bloom("prize"));
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("\"price\""), "{error}");
+    assert_eq!(error_of(schema(), &bloom("flag")).kind(), ErrorKind::Usage);
+    let level = Compression { codec: Codec::Zstd, level: Some(99) };
+    for bad in [
+        WriteOptions { row_group_rows: Some(0), ..WriteOptions::default() },
+        WriteOptions { page_bytes: Some(0), ..WriteOptions::default() },
+        WriteOptions { compression: Some(level), ..WriteOptions::default() },
+    ] {
+        assert_eq!(error_of(schema(), &bad).kind(), ErrorKind::Usage);
+    }
+}
+
+#[test]
+fn batches_that_do_not_fit() {
+    let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int32, false)]));
+    let folder = TempDir::new().unwrap();
+    for threads in [1, 2] {
+        let path = folder.path().join("t.parquet");
+        let mut other = sink(&path, Arc::clone(&schema), &WriteOptions::default(), &job(threads)).unwrap();
+        let strings = Arc::new(Schema::new(vec![Field::new("n", DataType::Utf8, false)]));
+        let error = other.write(RecordBatch::new_empty(strings)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("column \"n\""), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_decimal_beyond_its_precision_is_an_error_that_names_the_column() {
+    let field = Field::new("d", DataType::Decimal128(9, 2), true);
+    let array = arrow::array::Decimal128Array::from(vec![1, i128::from(i32::MAX) + 1]);
+    // Arrow does not compare values with the precision here, as many producers don't.
+    let data = array.into_data().into_builder().data_type(field.data_type().clone());
+    let array = make_array(data.build().unwrap());
+    let table = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap();
+    for threads in [1, 2] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("t.parquet");
+        let mut sink = sink(&path, table.schema(), &WriteOptions::default(), &job(threads)).unwrap();
+        let error = sink.write(table.clone()).and_then(|()| sink.finish().map(drop)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("column \"d\""), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_cancelled_write_leaves_nothing() {
+    let table = tables::every_type(5, 1000);
+    for threads in [1, 2] {
+        let folder = TempDir::new().unwrap();
+        let job = job(threads);
+        let path = folder.path().join("t.parquet");
+        let mut sink = sink(&path, table.schema(), &WriteOptions::default(), &job).unwrap();
+        sink.write(table.clone()).unwrap();
+        job.cancel();
+        assert_eq!(sink.write(table.clone()).unwrap_err().kind(), ErrorKind::Cancelled);
+        drop(sink);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn sorted_pages_say_so() {
+    let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
+    for (step, order) in [(1i64, "ASCENDING"), (-1, "DESCENDING")] {
+        let array: ArrayRef = Arc::new(arrow::array::Int64Array::from_iter_values((0..50_000).map(|i| i * step)));
+        let table = RecordBatch::try_new(Arc::clone(&schema), vec![array]).unwrap();
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("t.parquet");
+        let options = WriteOptions { page_bytes: Some(8000), ..WriteOptions::default() };
+        write(&path, &[table], &options, 1);
+        let (metadata, _) = read(&path);
+        let index = metadata.page_index_for_row_group(0);
+        let found = index.column_index(0).unwrap();
+        assert_eq!(format!("{:?}", found.get_boundary_order().unwrap()), order);
+        assert_eq!(found.num_pages(), 50);
+    }
+}
