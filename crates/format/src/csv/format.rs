@@ -1,0 +1,323 @@
+//! Batches to text: rows of fields, quoted where it is needed.
+
+use arrow::array::cast::AsArray;
+use arrow::array::types::{
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use lakerace_io::{Error, Result};
+
+use super::print;
+use super::rules::Rules;
+use crate::schema_text::print_type;
+
+/// What text can't hold of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unfit {
+    /// It would need quotes, which the dialect does not have.
+    NeedsQuotes,
+    /// It is no time of day.
+    NotATime,
+}
+
+/// Puts one row's value of a column behind the text; null values are not asked for.
+type Print<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Unfit> + 'a>;
+
+/// How batches become text: the same for all threads of a sink.
+#[derive(Debug)]
+pub(super) struct Formatter {
+    rules: Rules,
+    /// Bytes that a field needs quotes for.
+    special: [bool; 256],
+    /// A value other than text may need quotes: the delimiter occurs in numbers, or a null string may be one.
+    check_all: bool,
+}
+
+impl Formatter {
+    pub fn new(rules: Rules) -> Self {
+        let mut special = [false; 256];
+        for byte in [Some(rules.delimiter), rules.quote, Some(b'\n'), Some(b'\r')].into_iter().flatten() {
+            special[usize::from(byte)] = true;
+        }
+        let in_values = b"0123456789+-.:TZeinfNatrulsy";
+        let check_all = !rules.nulls.only_empty || in_values.iter().any(|b| special[usize::from(*b)]);
+        Self { rules, special, check_all }
+    }
+
+    /// The line of names, where the dialect has one.
+    pub fn header(&self, schema: &Schema) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        if !self.rules.header {
+            return Ok(out);
+        }
+        for (i, field) in schema.fields().iter().enumerate() {
+            if i > 0 {
+                out.push(self.rules.delimiter);
+            }
+            self.text(field.name().as_bytes(), &mut out).map_err(|_| {
+                Error::invalid(format!("the name of column {:?} can't be written without quotes", field.name()))
+                    .advice("rename the column, or choose a quote or another delimiter")
+            })?;
+        }
+        self.end_row(&mut out);
+        Ok(out)
+    }
+
+    /// Appends all rows of a batch. `first_row` is the number of its first row in the file, from 1.
+    pub fn rows(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
+        let arrays = batch.columns().iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let columns = arrays.iter().map(|a| self.printer(a.as_ref())).collect::<Result<Vec<_>>>()?;
+        let nulls: Vec<_> = arrays.iter().map(|a| a.logical_nulls()).collect();
+        let null = self.rules.nulls.first();
+        for row in 0..batch.num_rows() {
+            for (i, (print, nulls)) in columns.iter().zip(&nulls).enumerate() {
+                if i > 0 {
+                    out.push(self.rules.delimiter);
+                }
+                if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+                    out.extend_from_slice(null);
+                } else if let Err(unfit) = print(row, out) {
+                    return Err(self.unfit(unfit, batch, i, first_row + row as u64));
+                }
+            }
+            self.end_row(out);
+        }
+        Ok(())
+    }
+
+    fn end_row(&self, out: &mut Vec<u8>) {
+        if self.rules.terminated {
+            out.push(self.rules.delimiter);
+        }
+        out.push(b'\n');
+    }
+
+    /// A text, in quotes where it would otherwise be read as something else.
+    fn text(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Unfit> {
+        let special = self.has_special(text);
+        match self.rules.quote {
+            None if special => Err(Unfit::NeedsQuotes),
+            Some(quote) if special || text.is_empty() || self.rules.nulls.contains(text) => {
+                self.quoted(text, quote, out);
+                Ok(())
+            }
+            _ => {
+                out.extend_from_slice(text);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn has_special(&self, text: &[u8]) -> bool {
+        if text.len() <= 24 {
+            return text.iter().any(|b| self.special[usize::from(*b)]);
+        }
+        let quote = self.rules.quote.unwrap_or(self.rules.delimiter);
+        memchr::memchr3(self.rules.delimiter, quote, b'\n', text).is_some() || memchr::memchr(b'\r', text).is_some()
+    }
+
+    fn quoted(&self, text: &[u8], quote: u8, out: &mut Vec<u8>) {
+        let escape = self.rules.escape.unwrap_or(quote);
+        out.push(quote);
+        for byte in text {
+            if *byte == quote || Some(*byte) == self.rules.escape {
+                out.push(escape);
+            }
+            out.push(*byte);
+        }
+        out.push(quote);
+    }
+
+    /// How the values of an array are printed.
+    fn printer<'a>(&'a self, array: &'a dyn Array) -> Result<Print<'a>> {
+        let print = match self.text_printer(array) {
+            Some(print) => return Ok(print),
+            None => value_printer(array)?,
+        };
+        if !self.check_all {
+            return Ok(print);
+        }
+        Ok(Box::new(move |row, out| {
+            let from = out.len();
+            print(row, out)?;
+            let value = out.split_off(from);
+            self.text(&value, out)
+        }))
+    }
+
+    fn text_printer<'a>(&'a self, array: &'a dyn Array) -> Option<Print<'a>> {
+        Some(match array.data_type() {
+            DataType::Utf8 => {
+                let array = array.as_string::<i32>();
+                Box::new(move |row, out| self.text(array.value(row).as_bytes(), out))
+            }
+            DataType::LargeUtf8 => {
+                let array = array.as_string::<i64>();
+                Box::new(move |row, out| self.text(array.value(row).as_bytes(), out))
+            }
+            DataType::Utf8View => {
+                let array = array.as_string_view();
+                Box::new(move |row, out| self.text(array.value(row).as_bytes(), out))
+            }
+            _ => return None,
+        })
+    }
+
+    fn unfit(&self, unfit: Unfit, batch: &RecordBatch, column: usize, row: u64) -> Error {
+        let schema = batch.schema();
+        let place = format!("row {row}, column {:?}", schema.field(column).name());
+        match unfit {
+            Unfit::NeedsQuotes => {
+                let delimiter = char::from(self.rules.delimiter);
+                Error::invalid(format!("a text with {delimiter:?} or a line end can't be written without quotes"))
+                    .at(place)
+                    .advice("write CSV with quotes, or choose another delimiter")
+            }
+            Unfit::NotATime => Error::invalid("the value is not a time of day").at(place),
+        }
+    }
+}
+
+/// Checks that text can hold every column.
+///
+/// # Errors
+/// `Unsupported`, naming the first column that it can't.
+pub(super) fn check_types(schema: &Schema) -> Result<()> {
+    if schema.fields().is_empty() {
+        return Err(Error::unsupported("a table without columns has no text"));
+    }
+    for field in schema.fields() {
+        if is_printable(field.data_type()) {
+            continue;
+        }
+        let name = print_type(field.data_type());
+        let advice = match field.data_type() {
+            t if t.is_nested() => "leave it out, take its fields apart, or write Parquet",
+            t if t.is_binary() => "leave it out, turn it into text (base64, hex) first, or write Parquet",
+            _ => "leave it out, or write Parquet",
+        };
+        return Err(Error::unsupported(format!("column {:?} of type {name} has no text", field.name())).advice(advice));
+    }
+    Ok(())
+}
+
+fn is_printable(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, value) => is_printable(value),
+        DataType::RunEndEncoded(_, value) => is_printable(value.data_type()),
+        DataType::Duration(_) | DataType::Interval(_) => false,
+        other => other.is_primitive() || other.is_string() || matches!(other, DataType::Null | DataType::Boolean),
+    }
+}
+
+/// Dictionaries and runs as plain values.
+fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    let value_type = match array.data_type() {
+        DataType::Dictionary(_, value) => value.as_ref(),
+        DataType::RunEndEncoded(_, value) => value.data_type(),
+        _ => return Ok(ArrayRef::clone(array)),
+    };
+    let value_type = value_type.clone();
+    let values = arrow::compute::cast(array, &value_type)
+        .map_err(|e| Error::internal(format!("values of a dictionary could not be looked up: {e}")))?;
+    plain(&values)
+}
+
+fn primitive<'a, T: ArrowPrimitiveType>(
+    array: &'a dyn Array,
+    print: impl Fn(T::Native, &mut Vec<u8>) + 'a,
+) -> Print<'a> {
+    let values = array.as_primitive::<T>().values();
+    Box::new(move |row, out| {
+        print(values[row], out);
+        Ok(())
+    })
+}
+
+fn time_of_day<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, unit: TimeUnit) -> Print<'a>
+where
+    T::Native: Into<i64>,
+{
+    let values = array.as_primitive::<T>().values();
+    Box::new(move |row, out| {
+        let value = values[row].into();
+        if !print::is_time_of_day(value, unit) {
+            return Err(Unfit::NotATime);
+        }
+        print::time(value, unit, out);
+        Ok(())
+    })
+}
+
+fn value_printer<'a>(array: &'a dyn Array) -> Result<Print<'a>> {
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    macro_rules! signed {
+        ($type:ty) => {
+            primitive::<$type>(array, |n, out| print::signed(n.into(), out))
+        };
+    }
+    macro_rules! unsigned {
+        ($type:ty) => {
+            primitive::<$type>(array, |n, out| print::unsigned(n.into(), out))
+        };
+    }
+    macro_rules! timestamp {
+        ($type:ty, $unit:expr, $zone:expr) => {{
+            let is_instant = $zone.is_some();
+            primitive::<$type>(array, move |n, out| print::timestamp(n, $unit, is_instant, out))
+        }};
+    }
+    macro_rules! decimal {
+        ($type:ty, $scale:expr) => {{
+            let scale = $scale;
+            primitive::<$type>(array, move |n, out| print::decimal128(n.into(), scale, out))
+        }};
+    }
+    Ok(match array.data_type() {
+        DataType::Null => Box::new(|_, _| Ok(())),
+        DataType::Boolean => {
+            let array = array.as_boolean();
+            Box::new(move |row, out| {
+                out.extend_from_slice(if array.value(row) { b"true" } else { b"false" });
+                Ok(())
+            })
+        }
+        DataType::Int8 => signed!(Int8Type),
+        DataType::Int16 => signed!(Int16Type),
+        DataType::Int32 => signed!(Int32Type),
+        DataType::Int64 => signed!(Int64Type),
+        DataType::UInt8 => unsigned!(UInt8Type),
+        DataType::UInt16 => unsigned!(UInt16Type),
+        DataType::UInt32 => unsigned!(UInt32Type),
+        DataType::UInt64 => unsigned!(UInt64Type),
+        DataType::Float16 => primitive::<Float16Type>(array, |n, out| print::float32(n.to_f32(), out)),
+        DataType::Float32 => primitive::<Float32Type>(array, print::float32),
+        DataType::Float64 => primitive::<Float64Type>(array, print::float64),
+        DataType::Decimal32(_, s) => decimal!(Decimal32Type, *s),
+        DataType::Decimal64(_, s) => decimal!(Decimal64Type, *s),
+        DataType::Decimal128(_, s) => decimal!(Decimal128Type, *s),
+        DataType::Decimal256(_, s) => {
+            let scale = *s;
+            primitive::<Decimal256Type>(array, move |n, out| print::decimal256(n, scale, out))
+        }
+        DataType::Date32 => primitive::<Date32Type>(array, |n, out| print::date(n.into(), out)),
+        DataType::Date64 => primitive::<Date64Type>(array, |n, out| print::timestamp(n, Millisecond, false, out)),
+        DataType::Time32(Second) => time_of_day::<Time32SecondType>(array, Second),
+        DataType::Time32(_) => time_of_day::<Time32MillisecondType>(array, Millisecond),
+        DataType::Time64(Microsecond) => time_of_day::<Time64MicrosecondType>(array, Microsecond),
+        DataType::Time64(_) => time_of_day::<Time64NanosecondType>(array, Nanosecond),
+        DataType::Timestamp(Second, zone) => timestamp!(TimestampSecondType, Second, zone),
+        DataType::Timestamp(Millisecond, zone) => timestamp!(TimestampMillisecondType, Millisecond, zone),
+        DataType::Timestamp(Microsecond, zone) => timestamp!(TimestampMicrosecondType, Microsecond, zone),
+        DataType::Timestamp(Nanosecond, zone) => timestamp!(TimestampNanosecondType, Nanosecond, zone),
+        other => {
+            return Err(Error::internal(format!("a column of type {} was let through to text", print_type(other))));
+        }
+    })
+}
