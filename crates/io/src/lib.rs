@@ -1,17 +1,21 @@
 //! Bytes: locations, metered stores, and reading little in few requests.
 //!
 //! The small trait under everything is [`object_store::ObjectStore`]. Behaviour is added by wrappers of the same
-//! trait: [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats. Pure logic ([`plan_requests`]) stands apart from running it ([`Fetcher`]).
+//! trait: [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats, [`Throttled`](wrap::Throttled) simulates a
+//! slower path, [`Failing`](wrap::Failing) injects faults.
 
 mod buffers;
+pub mod conformance;
 mod error;
 mod fetch;
+mod hidden_file;
 mod job;
 mod local_store;
 mod location;
 mod meter;
 mod object;
 mod output;
+mod pace;
 mod plan;
 pub mod profile;
 #[cfg(feature = "proxy")]

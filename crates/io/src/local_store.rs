@@ -1,34 +1,30 @@
 //! Files of this machine as an [`ObjectStore`] rooted at `/`.
 //!
-//! Writing is `object_store`'s own [`LocalFileSystem`]. Reading and listing are ours, because that one refuses or
-//! hides names that end in `#` and digits, and goes on silently where a name is not UTF-8.
+//! `object_store` has one, too, which refuses and hides names that end in `#` and digits (it writes under such names),
+//! and passes silently over names that are not UTF-8. Here every name works that is UTF-8 and has no control
+//! characters, and files are written under hidden names.
 
 use std::fs::{DirEntry, File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
-use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    Attributes, CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
-    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    Attributes, CopyMode, CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, RenameTargetMode, Result, UploadPart,
 };
 
+use crate::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::location::file_path;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct LocalStore {
-    writer: LocalFileSystem,
-}
-
-impl LocalStore {
-    pub(crate) fn new() -> Self {
-        Self { writer: LocalFileSystem::new() }
-    }
-}
+pub(crate) struct LocalStore;
 
 impl std::fmt::Display for LocalStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,7 +34,7 @@ impl std::fmt::Display for LocalStore {
 
 /// The tag of a file: another inode, time of change or size is another object.
 pub(crate) fn e_tag(metadata: &Metadata) -> String {
-    // The same form as `LocalFileSystem`'s, so that a tag from a write compares equal to one from a read.
+    // The form that `object_store` gives its local tags.
     let micros = i128::from(metadata.mtime()) * 1_000_000 + i128::from(metadata.mtime_nsec() / 1000);
     format!("\"{:x}-{micros:x}-{:x}\"", metadata.ino(), metadata.len())
 }
@@ -59,6 +55,7 @@ fn io_error(error: std::io::Error, path: &std::path::Path) -> Error {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
             Error::NotFound { path: name, source: Box::new(error) }
         }
+        std::io::ErrorKind::AlreadyExists => Error::AlreadyExists { path: name, source: Box::new(error) },
         _ => Error::Generic { store: "Local", source: Box::new(error) },
     }
 }
@@ -93,11 +90,23 @@ pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<std::
 #[async_trait]
 impl ObjectStore for LocalStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        self.writer.put_opts(location, payload, opts).await
+        if matches!(opts.mode, PutMode::Update(_)) || !opts.attributes.is_empty() {
+            return Err(not_implemented("put_opts with a tag or attributes"));
+        }
+        let path = file_path(location);
+        let mut hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        payload.iter().try_for_each(|chunk| hidden.file.write_all(chunk)).map_err(|e| io_error(e, &path))?;
+        publish(&mut hidden, &path, !matches!(opts.mode, PutMode::Create))
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.writer.put_multipart_opts(location, opts).await
+        if !opts.attributes.is_empty() {
+            return Err(not_implemented("put_multipart_opts with attributes"));
+        }
+        let path = file_path(location);
+        let hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        let file = hidden.file.try_clone().map_err(|e| io_error(e, &path))?;
+        Ok(Box::new(LocalUpload { hidden: Some(hidden), file: Arc::new(file), path, next_offset: 0 }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -158,11 +167,68 @@ impl ObjectStore for LocalStore {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.writer.copy_opts(from, to, options).await
+        let (from, to) = (file_path(from), file_path(to));
+        let (mut source, _) = open_file(&from).map_err(|e| io_error(e, &from))?;
+        let mut hidden = HiddenFile::create(to.clone()).map_err(|e| io_error(e, &to))?;
+        std::io::copy(&mut source, &mut hidden.file).map_err(|e| io_error(e, &to))?;
+        publish(&mut hidden, &to, matches!(options.mode, CopyMode::Overwrite)).map(drop)
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.writer.rename_opts(from, to, options).await
+        let (from, to) = (file_path(from), file_path(to));
+        if let Some(folder) = to.parent() {
+            make_folders(folder).map_err(|e| io_error(e, &to))?;
+        }
+        match options.target_mode {
+            RenameTargetMode::Overwrite => std::fs::rename(&from, &to).map_err(|e| io_error(e, &from)),
+            RenameTargetMode::Create => rename_if_absent(&from, &to).map_err(|e| io_error(e, &to)),
+        }
+    }
+}
+
+fn not_implemented(operation: &str) -> Error {
+    Error::NotImplemented { operation: operation.to_owned(), implementer: "LocalStore".to_owned() }
+}
+
+fn publish(hidden: &mut HiddenFile, path: &std::path::Path, replace: bool) -> Result<PutResult> {
+    let tag = hidden.file.metadata().map(|m| e_tag(&m));
+    hidden.publish(replace).map_err(|e| io_error(e, path))?;
+    Ok(PutResult { e_tag: tag.ok(), version: None, extensions: Default::default() })
+}
+
+/// Parts written to their places in a hidden file.
+#[derive(Debug)]
+struct LocalUpload {
+    /// `None` once complete or given up.
+    hidden: Option<HiddenFile>,
+    file: Arc<File>,
+    path: PathBuf,
+    next_offset: u64,
+}
+
+#[async_trait]
+impl MultipartUpload for LocalUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let (file, path) = (Arc::clone(&self.file), self.path.clone());
+        let mut offset = self.next_offset;
+        self.next_offset += data.content_length() as u64;
+        Box::pin(async move {
+            for chunk in data.iter() {
+                file.write_all_at(chunk, offset).map_err(|e| io_error(e, &path))?;
+                offset += chunk.len() as u64;
+            }
+            Ok(())
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let gone = || io_error(std::io::ErrorKind::InvalidInput.into(), &self.path);
+        publish(&mut self.hidden.take().ok_or_else(gone)?, &self.path, true)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.hidden = None;
+        Ok(())
     }
 }
 
@@ -209,6 +275,9 @@ fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
 
 fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
     let path = entry.path();
+    if entry.file_name().to_str().is_some_and(is_hidden_name) {
+        return Ok(None);
+    }
     let metadata = match std::fs::metadata(&path) {
         Ok(metadata) => metadata,
         // Removed meanwhile, or a link to nothing.

@@ -27,7 +27,6 @@ use crate::{Error, Result};
 mod connection;
 mod counts;
 mod head;
-mod pace;
 
 use counts::Counters;
 pub use counts::ProxyCounts;

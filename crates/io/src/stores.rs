@@ -35,7 +35,7 @@ const IDLE_CONNECTIONS: usize = 64;
 /// Files of this machine.
 pub(crate) fn local(job: &Job) -> JobStore {
     static LOCAL: LazyLock<Shared> = LazyLock::new(|| Shared {
-        store: Arc::new(LocalStore::new()),
+        store: Arc::new(LocalStore),
         observed: Arc::new(Observations::new(Observations::local_disk())),
     });
     let store = Metered::operations(Arc::clone(&LOCAL.store), Arc::clone(job.meter()));

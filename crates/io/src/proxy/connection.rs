@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::Setup;
 use super::counts::add;
 use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
-use super::pace::Pace;
+use crate::pace::Pace;
 
 /// Large copies cost few system calls.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -1,0 +1,120 @@
+//! A file under a hidden name beside its target, until it is complete.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags};
+
+/// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
+const MARK: &str = ".lakerace-";
+const ENDING: &str = ".tmp";
+
+/// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
+#[derive(Debug)]
+pub(crate) struct HiddenFile {
+    /// To be written to.
+    pub(crate) file: File,
+    hidden: PathBuf,
+    target: PathBuf,
+    /// Outermost first.
+    made_folders: Vec<PathBuf>,
+    published: bool,
+}
+
+impl HiddenFile {
+    /// A file that will be `target`. Missing folders are made.
+    pub(crate) fn create(target: PathBuf) -> std::io::Result<Self> {
+        let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
+        let made_folders = make_folders(folder)?;
+        match create_hidden(folder, &target) {
+            Ok((file, hidden)) => Ok(Self { file, hidden, target, made_folders, published: false }),
+            Err(e) => {
+                remove_folders(&made_folders);
+                Err(e)
+            }
+        }
+    }
+
+    /// Gives the file its name, in one step. One that has the name already is replaced, or an error of kind
+    /// `AlreadyExists`.
+    pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
+        if replace {
+            std::fs::rename(&self.hidden, &self.target)?;
+        } else {
+            rename_if_absent(&self.hidden, &self.target)?;
+        }
+        self.published = true;
+        Ok(())
+    }
+}
+
+impl Drop for HiddenFile {
+    fn drop(&mut self) {
+        if !self.published {
+            // Nothing can be told from here; a file that can't be removed stays hidden.
+            let _ = std::fs::remove_file(&self.hidden);
+            remove_folders(&self.made_folders);
+        }
+    }
+}
+
+/// Whether a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
+pub(crate) fn is_hidden_name(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
+}
+
+/// Makes the missing folders and says which.
+pub(crate) fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
+    let mut made = Vec::new();
+    for folder in missing.into_iter().rev() {
+        match std::fs::create_dir(&folder) {
+            Ok(()) => made.push(folder),
+            // Somebody else was faster.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => {
+                remove_folders(&made);
+                return Err(e);
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn remove_folders(made: &[PathBuf]) {
+    for folder in made.iter().rev() {
+        // One that holds something by now is somebody else's, too, and stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
+/// `.NAME.lakerace-RANDOM.tmp`: hidden, and told from other programs' files by its name.
+fn create_hidden(folder: &Path, target: &Path) -> std::io::Result<(File, PathBuf)> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    // Names have 255 bytes at most.
+    let mut end = name.len().min(200);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    loop {
+        let hidden = folder.join(format!(".{}{MARK}{:016x}{ENDING}", &name[..end], rand::random::<u64>()));
+        match File::options().write(true).create_new(true).open(&hidden) {
+            Ok(file) => return Ok((file, hidden)),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Renames in one step, unless the new name is taken.
+pub(crate) fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag; a hard link does not replace either.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        other => Ok(other?),
+    }
+}
