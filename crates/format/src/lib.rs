@@ -2,6 +2,7 @@
 
 pub mod csv;
 mod expr;
+pub mod folder;
 mod input;
 pub mod names;
 mod options;

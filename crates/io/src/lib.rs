@@ -30,7 +30,7 @@ pub use job::{Job, JobOptions, runtime};
 pub use location::{Location, StorageOptions};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};
 pub use object::{JobStore, Object, ObjectInfo, Tail};
-pub use output::{IfExists, Output};
+pub use output::{Deferred, IfExists, Output};
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
 pub use store_error::store_error;
 

@@ -1,5 +1,7 @@
 //! Writing one object so that it appears whole or not at all.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use bytes::Bytes;
 
 use crate::{Error, JobStore, Result};
@@ -34,6 +36,17 @@ pub struct Output {
     position: u64,
     url: String,
     failed: Option<Error>,
+    handle: Option<Deferred>,
+}
+
+/// Keeps an [`Output`] that somebody else writes and finishes from becoming visible until its time has come.
+#[derive(Debug, Clone, Default)]
+pub struct Deferred(Arc<Mutex<DeferredState>>);
+
+#[derive(Debug, Default)]
+struct DeferredState {
+    position: u64,
+    prepared: Option<Box<Output>>,
 }
 
 #[derive(Debug)]
@@ -55,7 +68,12 @@ impl Output {
         } else {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
-        Ok(Self { target, position: 0, url, failed: None })
+        Ok(Self { target, position: 0, url, failed: None, handle: None })
+    }
+
+    /// From here on, [`Self::finish`] only prepares this output and leaves it with the handle.
+    pub fn defer(&mut self) -> Deferred {
+        self.handle.get_or_insert_default().clone()
     }
 
     /// The name that a user knows: a local path or a URL. Without credentials.
@@ -66,6 +84,9 @@ impl Output {
     /// Appends bytes; blocks while too many parts are under way.
     pub fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.position += bytes.len() as u64;
+        if let Some(handle) = &self.handle {
+            handle.lock().position = self.position;
+        }
         self.attempt(|target| match target {
             Target::Local(file) => file.write(&bytes),
             Target::Upload(upload) => upload.write(bytes),
@@ -92,6 +113,10 @@ impl Output {
     /// Makes the object visible.
     pub fn finish(mut self) -> Result<()> {
         self.prepare()?;
+        if let Some(handle) = self.handle.take() {
+            handle.lock().prepared = Some(Box::new(self));
+            return Ok(());
+        }
         self.attempt(|target| match target {
             Target::Local(file) => file.publish(),
             Target::Upload(upload) => upload.publish(),
@@ -106,6 +131,22 @@ impl Output {
         let outcome = step(&mut self.target).map_err(|e| e.at(&self.url));
         self.failed = outcome.as_ref().err().cloned();
         outcome
+    }
+}
+
+impl Deferred {
+    /// Bytes written so far.
+    pub fn position(&self) -> u64 {
+        self.lock().position
+    }
+
+    /// The prepared output, once it was finished by its writer: its next [`Output::finish`] makes it visible.
+    pub fn take(&self) -> Option<Output> {
+        self.lock().prepared.take().map(|output| *output)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DeferredState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,156 @@
+//! Committing files to a folder whose objects appear one by one.
+
+use bytes::Bytes;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result};
+
+use super::listing::{list, list_once, relative};
+use super::marker::{Marker, State, new_name};
+use super::sink::FolderMode;
+
+/// A copy under way: its files are sent, and wait to be made visible.
+pub(super) struct Commit {
+    store: JobStore,
+    folder: Path,
+    mode: FolderMode,
+    outputs: Vec<Output>,
+    names: Vec<String>,
+}
+
+impl Commit {
+    /// Begins a copy; the mode is checked here, and for `Error` again at the end.
+    pub(super) fn new(store: &JobStore, folder: &Path, mode: FolderMode) -> Result<Self> {
+        let commit =
+            Self { store: store.clone(), folder: folder.clone(), mode, outputs: Vec::new(), names: Vec::new() };
+        commit.check_empty()?;
+        Ok(commit)
+    }
+
+    fn check_empty(&self) -> Result<()> {
+        if self.mode == FolderMode::Error && !list(&self.store, &self.folder)?.is_empty() {
+            return Err(Error::conflict("the folder exists and is not empty")
+                .at(self.store.url(&self.folder))
+                .advice("choose another folder, or a mode that appends or overwrites"));
+        }
+        Ok(())
+    }
+
+    /// A new object of this name in the folder.
+    pub(super) fn output(&self, name: &str, if_exists: IfExists) -> Result<Output> {
+        Output::create(&self.store, &self.path(name)?, if_exists)
+    }
+
+    /// Takes a file that is complete and prepared.
+    pub(super) fn add(&mut self, output: Output) {
+        let url = output.url();
+        self.names.push(url.rsplit_once('/').map_or(url, |(_, name)| name).to_owned());
+        self.outputs.push(output);
+    }
+
+    /// Makes the files visible, all at once for those who read markers; gives their URLs.
+    pub(super) fn publish(mut self) -> Result<Vec<String>> {
+        self.check_empty()?;
+        let removes = self.removes()?;
+        let urls = self.outputs.iter().map(|output| output.url().to_owned()).collect();
+        let outputs = std::mem::take(&mut self.outputs);
+        if outputs.len() == 1 && removes.is_empty() {
+            // One file appears whole by itself.
+            return outputs.into_iter().try_for_each(Output::finish).map(|()| urls);
+        }
+        let marker_name = new_name();
+        let mut marker = Marker { state: State::Pending, adds: self.names.clone(), removes };
+        self.put(&marker_name, &marker)?;
+        if let Err(error) = outputs.into_iter().try_for_each(Output::finish) {
+            self.take_back(&marker_name);
+            return Err(error);
+        }
+        marker.state = State::Committed;
+        if let Err(error) = self.put(&marker_name, &marker) {
+            return Err(self.after_failed_commit(&marker_name, error));
+        }
+        self.tidy_up(&marker_name, &marker.removes);
+        Ok(urls)
+    }
+
+    /// What this copy replaces: the files that count now, and the markers that said so.
+    fn removes(&self) -> Result<Vec<String>> {
+        if self.mode != FolderMode::Overwrite {
+            return Ok(Vec::new());
+        }
+        let (files, markers) = list_once(&self.store, &self.folder)?;
+        let files = files.iter().map(|file| relative(&self.folder, &file.path));
+        // A pending marker's copy may be under way still: it is not ours to end.
+        let mut ended = Vec::new();
+        for name in markers {
+            if self.read(&name)?.state == State::Committed {
+                ended.push(name);
+            }
+        }
+        Ok(files.chain(ended).collect())
+    }
+
+    fn put(&self, name: &str, marker: &Marker) -> Result<()> {
+        let json = serde_json::to_vec(marker).map_err(|e| Error::internal(e.to_string()))?;
+        let mut output = self.output(name, IfExists::Replace)?;
+        output.write(Bytes::from(json))?;
+        output.finish()
+    }
+
+    fn read(&self, name: &str) -> Result<Marker> {
+        let tail = self.store.object(self.path(name)?).read_tail(u64::from(u32::MAX))?;
+        serde_json::from_slice(&tail.bytes).map_err(|e| Error::corrupt(format!("not a marker: {e}")).at(name))
+    }
+
+    /// Nothing was committed: removes the files, and then what keeps them from counting.
+    fn take_back(&self, marker: &str) {
+        let patient = self.uncancelled();
+        let removed = self.names.iter().all(|name| patient.is_gone_after_removal(name));
+        if removed {
+            patient.is_gone_after_removal(marker);
+        }
+    }
+
+    /// The decisive PUT failed, or only its answer got lost. Nothing is removed: the files count or they don't, by
+    /// what the marker says, and a PUT that is still on its way does no harm.
+    fn after_failed_commit(&self, marker: &str, error: Error) -> Error {
+        let patient = self.uncancelled();
+        match patient.read(marker).map(|found| found.state) {
+            Ok(State::Committed) => {
+                let outcome = "the copy has taken effect, but what it replaces could not be removed";
+                Error::new(error.kind(), outcome).at(self.store.url(&self.folder)).caused_by(error)
+            }
+            _ => Error::new(error.kind(), format!("the copy could not be committed: {error}"))
+                .at(self.store.url(&self.folder))
+                .advice(format!("run it again; until then, {marker} keeps its files from counting"))
+                .caused_by(error),
+        }
+    }
+
+    /// The copy is done. What can't be removed does not count any more, as long as the marker stands.
+    fn tidy_up(&self, marker: &str, removes: &[String]) {
+        let patient = self.uncancelled();
+        if removes.iter().filter(|name| !patient.is_gone_after_removal(name)).count() == 0 {
+            patient.is_gone_after_removal(marker);
+        }
+    }
+
+    fn is_gone_after_removal(&self, name: &str) -> bool {
+        match self.path(name).and_then(|path| self.store.delete(&path)) {
+            Ok(()) => true,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+    }
+
+    /// The same with a job that is not cancelled: what was begun is ended.
+    fn uncancelled(&self) -> Self {
+        let mut store = self.store.clone();
+        store.job = Job::new(self.store.job.options().clone());
+        Self { store, folder: self.folder.clone(), mode: self.mode, outputs: Vec::new(), names: self.names.clone() }
+    }
+
+    fn path(&self, name: &str) -> Result<Path> {
+        let folder = self.folder.as_ref();
+        let text = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        Path::parse(&text).map_err(|e| Error::internal(format!("{text}: {e}")))
+    }
+}

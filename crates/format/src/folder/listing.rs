@@ -1,0 +1,60 @@
+//! Listing a folder as of one moment.
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, JobStore, ObjectInfo, Result};
+
+use super::marker::{is_marker, visible};
+
+/// Listings before a folder that keeps changing is given up.
+const ATTEMPTS: usize = 5;
+/// Markers are some hundred bytes for each file; larger objects of that name are something else.
+const MARKER_BYTES: u64 = 256 << 20;
+
+/// The objects below `folder` that count, in the order of their paths: all but markers and what these leave out. One
+/// LIST, and a GET for each marker, of which there are none unless a copy is under way or was cut off.
+pub fn list(store: &JobStore, folder: &Path) -> Result<Vec<ObjectInfo>> {
+    let mut attempt = 1;
+    loop {
+        match list_once(store, folder) {
+            Err(error) if attempt < ATTEMPTS && error.kind() == ErrorKind::Conflict => attempt += 1,
+            outcome => return outcome.map(|(files, _)| files).map_err(|e| e.at(store.url(folder))),
+        }
+    }
+}
+
+/// The objects that count, and the names of the markers.
+pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<(Vec<ObjectInfo>, Vec<String>)> {
+    let objects = store.list(folder)?;
+    let (markers, objects): (Vec<_>, Vec<_>) =
+        objects.into_iter().partition(|object| is_marker(&relative(folder, &object.path)));
+    if markers.is_empty() {
+        return Ok((objects, Vec::new()));
+    }
+    let mut read = Vec::with_capacity(markers.len());
+    for marker in markers {
+        let name = relative(folder, &marker.path);
+        if marker.size_bytes > MARKER_BYTES {
+            return Err(Error::corrupt(format!("{} bytes are too many for a marker", marker.size_bytes)).at(name));
+        }
+        // The tail of an object is all of it, whatever its size is by now.
+        match store.object(marker.path).read_tail(MARKER_BYTES) {
+            Ok(tail) => read.push((name, tail.bytes.to_vec())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::conflict("a copy into the folder ended while it was listed").advice("read it again"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let names = objects.iter().map(|object| relative(folder, &object.path)).collect();
+    let mut counted = visible(names, &read)?.into_iter().peekable();
+    let counts = |object: &ObjectInfo| counted.next_if(|name| *name == relative(folder, &object.path)).is_some();
+    let files = objects.into_iter().filter(counts).collect();
+    Ok((files, read.into_iter().map(|(name, _)| name).collect()))
+}
+
+/// A path relative to a folder.
+pub(super) fn relative(folder: &Path, path: &Path) -> String {
+    let (folder, path) = (folder.as_ref(), path.as_ref());
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    below.strip_prefix('/').unwrap_or(below).to_owned()
+}

@@ -1,0 +1,97 @@
+//! Markers: small objects in a folder that say which of its files count.
+//!
+//! A marker is an object `_lakerace_commit-RANDOM.json`:
+//!
+//! ```json
+//! {"state": "pending", "adds": ["part-00000-5f3c.parquet"], "removes": ["old.parquet"]}
+//! ```
+//!
+//! While it is `pending`, its `adds` do not count. Once it is `committed`, its `removes` do not. One PUT takes it from
+//! the one state to the other: that is the moment at which the copy happens, for everybody who reads markers. Names are
+//! relative to the folder.
+
+use std::collections::HashSet;
+
+use lakerace_io::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How a marker's name begins.
+const PREFIX: &str = "_lakerace_commit-";
+/// How it ends.
+const SUFFIX: &str = ".json";
+
+/// What a marker says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marker {
+    /// Whether it has happened.
+    pub state: State,
+    /// Files that are new.
+    pub adds: Vec<String>,
+    /// Files, and markers of earlier copies, that are no more.
+    pub removes: Vec<String>,
+}
+
+/// Whether a marker's copy has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not yet, or never.
+    Pending,
+    /// Yes.
+    Committed,
+}
+
+/// A new marker's name.
+pub(crate) fn new_name() -> String {
+    format!("{PREFIX}{:016x}{SUFFIX}", rand::random::<u64>())
+}
+
+/// Whether an object of this name (relative to its folder) is a marker.
+pub fn is_marker(name: &str) -> bool {
+    name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|random| !random.contains('/'))
+}
+
+/// The files that count among `files`, the names in a folder without its markers. `markers` are the markers' names and
+/// contents, read after the listing.
+///
+/// A committed marker with an `add` that the listing lacks was committed after the listing began: an error of kind
+/// `Conflict`, upon which the caller lists again (see [`list`](super::list)).
+pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<String>> {
+    let mut parsed = Vec::with_capacity(markers.len());
+    for (name, json) in markers {
+        let marker: Marker = serde_json::from_slice(json).map_err(|e| {
+            Error::corrupt(format!("not a marker: {e}")).at(name).advice(
+                "a copy into this folder may have been cut off; look which files belong to it, then remove the marker",
+            )
+        })?;
+        parsed.push((name.as_str(), marker));
+    }
+    // A copy that replaced another one speaks for it.
+    let committed = |marker: &&(&str, Marker)| marker.1.state == State::Committed;
+    let removed: HashSet<&str> =
+        parsed.iter().filter(committed).flat_map(|(_, m)| m.removes.iter().map(String::as_str)).collect();
+    let listed: HashSet<&str> = files.iter().map(String::as_str).collect();
+    let mut hidden = removed.clone();
+    for (name, marker) in parsed.iter().filter(|(name, _)| !removed.contains(name)) {
+        match marker.state {
+            State::Pending => hidden.extend(marker.adds.iter().map(String::as_str)),
+            State::Committed => {
+                if let Some(missing) =
+                    marker.adds.iter().find(|add| !listed.contains(add.as_str()) && !removed.contains(add.as_str()))
+                {
+                    return Err(Error::conflict(format!(
+                        "the folder changed while it was listed: {missing} is missing"
+                    ))
+                    .at(name)
+                    .advice("read it again; if the file was removed on purpose, remove the marker"));
+                }
+            }
+        }
+    }
+    let visible = files.iter().filter(|file| !hidden.contains(file.as_str())).cloned().collect();
+    Ok(visible)
+}
+
+#[cfg(test)]
+#[path = "marker_tests.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! A local folder that is made, or replaced, in one step.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path as FilePath, PathBuf};
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, IfExists, JobStore, Output, Result};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::marker::is_marker;
+use super::sink::FolderMode;
+
+/// Endings of the files that replacing a folder may remove.
+const DATA_ENDINGS: [&str; 9] =
+    [".parquet", ".csv", ".csv.gz", ".csv.zst", ".tbl", ".tbl.gz", ".tbl.zst", ".crc", "_SUCCESS"];
+
+/// A hidden folder beside its target.
+pub(super) struct Staged {
+    store: JobStore,
+    hidden: PathBuf,
+    target: PathBuf,
+    replaces: bool,
+    /// Names of its files, in order.
+    names: Vec<String>,
+    /// Folders made on the way to the target, outermost first.
+    made: Vec<PathBuf>,
+    is_published: bool,
+}
+
+impl Staged {
+    /// Whether the folder exists and holds anything.
+    pub(super) fn holds_files(store: &JobStore, path: &Path) -> Result<bool> {
+        let folder = file_path(path);
+        match fs::read_dir(&folder) {
+            Ok(mut entries) => Ok(entries.next().transpose()?.is_some()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) if e.kind() == ErrorKind::NotADirectory => Err(not_a_folder().at(store.url(path))),
+            Err(e) => Err(Error::from(e).at(store.url(path))),
+        }
+    }
+
+    /// Makes the hidden folder.
+    pub(super) fn create(store: &JobStore, path: &Path, mode: FolderMode) -> Result<Self> {
+        let url = store.url(path);
+        // A link to a folder stays a link to it.
+        let target = fs::canonicalize(file_path(path)).unwrap_or_else(|_| file_path(path));
+        let replaces = mode == FolderMode::Overwrite;
+        if Self::holds_files(store, path)? {
+            if !replaces {
+                return Err(exists().at(url));
+            }
+            check_replaceable(&target).map_err(|e| e.at(&url))?;
+        }
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(Error::usage("the target has no name").at(url).advice("name a folder below it"));
+        };
+        let made = make_folders(parent).map_err(|e| Error::from(e).at(&url))?;
+        let mut hidden_name = OsString::from(".");
+        hidden_name.push(name);
+        hidden_name.push(format!(".lakerace-{:016x}.tmp", rand::random::<u64>()));
+        let hidden = parent.join(hidden_name);
+        if let Err(e) = fs::create_dir(&hidden) {
+            remove_folders(&made);
+            return Err(Error::from(e).at(url));
+        }
+        Ok(Self { store: store.clone(), hidden, target, replaces, names: Vec::new(), made, is_published: false })
+    }
+
+    /// A new file of this name.
+    pub(super) fn output(&mut self, name: &str) -> Result<Output> {
+        let hidden = self.hidden.to_str().ok_or_else(|| Error::usage("the target's name is not UTF-8"))?;
+        let path = Path::parse(format!("{hidden}/{name}")).map_err(|e| Error::usage(e.to_string()))?;
+        self.names.push(name.to_owned());
+        Output::create(&self.store, &path, IfExists::Error)
+    }
+
+    /// Puts the folder in its place; gives the paths of its files.
+    pub(super) fn publish(mut self) -> Result<Vec<String>> {
+        let target = self.target.display().to_string();
+        // Renaming a folder replaces an empty one, and no other.
+        match fs::rename(&self.hidden, &self.target) {
+            Ok(()) => self.is_published = true,
+            Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
+                if !self.replaces {
+                    return Err(exists().at(target));
+                }
+                self.exchange().map_err(|e| e.at(target))?;
+            }
+            Err(e) if e.kind() == ErrorKind::NotADirectory => return Err(not_a_folder().at(target)),
+            Err(e) => return Err(Error::from(e).at(target)),
+        }
+        Ok(self.names.iter().map(|name| self.target.join(name).display().to_string()).collect())
+    }
+
+    fn exchange(&mut self) -> Result<()> {
+        check_replaceable(&self.target)?;
+        renameat_with(CWD, &self.hidden, CWD, &self.target, RenameFlags::EXCHANGE).map_err(|e| match e {
+            rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP => {
+                Error::unsupported("this file system can't replace a folder in one step")
+                    .advice("remove the folder first, or write to a new one")
+            }
+            e => Error::from(std::io::Error::from(e)),
+        })?;
+        self.is_published = true;
+        // The copy is done: what can't be removed of the old folder stays behind, hidden.
+        let _ = fs::remove_dir_all(&self.hidden);
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // Nothing can be told from here; what can't be removed stays hidden.
+            let _ = fs::remove_dir_all(&self.hidden);
+            remove_folders(&self.made);
+        }
+    }
+}
+
+/// Replacing a folder removes all that is in it: only where that is data files, in partitions at most.
+fn check_replaceable(folder: &FilePath) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let kind = entry.file_type()?;
+        let is_partition = kind.is_dir() && name.contains('=') && !name.starts_with(['.', '_']);
+        if is_partition {
+            check_replaceable(&entry.path())?;
+            continue;
+        }
+        let lower = name.to_ascii_lowercase();
+        let is_data = DATA_ENDINGS.iter().any(|ending| lower.ends_with(&ending.to_ascii_lowercase()));
+        let is_own = is_marker(&name) || name.contains(".lakerace-") && name.ends_with(".tmp");
+        if !(kind.is_file() || kind.is_symlink()) || !(is_data || is_own) {
+            return Err(Error::invalid(format!(
+                "the folder holds {name:?}, which is not a data file: replacing the folder would remove it"
+            ))
+            .advice("write to another folder, or remove this one yourself"));
+        }
+    }
+    Ok(())
+}
+
+fn exists() -> Error {
+    Error::conflict("the folder exists and is not empty")
+        .advice("choose another folder, or a mode that appends or overwrites")
+}
+
+fn not_a_folder() -> Error {
+    Error::conflict("is a file, not a folder").advice("name a folder, or remove the file")
+}
+
+fn file_path(path: &Path) -> PathBuf {
+    PathBuf::from(format!("/{path}"))
+}
+
+/// Makes the missing folders and says which.
+fn make_folders(folder: &FilePath) -> std::io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(FilePath::to_path_buf).collect();
+    let mut made = Vec::new();
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(&folder) {
+            Ok(()) => made.push(folder),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => {
+                remove_folders(&made);
+                return Err(e);
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn remove_folders(made: &[PathBuf]) {
+    for folder in made.iter().rev() {
+        // One that holds something by now is somebody else's, too, and stays.
+        let _ = fs::remove_dir(folder);
+    }
+}
