@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 use std::time::Duration;
 
@@ -125,7 +125,8 @@ fn an_object_that_is_too_short_is_corrupt() {
     let folder = tempfile::tempdir().unwrap();
     for object in [remote(&job, &data(1000)), local(&job, &folder, &data(1000))] {
         for range in [500..1500, 2000..3000] {
-            let fetcher = Fetcher::start(vec![object.clone()], &plan_of(&[range.clone()], 0, 5000), &job).unwrap();
+            let fetcher =
+                Fetcher::start(vec![object.clone()], &plan_of(std::slice::from_ref(&range), 0, 5000), &job).unwrap();
             let error = fetcher.bytes(0, range.clone()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             assert_eq!(object.read_range(range).unwrap_err().kind(), ErrorKind::Corrupt);

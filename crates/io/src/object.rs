@@ -11,7 +11,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt}
 
 use crate::buffers::collect_body;
 use crate::profile::Stopwatch;
-use crate::store_error::{is_range_not_satisfiable, store_error};
+use crate::store_error::{is_not_partial, is_range_not_satisfiable, store_error};
 use crate::{Error, Job, PathProfile, Result};
 
 /// A store as a job uses it: wrapped by retries and the job's meter.
@@ -120,10 +120,7 @@ impl JobStore {
         self.wait(async move {
             match store.head(&path).await {
                 Ok(meta) => Ok(Some(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag })),
-                Err(object_store::Error::NotFound { source, path }) => {
-                    let error = store_error(object_store::Error::NotFound { source, path }, &url);
-                    if error.message().contains("bucket") { Err(error) } else { Ok(None) }
-                }
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(e) => Err(store_error(e, &url)),
             }
         })
@@ -164,6 +161,7 @@ impl Object {
                 Err(e) if is_range_not_satisfiable(&e) => {
                     return Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: object.e_tag });
                 }
+                Err(e) if is_not_partial(&e) => return object.tail_without_ranges().await,
                 other => other.map_err(|e| store_error(e, &object.url()))?,
             };
             watch.first_byte();
@@ -206,6 +204,15 @@ impl Object {
         let bytes = collect_body(result, &self.url()).await?;
         watch.done(&self.store.observed, bytes.len() as u64);
         Ok((bytes, e_tag))
+    }
+
+    /// Some servers answer a suffix of an empty object with all of it. One that does so for others takes no ranges.
+    async fn tail_without_ranges(&self) -> Result<Tail> {
+        let meta = self.store.store.head(&self.path).await.map_err(|e| store_error(e, &self.url()))?;
+        if meta.size > 0 {
+            return Err(Error::unsupported("the server does not answer requests for ranges").at(self.url()));
+        }
+        Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: meta.e_tag })
     }
 
     async fn get(&self, range: GetRange) -> object_store::Result<GetResult> {

@@ -9,7 +9,7 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOpt
 use tokio::task::AbortHandle;
 
 use super::IfExists;
-use crate::store_error::store_error;
+use crate::store_error::{is_transient, store_error};
 use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
@@ -41,6 +41,7 @@ pub(super) struct Upload {
     small: BytesMut,
     multipart: Option<Box<dyn MultipartUpload>>,
     parts: usize,
+    sent_bytes: u64,
     tasks: Vec<AbortHandle>,
     under_way: Arc<UnderWay>,
     published: bool,
@@ -76,6 +77,7 @@ impl Upload {
             small: BytesMut::new(),
             multipart: None,
             parts: 0,
+            sent_bytes: 0,
             tasks: Vec::new(),
             under_way: Arc::default(),
             published: false,
@@ -112,19 +114,7 @@ impl Upload {
     pub(super) fn publish(&mut self) -> Result<()> {
         let url = self.url.clone();
         match self.multipart.take() {
-            Some(mut multipart) => {
-                let done = self.store.wait(async move {
-                    match multipart.complete().await {
-                        Ok(_) => Ok(Ok(())),
-                        Err(e) => Ok(Err((store_error(e, &url), multipart))),
-                    }
-                })?;
-                if let Err((error, multipart)) = done {
-                    // Still to be aborted.
-                    self.multipart = Some(multipart);
-                    return Err(error);
-                }
-            }
+            Some(multipart) => self.complete(multipart)?,
             None => {
                 let payload: PutPayload = self.take(self.pending_bytes).into_iter().collect();
                 let mode = if self.if_exists == IfExists::Error { PutMode::Create } else { PutMode::Overwrite };
@@ -136,6 +126,24 @@ impl Upload {
         }
         self.published = true;
         Ok(())
+    }
+
+    fn complete(&mut self, mut multipart: Box<dyn MultipartUpload>) -> Result<()> {
+        let (store, path, url, sent) =
+            (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.sent_bytes);
+        self.store.wait(async move {
+            let Err(error) = multipart.complete().await else { return Ok(()) };
+            // The answer may have been lost after the object was made. A store that does not know the upload any more
+            // has completed it, as nobody else knows its name.
+            let given_up = multipart.abort().await;
+            if is_transient(&error)
+                && matches!(given_up, Err(object_store::Error::NotFound { .. }))
+                && store.head(&path).await.is_ok_and(|meta| meta.size == sent)
+            {
+                return Ok(());
+            }
+            Err(store_error(error, &url))
+        })
     }
 
     fn part_bytes(&self) -> usize {
@@ -181,6 +189,7 @@ impl Upload {
         let Some(multipart) = &mut self.multipart else { return Err(Error::internal("no upload was begun")) };
         let part = multipart.put_part(payload);
         self.parts += 1;
+        self.sent_bytes += bytes as u64;
         self.spawn(part, bytes)
     }
 

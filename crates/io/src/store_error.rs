@@ -47,6 +47,12 @@ pub(crate) fn is_transient(error: &StoreError) -> bool {
     }
 }
 
+/// Whether the store answered with a whole object when a range was asked for: it takes no ranges, or the object is
+/// empty.
+pub(crate) fn is_not_partial(error: &StoreError) -> bool {
+    chain_text(error).contains("non-partial response")
+}
+
 /// Whether the store answered 416: the range begins behind the object's end.
 pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
@@ -54,16 +60,33 @@ pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
 
 fn not_found(text: &str) -> Error {
     match element(text, "Code") {
+        // Some servers answer so with status 404.
+        Some(code) if is_denial(code) => denied(text),
         Some("NoSuchBucket") => Error::not_found("the bucket does not exist")
             .advice("check the name of the bucket, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL)"),
         _ => Error::not_found("does not exist"),
     }
 }
 
+fn is_denial(code: &str) -> bool {
+    const DENIALS: [&str; 6] = [
+        "AccessDenied",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "ExpiredToken",
+        "InvalidToken",
+        // versitygw, with status 404
+        "XAdminUserNotFound",
+    ];
+    DENIALS.contains(&code)
+}
+
 fn denied(text: &str) -> Error {
     let code = element(text, "Code").unwrap_or("AccessDenied");
     let advice = match code {
-        "InvalidAccessKeyId" | "InvalidTokenId" => "check AWS_ACCESS_KEY_ID: the store does not know this key",
+        "InvalidAccessKeyId" | "InvalidTokenId" | "XAdminUserNotFound" => {
+            "check AWS_ACCESS_KEY_ID: the store does not know this key"
+        }
         "SignatureDoesNotMatch" => "check AWS_SECRET_ACCESS_KEY and AWS_REGION",
         "ExpiredToken" => "the session token has expired: get a new one",
         "RequestTimeTooSkewed" => "set this machine's clock",
@@ -80,7 +103,7 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     let kind = generic_kind(source.as_ref());
     match element(&text, "Code") {
         Some("NoSuchBucket" | "NoSuchKey") => return not_found(&text),
-        Some("AccessDenied" | "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "ExpiredToken") => return denied(&text),
+        Some(code) if is_denial(code) => return denied(&text),
         Some(code) => {
             let message = element(&text, "Message").unwrap_or_default();
             return Error::new(kind, format!("the store answered {code}: {}", one_line(message)));
@@ -93,7 +116,7 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     }
     let error = match status_code(&text) {
         Some(status) => Error::new(kind, format!("the store answered status {status}")),
-        None => Error::new(kind, one_line(&text)),
+        None => Error::new(kind, one_line(cause(&text))),
     };
     if kind == ErrorKind::Unavailable {
         error.advice("check that the store is reachable, then run it again")
@@ -154,6 +177,14 @@ fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn status_code(text: &str) -> Option<u16> {
     let (_, rest) = text.split_once("status code: ")?;
     rest.get(..3)?.parse().ok()
+}
+
+/// What went wrong, without the request (its URL is the error's place) and its retries.
+fn cause(text: &str) -> &str {
+    match text.split_once(" - ") {
+        Some((request, cause)) if request.contains("Error performing") => cause,
+        _ => text,
+    }
 }
 
 fn one_line(text: &str) -> String {

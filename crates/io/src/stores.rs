@@ -69,7 +69,9 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
 
 /// A bucket, by the environment's `AWS_*` variables and `options`, which win.
 pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<JobStore> {
-    static STORES: LazyLock<Mutex<HashMap<(String, BTreeMap<String, String>), Shared>>> = LazyLock::new(Mutex::default);
+    /// A bucket and its settings.
+    type Key = (String, BTreeMap<String, String>);
+    static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
     let settings = s3_settings(options)?;
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (bucket.to_owned(), settings);

@@ -108,7 +108,7 @@ impl From<io::Error> for Broken {
 
 fn fault_of(setup: &Setup, number: u64) -> Option<Fault> {
     let faults = &setup.options.faults;
-    let hits = |every: Option<u64>| every.is_some_and(|n| n > 0 && number % n == 0);
+    let hits = |every: Option<u64>| every.is_some_and(|n| n > 0 && number.is_multiple_of(n));
     let fault = if hits(faults.error_every) {
         Fault::Error
     } else if hits(faults.reset_every) {

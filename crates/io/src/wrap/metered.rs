@@ -108,7 +108,7 @@ fn count_bytes(meter: &Meter, chunk: &Bytes, _: u64) {
 }
 
 fn count_pages<T>(meter: &Meter, _: &T, number: u64) {
-    if number > 0 && number % LIST_PAGE == 0 {
+    if number > 0 && number.is_multiple_of(LIST_PAGE) {
         meter.count(RequestKind::List, 1);
     }
 }
