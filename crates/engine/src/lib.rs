@@ -14,13 +14,21 @@
 //! # Ok::<(), lakerace::Error>(())
 //! ```
 
+mod checksum;
 mod copy;
+mod dataset;
+mod explain;
+mod files;
 mod filter;
+mod hive;
+mod rebatch;
 mod report;
 mod scan;
 mod schema;
 
+pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
+pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, ReadPlan, ReadRequest, Sink, Source, SourceInfo,
@@ -31,5 +39,5 @@ pub use lakerace_io::{
     parse_bytes,
 };
 pub use report::{Clock, Report};
-pub use scan::{Checksum, Explain, ReadOptions, Scan, checksum};
+pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, schema};

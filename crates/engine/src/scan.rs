@@ -1,12 +1,16 @@
-//! Scanning: open, plan, explain, read, count, checksum.
+//! Scanning: open, plan, read, count, checksum.
 
-use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use lakerace_format::{Batches, CsvOptions, Format, ReadPlan, Source};
-use lakerace_io::{Error, Job, Result, StorageOptions};
-use serde::{Deserialize, Serialize};
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_format::{Batches, CsvOptions, Format, ReadPlan, ReadRequest, Source};
+use lakerace_io::{ErrorKind, Job, RequestPlan, Result, StorageOptions};
+
+use crate::checksum::{Checksum, checksum};
+use crate::dataset;
+use crate::explain::Explain;
+use crate::filter::parse_filter;
+use crate::rebatch::rebatch;
 
 /// What to read and how.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,7 +21,7 @@ pub struct ReadOptions {
     pub filter: Option<String>,
     /// At most this many rows.
     pub limit: Option<u64>,
-    /// Rows in a batch at most.
+    /// Rows in a batch, the last one apart; `usize::MAX`: all in one; `None`: as the source likes.
     pub batch_rows: Option<usize>,
     /// The format, where the name does not say it.
     pub format: Option<Format>,
@@ -31,35 +35,41 @@ pub struct ReadOptions {
 pub struct Scan {
     source: Arc<dyn Source>,
     plan: ReadPlan,
+    filter: Option<String>,
     job: Job,
 }
 
-/// A plan in words, with its price under the chosen and the alternative settings. `Display` is for people,
-/// `Serialize` for `--json`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Explain {
-    /// The plan.
-    pub plan: ReadPlan,
-}
-
-/// Row count and order-independent checksum of a set of rows; see `docs/checksum.md` for its definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checksum {
-    /// Rows.
-    pub rows: u64,
-    /// The sum.
-    pub sum: u128,
-}
+/// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
+const SOURCE_BATCH_ROWS: usize = 64 << 10;
 
 impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
-    pub fn open(_location: &str, _options: &ReadOptions, _job: &Job) -> Result<Self> {
-        Err(Error::unsupported("not yet"))
+    pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
+        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let source = dataset::open(location, options, filter.as_ref(), job)?;
+        let request = ReadRequest {
+            columns: options.columns.clone(),
+            filter,
+            limit: options.limit,
+            batch_rows: options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS)),
+        };
+        let (source, plan) = match source.plan(&request) {
+            // The column may be in a file that its partition has excluded.
+            Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
+                let whole = dataset::open(location, options, None, job)?;
+                let plan = whole.plan(&request)?;
+                (whole, plan)
+            }
+            other => (source, other?),
+        };
+        let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
+        Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
-    pub fn with_plan(_location: &str, _options: &ReadOptions, _plan: ReadPlan, _job: &Job) -> Result<Self> {
-        Err(Error::unsupported("not yet"))
+    pub fn with_plan(location: &str, options: &ReadOptions, plan: ReadPlan, job: &Job) -> Result<Self> {
+        let source = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
+        Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// The schema of the batches.
@@ -72,41 +82,45 @@ impl Scan {
         &self.plan
     }
 
-    /// The plan in words. Sends no request.
+    /// The plan in words, and its price under other settings. Sends no request.
     pub fn explain(&self) -> Explain {
-        Explain { plan: self.plan.clone() }
+        let wanted = self.source.wanted(&self.plan).unwrap_or_default();
+        Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges)
     }
 
     /// Starts reading. May be called again: each call reads anew.
     pub fn batches(&self) -> Result<Batches> {
-        let _ = &self.job;
-        self.source.read(&self.plan)
+        let Some(rows) = self.plan.request.batch_rows else { return self.source.read(&self.plan) };
+        let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
+        let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
+        Ok(rebatch(batches, rows))
     }
 
     /// The number of rows; from metadata alone where that is exact.
     pub fn count(&self) -> Result<u64> {
-        unimplemented!()
+        let limit = self.plan.request.limit.unwrap_or(u64::MAX);
+        let is_counted = self.plan.request.filter.is_none();
+        if let Some(rows) = self.plan.rows_at_most().filter(|_| is_counted) {
+            return Ok(rows.min(limit));
+        }
+        // The filter's columns alone, and no other: its requests are planned anew.
+        let request = ReadRequest { columns: Some(Vec::new()), batch_rows: None, ..self.plan.request.clone() };
+        let plan = ReadPlan {
+            request,
+            schema: Arc::new(Schema::empty()),
+            files: self.plan.files.clone(),
+            requests: RequestPlan { requests: Vec::new(), ..self.plan.requests.clone() },
+        };
+        let mut rows = 0;
+        for batch in self.source.read(&plan)? {
+            self.job.check()?;
+            rows += batch?.num_rows() as u64;
+        }
+        Ok(rows)
     }
 
     /// Row count and checksum of all rows of the scan.
     pub fn checksum(&self) -> Result<Checksum> {
         checksum(self.batches()?, &self.job)
-    }
-}
-
-/// Row count and checksum of any batches, on `job`'s threads.
-pub fn checksum(_batches: Batches, _job: &Job) -> Result<Checksum> {
-    unimplemented!()
-}
-
-impl fmt::Display for Checksum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.sum)
-    }
-}
-
-impl fmt::Display for Explain {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unimplemented!()
     }
 }

@@ -1,10 +1,11 @@
 //! What a location holds.
 
+use arrow::datatypes::FieldRef;
 use lakerace_format::SourceInfo;
 use lakerace_io::{Job, Result};
 use serde::Serialize;
 
-use crate::ReadOptions;
+use crate::{ReadOptions, dataset};
 
 /// A source's columns and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +29,12 @@ pub struct ColumnReport {
 }
 
 /// Reads what the schema of `location` needs and reports it.
-pub fn schema(_location: &str, _options: &ReadOptions, _job: &Job) -> Result<SchemaReport> {
-    unimplemented!()
+pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
+    let source = dataset::open(location, options, None, job)?;
+    let column = |field: &FieldRef| ColumnReport {
+        name: field.name().clone(),
+        r#type: field.data_type().to_string(),
+        nullable: field.is_nullable(),
+    };
+    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info: source.info() })
 }

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use lakerace_io::Result;
+use lakerace_io::{PathProfile, Result, Wanted};
 use serde::{Deserialize, Serialize};
 
 use crate::{ReadPlan, ReadRequest};
@@ -22,6 +22,13 @@ pub trait Source: Send + Sync {
     /// Runs a plan made by this source (or by an equal one in another process). The batches
     /// are in the order of the files and of the rows in them, filtered and projected exactly as asked.
     fn read(&self, plan: &ReadPlan) -> Result<Batches>;
+
+    /// The byte ranges that a plan of this source needs, and what the path to them costs: what its requests were planned
+    /// from, to price them under other settings. `None` where a source has none. Sends no request.
+    fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
+        let _ = plan;
+        Ok(None)
+    }
 }
 
 /// A stream of batches, pulled by a blocking `next`. After an error it ends. Dropped, it stops its threads.

@@ -20,6 +20,8 @@ pub struct Meter {
     rows_read: AtomicU64,
     rows_written: AtomicU64,
     bad_rows: AtomicU64,
+    billed_reads: AtomicU64,
+    billed_writes: AtomicU64,
 }
 
 /// The kind of a request, as object stores bill it.
@@ -48,6 +50,16 @@ impl Meter {
             RequestKind::Delete => &self.delete,
         };
         counter.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts `n` requests to a store that bills them.
+    pub fn bill(&self, kind: RequestKind, n: u64) {
+        self.count(kind, n);
+        match kind {
+            RequestKind::Get | RequestKind::Head => self.billed_reads.fetch_add(n, Ordering::Relaxed),
+            RequestKind::Put | RequestKind::List => self.billed_writes.fetch_add(n, Ordering::Relaxed),
+            RequestKind::Delete => 0,
+        };
     }
 
     /// Counts bytes that arrived from a store.
@@ -91,6 +103,8 @@ impl Meter {
             rows_read: load(&self.rows_read),
             rows_written: load(&self.rows_written),
             bad_rows: load(&self.bad_rows),
+            billed_reads: load(&self.billed_reads),
+            billed_writes: load(&self.billed_writes),
         }
     }
 }
@@ -110,6 +124,10 @@ pub struct Counts {
     pub rows_written: u64,
     /// Rows that did not fit their schema and were left out, or mended with nulls.
     pub bad_rows: u64,
+    /// GET and HEAD requests to stores that bill them: not to local disks and memory.
+    pub billed_reads: u64,
+    /// PUT and LIST requests to stores that bill them.
+    pub billed_writes: u64,
 }
 
 /// Requests by kind.
@@ -143,8 +161,16 @@ impl Default for Prices {
     }
 }
 
+impl Counts {
+    /// What the billed requests cost in US dollars.
+    pub fn cost_usd(&self, prices: &Prices) -> f64 {
+        let (reads, writes) = (self.billed_reads as f64, self.billed_writes as f64);
+        (reads * prices.get_usd_per_1000 + writes * prices.put_usd_per_1000) / 1000.0
+    }
+}
+
 impl Requests {
-    /// The price of these requests in US dollars.
+    /// The price of these requests in US dollars, if all of them are billed.
     pub fn cost_usd(&self, prices: &Prices) -> f64 {
         let reads = (self.get + self.head) as f64;
         let writes = (self.put + self.list) as f64;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{FieldRef, SchemaRef};
-use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, plan_requests};
+use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
 use super::footer::{FileMeta, open_all};
 use super::planning::{Columns, Unit, default_step_rows, files_of_plan, roots, row_bytes, steps, want};
@@ -82,6 +82,20 @@ impl ParquetSource {
         units: impl Iterator<Item = &'a Unit>,
         fields: &[FieldRef],
     ) -> Result<(RequestPlan, Vec<u64>)> {
+        let (wanted, bytes) = self.ranges(units, fields)?;
+        Ok((plan_requests(&wanted, &self.job.options().ranges, &self.profile()), bytes))
+    }
+
+    fn profile(&self) -> PathProfile {
+        self.files.first().map_or(NO_PATH, |file| file.object.store.profile())
+    }
+
+    /// The byte ranges of these row groups, and how many bytes those of each have.
+    fn ranges<'a>(
+        &self,
+        units: impl Iterator<Item = &'a Unit>,
+        fields: &[FieldRef],
+    ) -> Result<(Vec<Wanted>, Vec<u64>)> {
         let (mut wanted, mut bytes) = (Vec::new(), Vec::new());
         let mut known: Option<(u32, Vec<Option<usize>>)> = None;
         for unit in units {
@@ -91,8 +105,7 @@ impl ParquetSource {
             };
             bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(roots)?));
         }
-        let profile = self.files.first().map_or(NO_PATH, |file| file.object.store.profile());
-        Ok((plan_requests(&wanted, &self.job.options().ranges, &profile), bytes))
+        Ok((wanted, bytes))
     }
 
     /// The row groups that a plan keeps, as this process knows them.
@@ -161,6 +174,14 @@ impl Source for ParquetSource {
             files[*file].units[*unit].wanted_bytes = bytes;
         }
         Ok(ReadPlan { request: request.clone(), schema: columns.schema, files, requests })
+    }
+
+    fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
+        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let files = files_of_plan(plan, &self.files)?;
+        let units = self.units_of_plan(plan, &files, &columns)?;
+        let (wanted, _) = self.ranges(units.iter(), &self.fields(&columns))?;
+        Ok(Some((wanted, self.profile())))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {

@@ -255,7 +255,7 @@ impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         if let Some(kind) = kind_of(&request) {
             // Requests without a payer (credentials fetched in the background) are nobody's.
-            let _ = PAYER.try_with(|meter| meter.count(kind, 1));
+            let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
         }
         self.inner.execute(request).await
     }

@@ -1,0 +1,162 @@
+//! From a location's name to a source.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_format::{
+    Batches, Constants, Expr, FilePlan, Format, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source,
+    SourceInfo, UnitPlan,
+};
+use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
+
+use crate::ReadOptions;
+use crate::files::{Files, find_files};
+use crate::hive::partitions;
+
+/// Files that are read as one table, those that their partition excludes left out.
+struct Dataset {
+    inner: Arc<dyn Source>,
+    /// Files that were not opened, as they stand in plans.
+    pruned: Vec<FilePlan>,
+}
+
+/// Opens a location for a read with `filter`: files that the filter excludes by their partition are not opened.
+pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
+    not_yet_built(location)?;
+    let location = Location::parse(location)?;
+    let files = find_files(&location, options, job)?;
+    let format = files.format;
+    match open_files(files, options, filter, job) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // The name of a file in an object store may be that of a folder: no request was spent to find out.
+            match Files::of_folder(&location, options, Some(format), job)? {
+                Some(files) => open_files(files, options, filter, job),
+                None => Err(error),
+            }
+        }
+        other => other,
+    }
+}
+
+fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
+    let constants = partitions(&files)?;
+    let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
+    let conditions = partition_conditions(filter, &constants)?;
+    for (object, constants) in files.objects.into_iter().zip(constants) {
+        let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));
+        match reason {
+            None => kept.push(InputFile { object, constants }),
+            Some(reason) => pruned.push((InputFile { object, constants }, reason)),
+        }
+    }
+    if kept.is_empty() && !pruned.is_empty() {
+        // One file is opened in any case, because it knows the schema.
+        kept.push(pruned.remove(0).0);
+    }
+    let inner = open_format(files.format, kept, options, job)?;
+    if pruned.is_empty() {
+        return Ok(inner);
+    }
+    let pruned = pruned.into_iter().map(|(file, reason)| pruned_plan(&file, reason)).collect();
+    Ok(Arc::new(Dataset { inner, pruned }))
+}
+
+fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    let _ = options;
+    match format {
+        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, job)?)),
+        Format::Csv | Format::Tbl => Err(Error::unsupported("CSV is not there yet")),
+    }
+}
+
+/// The parts of a filter (joined by AND) that use partition columns only.
+fn partition_conditions(filter: Option<&Expr>, constants: &[Option<Arc<Constants>>]) -> Result<Vec<Predicate>> {
+    let (Some(filter), Some(Some(first))) = (filter, constants.first()) else { return Ok(Vec::new()) };
+    let schema = Schema::new(first.fields().clone());
+    let parts = match filter {
+        Expr::And(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let mut conditions = Vec::new();
+    for part in parts {
+        match Predicate::bind(part, &schema) {
+            Ok(predicate) => conditions.push(predicate),
+            // It uses other columns; the source judges it.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(conditions)
+}
+
+fn pruned_plan(file: &InputFile, reason: String) -> FilePlan {
+    FilePlan {
+        url: file.object.url(),
+        size_bytes: file.object.size_bytes.unwrap_or(0),
+        e_tag: file.object.e_tag.clone(),
+        units: vec![UnitPlan { index: 0, rows: None, rows_after_pages: None, wanted_bytes: 0, pruned: Some(reason) }],
+    }
+}
+
+impl Dataset {
+    /// The plan without the files that were not opened.
+    fn opened(&self, plan: &ReadPlan) -> ReadPlan {
+        let mut plan = plan.clone();
+        plan.files.retain(|file| !self.pruned.iter().any(|pruned| pruned.url == file.url));
+        plan
+    }
+}
+
+impl Source for Dataset {
+    fn schema(&self) -> SchemaRef {
+        self.inner.schema()
+    }
+
+    fn info(&self) -> SourceInfo {
+        let opened = self.inner.info();
+        SourceInfo {
+            rows: None,
+            units: None,
+            files: opened.files + self.pruned.len() as u64,
+            bytes: opened.bytes + self.pruned.iter().map(|f| f.size_bytes).sum::<u64>(),
+            ..opened
+        }
+    }
+
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let mut plan = self.inner.plan(request)?;
+        // Behind the others: requests name files by their number in the plan.
+        plan.files.extend(self.pruned.iter().cloned());
+        Ok(plan)
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        self.inner.read(&self.opened(plan))
+    }
+
+    fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
+        self.inner.wanted(&self.opened(plan))
+    }
+}
+
+/// Sources that lakerace will have, told apart from misspelt ones.
+fn not_yet_built(location: &str) -> Result<()> {
+    let lower = location.to_ascii_lowercase();
+    let schemes = [
+        ("delta:", "Delta tables"),
+        ("mongodb:", "MongoDB"),
+        ("mongodb+srv:", "MongoDB"),
+        ("elasticsearch:", "Elasticsearch"),
+        ("elasticsearch+https:", "Elasticsearch"),
+        ("sqlite:", "SQLite"),
+        ("tpch:", "generated TPC-H tables"),
+    ];
+    let by_scheme = schemes.iter().find(|(scheme, _)| lower.starts_with(scheme)).map(|(_, what)| *what);
+    let by_ending = lower.trim_end_matches('/').ends_with(".orc").then_some("ORC files");
+    match by_scheme.or(by_ending) {
+        None => Ok(()),
+        Some(what) => Err(Error::unsupported(format!("this version can't read or write {what}"))
+            .at(Location::parse(location).map_or_else(|_| location.to_owned(), |l| l.as_str().to_owned()))
+            .advice("it takes Parquet, CSV and TBL files, and folders of them")),
+    }
+}

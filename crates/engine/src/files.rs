@@ -1,0 +1,166 @@
+//! From a location to the files behind it.
+
+use globset::{GlobBuilder, GlobMatcher};
+use lakerace_format::Format;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, Job, JobStore, Location, Object, ObjectInfo, Result};
+
+use crate::ReadOptions;
+
+/// Files of one format, in the order of their paths.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub format: Format,
+    pub objects: Vec<Object>,
+    /// The folder that was asked for, or the part of a pattern before its first wildcard: paths start with it. A single
+    /// file's is its own folder.
+    pub root: String,
+}
+
+/// Finds the files of a location: a file, a folder of files, or a pattern.
+pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Files> {
+    let (store, path) = location.open(&options.storage, job)?;
+    let place = location.as_str();
+    let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok());
+    if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Some(_))) {
+        return of_pattern(&store, &path, options).map_err(|e| e.at(place));
+    }
+    let named = options.format.or_else(|| format_of(path.as_ref()));
+    let is_folder = match &on_disk {
+        Some(Some(metadata)) => metadata.is_dir(),
+        Some(None) => return Err(Error::not_found("there is no such file or folder").at(place)),
+        // The name of a file is believed: asking the store would cost a request for each scan.
+        None => place.ends_with('/') || path.is_root() || format_of(path.as_ref()).is_none(),
+    };
+    if !is_folder {
+        let format = named.ok_or_else(|| unknown_format(&store.url(&path)))?;
+        return Ok(single(store.object(path), format));
+    }
+    if let Some(files) = Files::of_folder(location, options, None, job)? {
+        return Ok(files);
+    }
+    match (on_disk.is_none(), place.ends_with('/') || path.is_root()) {
+        // Without an ending it may still be a file.
+        (true, false) => match store.stat(&path)? {
+            Some(_) => Ok(single(store.object(path.clone()), named.ok_or_else(|| unknown_format(place))?)),
+            None => Err(Error::not_found("there is no such file or folder").at(place)),
+        },
+        _ => Err(Error::not_found("the folder holds no data files").at(place)),
+    }
+}
+
+impl Files {
+    /// The files of a folder, in the subfolders too; `None` where there are none. Names that begin with `.` or `_`
+    /// are passed over. `named` is a format that files without a known ending are taken for.
+    pub(crate) fn of_folder(
+        location: &Location,
+        options: &ReadOptions,
+        named: Option<Format>,
+        job: &Job,
+    ) -> Result<Option<Self>> {
+        let (store, path) = location.open(&options.storage, job)?;
+        let found = store.list(&path)?;
+        let root = path.as_ref();
+        let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
+        if found.iter().any(|info| below(info).starts_with("_delta_log/")) {
+            return Err(Error::unsupported("it is a Delta table, which this version can't read")
+                .at(location.as_str())
+                .advice("its files alone are not its rows: some may be replaced or deleted"));
+        }
+        let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
+        let found = found.into_iter().filter(|info| info.size_bytes > 0 || format_of(info.path.as_ref()).is_some());
+        of_one_format(&store, found.collect(), root, options.format, named).map_err(|e| e.at(location.as_str()))
+    }
+}
+
+fn single(object: Object, format: Format) -> Files {
+    let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    Files { format, objects: vec![object], root }
+}
+
+/// The format that a file's name says.
+pub(crate) fn format_of(name: &str) -> Option<Format> {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let has = |name: &str, ending: &str| name.len() > ending.len() && name.ends_with(ending);
+    if has(&name, ".parquet") || has(&name, ".pq") {
+        return Some(Format::Parquet);
+    }
+    let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    match () {
+        () if has(plain, ".csv") => Some(Format::Csv),
+        () if has(plain, ".tbl") => Some(Format::Tbl),
+        () => None,
+    }
+}
+
+pub(crate) fn unknown_format(place: &str) -> Error {
+    Error::usage("the name does not say the format").at(place).advice(
+        "known endings are .parquet, .pq, .csv and .tbl, the latter two also with .gz or .zst; or say the format",
+    )
+}
+
+fn is_hidden(below: &str) -> bool {
+    below.split('/').any(|part| part.starts_with('.') || part.starts_with('_'))
+}
+
+fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '{', '['])
+}
+
+fn of_one_format(
+    store: &JobStore,
+    found: Vec<ObjectInfo>,
+    root: &str,
+    said: Option<Format>,
+    named: Option<Format>,
+) -> Result<Option<Files>> {
+    let Some(first) = found.first() else { return Ok(None) };
+    let of = |info: &ObjectInfo| said.or_else(|| format_of(info.path.as_ref())).or(named);
+    let one = found.iter().find_map(|info| of(info).map(|format| (info, format)));
+    let Some((example, format)) = one else { return Err(unknown_format(&store.url(&first.path))) };
+    for info in &found {
+        match of(info) {
+            Some(other) if other == format => {}
+            Some(_) => {
+                let (one, two) = (store.url(&example.path), store.url(&info.path));
+                return Err(Error::invalid(format!("files of different formats: {one} and {two}"))
+                    .advice("name the files of one format by a pattern such as folder/*.parquet"));
+            }
+            None => {
+                return Err(unknown_format(&store.url(&info.path))
+                    .advice("name the data files by a pattern such as folder/*.parquet"));
+            }
+        }
+    }
+    let objects = found
+        .into_iter()
+        .map(|info| Object { size_bytes: Some(info.size_bytes), e_tag: info.e_tag, ..store.object(info.path) })
+        .collect();
+    Ok(Some(Files { format, objects, root: root.to_owned() }))
+}
+
+/// The files that a pattern matches, and those in folders that it matches: `*` and `?` within a name, `**` across
+/// folders, `{a,b}` either, `[a-z]` one of.
+fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Files> {
+    let pattern = path.as_ref();
+    let wildcard = pattern.find(['*', '?', '{', '[']).unwrap_or(pattern.len());
+    let root = pattern[..wildcard].rsplit_once('/').map_or("", |(root, _)| root);
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(false).build();
+    let glob = glob.map_err(|e| Error::usage(format!("not a pattern: {}", e.kind())))?.compile_matcher();
+    let shows_hidden = pattern.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
+    let folder = Path::parse(root).map_err(|e| Error::usage(format!("not a path: {e}")))?;
+    let is_wanted = |info: &ObjectInfo| {
+        let path = info.path.as_ref();
+        let below = path[root.len()..].trim_start_matches('/');
+        let folders = if shows_hidden { below.rsplit_once('/').map_or("", |(folders, _)| folders) } else { below };
+        !is_hidden(folders) && matches(&glob, path, root.len())
+    };
+    let found: Vec<ObjectInfo> = store.list(&folder)?.into_iter().filter(is_wanted).collect();
+    let nothing = || Error::not_found("no file matches the pattern");
+    of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
+}
+
+/// Whether the pattern matches the path or a folder on its way, below the pattern's root.
+fn matches(glob: &GlobMatcher, path: &str, root_len: usize) -> bool {
+    glob.is_match(path) || path.match_indices('/').any(|(at, _)| at > root_len && glob.is_match(&path[..at]))
+}

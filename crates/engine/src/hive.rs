@@ -1,0 +1,96 @@
+//! Hive partitions: folders named `column=value`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, i256};
+use lakerace_format::Constants;
+use lakerace_format::predicate::Value;
+use lakerace_format::predicate::time::parse_date;
+use lakerace_io::{Error, Result};
+use percent_encoding::percent_decode_str;
+
+use crate::files::Files;
+
+/// The folder name that Hive gives to null.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// A folder's columns and values.
+type Pairs = Vec<(String, Option<String>)>;
+
+/// For each file the columns that its folders name, below the folder or pattern that was asked for. A column's type is
+/// `int64` where all values of all files are integers, `date32` where all are dates, else text. A file whose folders lack
+/// a column that others have is null there.
+pub(crate) fn partitions(files: &Files) -> Result<Vec<Option<Arc<Constants>>>> {
+    let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
+    let mut columns: Vec<String> = Vec::new();
+    let mut folders: Vec<&str> = Vec::with_capacity(files.objects.len());
+    for object in &files.objects {
+        let path = object.path.as_ref();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let below = folder.get(files.root.len()..).unwrap_or("");
+        folders.push(below);
+        if of_folder.contains_key(below) {
+            continue;
+        }
+        let pairs = pairs(below).map_err(|e| e.at(object.url()))?;
+        for (name, _) in &pairs {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        of_folder.insert(below, pairs);
+    }
+    if columns.is_empty() {
+        return Ok(vec![None; folders.len()]);
+    }
+    let types: Vec<DataType> = columns.iter().map(|name| infer(name, of_folder.values())).collect();
+    let mut constants: HashMap<&str, Arc<Constants>> = HashMap::with_capacity(of_folder.len());
+    for (folder, pairs) in &of_folder {
+        let mut fields = Vec::with_capacity(columns.len());
+        for (name, data_type) in columns.iter().zip(&types) {
+            let text = pairs.iter().find(|(n, _)| n == name).and_then(|(_, value)| value.as_deref());
+            fields.push((Field::new(name, data_type.clone(), true), text.map(|t| value(t, data_type)).transpose()?));
+        }
+        constants.insert(*folder, Arc::new(Constants::new(fields)));
+    }
+    Ok(folders.iter().map(|folder| constants.get(folder).cloned()).collect())
+}
+
+/// The `column=value` parts of a path. A later one of the same name wins.
+fn pairs(folder: &str) -> Result<Pairs> {
+    let mut pairs: Pairs = Vec::new();
+    for part in folder.split('/') {
+        let Some((name, value)) = part.split_once('=').filter(|(name, _)| !name.is_empty()) else { continue };
+        let decoded = |text: &str| {
+            let decoded = percent_decode_str(text).decode_utf8();
+            decoded
+                .map(|t| t.into_owned())
+                .map_err(|_| Error::invalid(format!("folder {part:?} is not UTF-8 when decoded")))
+        };
+        let name = decoded(name)?;
+        let value = if value == NULL || value.is_empty() { None } else { Some(decoded(value)?) };
+        pairs.retain(|(known, _)| *known != name);
+        pairs.push((name, value));
+    }
+    Ok(pairs)
+}
+
+fn infer<'a>(name: &str, folders: impl Iterator<Item = &'a Pairs> + Clone) -> DataType {
+    let mut values = folders.flat_map(|p| p.iter().filter(|(n, _)| n == name)).filter_map(|(_, v)| v.as_deref());
+    let Some(first) = values.clone().next() else { return DataType::Utf8View };
+    if first.parse::<i64>().is_ok() && values.clone().all(|v| v.parse::<i64>().is_ok()) {
+        return DataType::Int64;
+    }
+    if values.all(|v| parse_date(v).is_some()) { DataType::Date32 } else { DataType::Utf8View }
+}
+
+fn value(text: &str, data_type: &DataType) -> Result<Value> {
+    let wrong = || Error::internal(format!("{text:?} is not {data_type}"));
+    let integer = |i: i128| Value::Integer(i256::from_i128(i));
+    Ok(match data_type {
+        DataType::Int64 => integer(text.parse::<i64>().map_err(|_| wrong())?.into()),
+        DataType::Date32 => integer(parse_date(text).ok_or_else(wrong)?.into()),
+        _ => Value::Bytes(text.as_bytes().to_vec()),
+    })
+}
