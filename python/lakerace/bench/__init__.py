@@ -1,4 +1,4 @@
-"""The side-by-side bench: every job, next to the tools a user would otherwise take, with the work of all of them checked.
+"""The side-by-side bench: every job next to the tools a user would otherwise take, all of their work checked.
 
 `lakerace bench list`, `lakerace bench run NAME…` and `lakerace bench report` come here. `docs/bench.md` says what is
 measured and what the numbers cannot tell.

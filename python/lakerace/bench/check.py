@@ -11,7 +11,7 @@ from lakerace.bench.cases import Case
 from lakerace.bench.contestant import KIT
 
 
-class CheckFailed(RuntimeError):
+class CheckError(RuntimeError):
     """The reference itself could not be made, or its two readers disagree."""
 
 
@@ -23,7 +23,7 @@ class References:
         self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def of(self, case: Case, python: Path) -> dict[str, Any]:
-        """The reference of `case`, by the duckdb of the interpreter `python` (checksums differ between its versions)."""
+        """The reference of `case`, by the duckdb of `python`, an interpreter (checksums differ between versions)."""
         key = (case.columns, case.where, python)
         if key not in self._known:
             columns = list(case.columns) if case.columns else None
@@ -38,7 +38,7 @@ def ask(python: Path, question: dict[str, Any]) -> dict[str, Any]:
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["nothing on stderr"]
-        raise CheckFailed(lines[-1])
+        raise CheckError(lines[-1])
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list(_: argparse.Namespace) -> int:
     print("benches")
     for name, about in cases.BENCHES.items():
         print(f"  {name:16} {about}")
@@ -37,7 +37,9 @@ def _list(options: argparse.Namespace) -> int:
         print(f"  {case.name}")
     print("\ncontestants")
     for contestant in discover():
-        print(f"  {contestant.name:16} {', '.join(contestant.jobs)} on {', '.join(contestant.stores)}: {contestant.about}")
+        print(
+            f"  {contestant.name:16} {', '.join(contestant.jobs)} on {', '.join(contestant.stores)}: {contestant.about}"
+        )
     return DONE
 
 
@@ -50,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
     shape = data.QUICK if options.quick else data.FULL
     path = _samples_path(options.out, options.names, options.quick)
     run = samples.Run(
-        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         machine=machine.describe(),
         options={
             "names": options.names,
@@ -111,7 +113,7 @@ def _results_folder(out: Path | None) -> Path:
 
 
 def _samples_path(out: Path | None, names: list[str], quick: bool) -> Path:
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     name = "-".join([date, *(name.replace("/", "-") for name in names), *(["quick"] if quick else [])])
     path = _results_folder(out) / f"{name}.jsonl"
     number = 2

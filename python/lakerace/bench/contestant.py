@@ -26,7 +26,7 @@ class ManifestError(ValueError):
     """A manifest that cannot be used; the message names the file and what to change."""
 
 
-class EnvironmentFailed(RuntimeError):
+class NoEnvironmentError(RuntimeError):
     """The environment that a contestant asks for could not be made; the message says why."""
 
 
@@ -92,7 +92,7 @@ def discover(folders: list[Path] | None = None) -> list[Contestant]:
 
 
 def _environment(requirements: tuple[str, ...]) -> Path:
-    """The interpreter of a virtual environment that holds `requirements`, made once and kept beside the bench's data."""
+    """The interpreter of a virtual environment with `requirements`, made once and kept beside the bench's data."""
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:12]
     folder = data.directory() / "environments" / digest
     python, made = folder / "bin" / "python", folder / "made"
@@ -106,6 +106,6 @@ def _environment(requirements: tuple[str, ...]) -> Path:
             subprocess.run(step, check=True, capture_output=True, text=True)
         except subprocess.CalledProcessError as error:
             lines = (error.stderr or error.stdout).strip().splitlines() or ["no output"]
-            raise EnvironmentFailed(f"its environment ({', '.join(requirements)}) failed: {lines[-1]}") from error
+            raise NoEnvironmentError(f"its environment ({', '.join(requirements)}) failed: {lines[-1]}") from error
     made.touch()
     return python

@@ -9,7 +9,10 @@ def render(report: Document, figures: dict[str, str]) -> str:
     """The whole page; `figures` maps a panel's key (and `ratios`) to its picture's file name."""
     lines = [f"# {report.title}", ""]
     if report.wrong:
-        lines += ["**WRONG WORK: these contestants did other work than the reference; their times count for nothing.**", ""]
+        lines += [
+            "**WRONG WORK: these contestants did other work than the reference; their times count for nothing.**",
+            "",
+        ]
         lines += [f"- WRONG {_escape(line)}" for line in report.wrong] + [""]
     if report.verdicts.rows:
         who = report.names[report.subject or ""]

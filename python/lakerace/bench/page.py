@@ -17,15 +17,16 @@ p { margin: 4px 0 14px; color: var(--soft); max-width: 78ch; }
 figure { margin: 14px 0 18px; } figure svg { width: 100%; height: auto; display: block; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--ink); padding: 6px 10px 6px 0;
-  vertical-align: bottom; }
+th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--ink);
+  padding: 6px 10px 6px 0; vertical-align: bottom; }
 td { border-bottom: 1px solid var(--rule); padding: 5px 10px 5px 0; vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 tr.subject td { color: var(--subject); font-weight: 600; background: var(--wash); }
 tr.bad td { color: var(--bad); } tr.first td { border-top: 1.5px solid #b9c4ce; }
-.wrong { border-left: 5px solid var(--bad); background: #fdecef; color: var(--bad); padding: 12px 18px; margin: 20px 0; }
+.wrong { border-left: 5px solid var(--bad); background: #fdecef; color: var(--bad); padding: 12px 18px; }
 .wrong p { color: inherit; font-weight: 600; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 22px; } dt { color: var(--soft); } dd { margin: 0; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 22px; }
+dt { color: var(--soft); } dd { margin: 0; }
 details { margin: 10px 0; } summary { cursor: pointer; color: var(--soft); }
 """
 
@@ -42,7 +43,9 @@ def render(report: Document, figures: dict[str, str]) -> str:
     if report.verdicts.rows:
         who = escape(report.names[report.subject or ""])
         parts.append(f"<h2>{who} against the fastest peer</h2>")
-        parts.append(f"<p>Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.</p>")
+        parts.append(
+            f"<p>Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.</p>"
+        )
         parts.append(_table(report.verdicts))
     if "ratios" in figures:
         parts.append(_figure(figures["ratios"], "ratios against every peer"))
@@ -65,9 +68,9 @@ def render(report: Document, figures: dict[str, str]) -> str:
 def _subtitle(report: Document) -> str:
     rounds = report.run.options["rounds"]
     return (
-        f"Every number is made from raw samples: {rounds} round{'s' if rounds > 1 else ''} after a warm-up, a fresh process "
-        "each, the contestants taking turns; the rows that each of them holds or has written are checked against a "
-        "reference by duckdb and pyarrow."
+        f"Every number is made from raw samples: {rounds} round{'s' if rounds > 1 else ''} after a warm-up, a fresh "
+        "process each, the contestants taking turns; the rows that each of them holds or has written are checked "
+        "against a reference by duckdb and pyarrow."
     )
 
 
@@ -77,10 +80,8 @@ def _figure(svg: str, label: str) -> str:
 
 def _table(table: Table) -> str:
     def cells(tag: str, texts: tuple[str, ...]) -> str:
-        return "".join(
-            f"<{tag}{' class=number' if at >= table.numbers_from and not _is_reason(text) else ''}>{escape(text)}</{tag}>"
-            for at, text in enumerate(texts)
-        )
+        numbers = [" class=number" if at >= table.numbers_from else "" for at in range(len(texts))]
+        return "".join(f"<{tag}{number}>{escape(text)}</{tag}>" for number, text in zip(numbers, texts, strict=True))
 
     lines = []
     before: tuple[str, ...] = ()

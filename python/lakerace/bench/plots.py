@@ -91,7 +91,9 @@ def _case(axis: Axes, result: Result, report: Document, longest: float) -> None:
         axis.text(-longest * 0.03, line, name, ha="right", va="center", fontsize=9, color=ink, fontweight=weight)
         if entry.seconds is None:
             why = entry.verdict.upper() if entry.verdict != RIGHT else "no rounds"
-            axis.text(longest * 0.02, line, why, ha="left", va="center", fontsize=8.5, color="#b00020", fontweight="bold")
+            axis.text(
+                longest * 0.02, line, why, ha="left", va="center", fontsize=8.5, color="#b00020", fontweight="bold"
+            )
             continue
         spread = entry.seconds
         axis.barh(line, spread.median, height=0.68, color=colour(entry.contestant), linewidth=0)
@@ -137,7 +139,9 @@ def _ratios(report: Document) -> Figure:
             if leads:
                 text = times(ratio.wall.median)
                 at = ratio.wall.high * 1.04
-                axis.text(at, line, text, ha="left", va="center", fontsize=8.8, color=_SUBJECT, fontweight="bold", zorder=4)
+                axis.text(
+                    at, line, text, ha="left", va="center", fontsize=8.8, color=_SUBJECT, fontweight="bold", zorder=4
+                )
     _bare(axis)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.xaxis.set_minor_locator(_no_ticks())
@@ -177,8 +181,7 @@ def _figure(height: float) -> Figure:
     installed = {font.name for font in font_manager.fontManager.ttflist}
     mpl.rcParams["font.family"] = next(font for font in _FONTS if font in installed)
     mpl.rcParams["svg.hashsalt"] = "lakerace"
-    figure = New(figsize=(_WIDTH_INCHES, height), facecolor="white")
-    return figure
+    return New(figsize=(_WIDTH_INCHES, height), facecolor="white")
 
 
 def _heading(figure: Figure, height: float, title: str, about: str) -> None:

@@ -22,11 +22,11 @@ from lakerace.bench.tree import MemoryWatch, Tree, machine_busy_seconds
 TIMEOUT_SECONDS = 600.0
 
 
-class SampleFailed(Exception):
+class SampleFailedError(Exception):
     """The process ended, broke the protocol or took too long; the message is the row's `why`."""
 
 
-class SampleUnable(Exception):
+class SampleUnableError(Exception):
     """The contestant says that it cannot do the job; the message is the row's `why`."""
 
 
@@ -60,7 +60,7 @@ def run(
     contestant: Contestant,
     job: dict[str, Any],
     cpus: set[int],
-    around: Callable[[str], None] = lambda moment: None,
+    around: Callable[[str], None] = lambda _: None,
 ) -> Measured:
     """Runs `job` in a new process of `contestant` on `cpus`.
 
@@ -126,17 +126,17 @@ class _Talk:
         finally:
             timer.cancel()
         if self._late:
-            raise SampleFailed(f"no answer within {TIMEOUT_SECONDS:.0f} s")
+            raise SampleFailedError(f"no answer within {TIMEOUT_SECONDS:.0f} s")
         if not line:
-            raise SampleFailed(self._last_words())
+            raise SampleFailedError(self._last_words())
         try:
             answer: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError:
-            raise SampleFailed(f"not a line of the protocol: {line[:200]!r}") from None
+            raise SampleFailedError(f"not a line of the protocol: {line[:200]!r}") from None
         if answer.get("event") == "unable":
-            raise SampleUnable(answer.get("why", "gives no reason"))
+            raise SampleUnableError(answer.get("why", "gives no reason"))
         if answer.get("event") != event:
-            raise SampleFailed(f"expected the event `{event}`, got {line[:200]!r}")
+            raise SampleFailedError(f"expected the event `{event}`, got {line[:200]!r}")
         return answer
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakerace.bench import cases, check, data, process, s3
 from lakerace.bench.cases import Case
-from lakerace.bench.contestant import Contestant, EnvironmentFailed
+from lakerace.bench.contestant import Contestant, NoEnvironmentError
 from lakerace.bench.data import Shape
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, Writer
 
@@ -48,7 +48,7 @@ class Race:
         try:
             server = stack.enter_context(s3.served(self.folder))
             server.put(self.table)
-        except s3.NoS3 as why:
+        except s3.NoS3Error as why:
             return str(why)
         return server
 
@@ -94,9 +94,9 @@ class Race:
             known |= _numbers(measured, round_number)
             known |= _traffic(counts)
             return Sample(**known, **self._verdict(case, contestant, measured, output))
-        except (process.SampleUnable, EnvironmentFailed) as why:
+        except (process.SampleUnableError, NoEnvironmentError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
-        except (process.SampleFailed, check.CheckFailed, OSError) as why:
+        except (process.SampleFailedError, check.CheckError, OSError) as why:
             return Sample(**known, verdict=FAILED, why=str(why))
         finally:
             if output is not None:

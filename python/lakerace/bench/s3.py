@@ -26,7 +26,7 @@ _REGION = "us-east-1"
 _START_SECONDS = 20.0
 
 
-class NoS3(RuntimeError):
+class NoS3Error(RuntimeError):
     """The S3 cases cannot run here; the message says what is missing and how to get it."""
 
 
@@ -112,7 +112,7 @@ def served(folder: Path) -> Iterator[S3]:
         assert front.stdout is not None
         line = front.stdout.readline()
         if not line:
-            raise NoS3(f"`{' '.join(proxy)} proxy` ended at once: see {log.name}")
+            raise NoS3Error(f"`{' '.join(proxy)} proxy` ended at once: see {log.name}")
         yield S3(json.loads(line)["address"], server_address, [process.pid for process in processes])
     finally:
         for process in reversed(processes):
@@ -131,7 +131,7 @@ def _find_gateway() -> str:
     named = os.environ.get("LAKERACE_VERSITYGW")
     found = named or shutil.which("versitygw", path=f".cache/bin{os.pathsep}{os.environ.get('PATH', '')}")
     if not found or not Path(found).exists():
-        raise NoS3("no S3 server: `make .cache/bin/versitygw`, or name one in LAKERACE_VERSITYGW")
+        raise NoS3Error("no S3 server: `make .cache/bin/versitygw`, or name one in LAKERACE_VERSITYGW")
     return str(Path(found).absolute())
 
 
@@ -140,7 +140,7 @@ def _find_lakerace() -> list[str]:
     beside = str(Path(sys.executable).parent)
     found = named or shutil.which("lakerace", path=f"{beside}{os.pathsep}{os.environ.get('PATH', '')}")
     if not found:
-        raise NoS3("no `lakerace` command for its proxy: install the wheel, or name one in LAKERACE_COMMAND")
+        raise NoS3Error("no `lakerace` command for its proxy: install the wheel, or name one in LAKERACE_COMMAND")
     return [found]
 
 
@@ -149,12 +149,12 @@ def _wait_for(server: subprocess.Popen[Any], address: str, log: IO[str]) -> None
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            raise NoS3(f"the S3 server ended with exit code {server.returncode}: see {log.name}")
+            raise NoS3Error(f"the S3 server ended with exit code {server.returncode}: see {log.name}")
         with socket.socket() as probe:
             if probe.connect_ex((host, int(port))) == 0:
                 return
         time.sleep(0.05)
-    raise NoS3(f"the S3 server did not listen on {address} within {_START_SECONDS:.0f} s: see {log.name}")
+    raise NoS3Error(f"the S3 server did not listen on {address} within {_START_SECONDS:.0f} s: see {log.name}")
 
 
 def _free_port() -> int:
@@ -169,4 +169,4 @@ def _http(method: str, url: str) -> bytes:
         with urllib.request.urlopen(request, timeout=10) as response:
             return bytes(response.read())
     except urllib.error.URLError as error:
-        raise NoS3(f"the proxy does not answer {url}: {error}") from error
+        raise NoS3Error(f"the proxy does not answer {url}: {error}") from error

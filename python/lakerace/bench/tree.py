@@ -31,7 +31,7 @@ class Tree:
         return found
 
     def cpu_seconds(self) -> float:
-        """User and system seconds so far, of the living (to the nanosecond) and of children waited for (to the tick)."""
+        """User and system seconds so far, of the living (to the ns) and of children waited for (to the tick)."""
         return sum(_cpu_clock(pid) + _reaped_cpu(pid) for pid in self.members())
 
     def memory(self) -> tuple[int, int]:

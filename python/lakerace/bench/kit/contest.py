@@ -2,11 +2,11 @@
 
 A contestant is a process that reads JSON lines on stdin and answers with JSON lines on stdout:
 
-| the bench says      | the contestant does                    | and answers                                             |
-| ------------------- | -------------------------------------- | ------------------------------------------------------- |
-| the job             | imports, prepares (a write: its input) | `{"event": "ready", "version": …, "options": …}`        |
-| `{"do": "run"}`     | the measured section                   | `{"event": "done", "seconds": …}`                       |
-| `{"do": "verify"}`  | looks at what it holds                 | `{"event": "verified", "rows": …, "checksum": …, …}`    |
+| the bench says     | the contestant does             | and answers                                          |
+| ------------------ | ------------------------------- | ---------------------------------------------------- |
+| the job            | imports, prepares (input)       | `{"event": "ready", "version": …, "options": …}`     |
+| `{"do": "run"}`    | the measured section            | `{"event": "done", "seconds": …}`                    |
+| `{"do": "verify"}` | looks at what it holds          | `{"event": "verified", "rows": …, "checksum": …, …}` |
 
 Between the lines the process waits, so that the bench measures CPU, memory and requests of the measured section alone,
 from outside. What cannot be done is answered by `{"event": "unable", "why": …}` at any point.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-class Unable(Exception):
+class UnableError(Exception):
     """This contestant cannot do the job; the message says why and becomes the row in the report."""
 
 
@@ -52,7 +52,7 @@ def main(jobs: dict[str, Callable[[dict[str, Any]], Prepared]]) -> None:
 
     try:
         _serve(jobs, say)
-    except Unable as why:
+    except UnableError as why:
         say("unable", why=str(why))
 
 
@@ -60,7 +60,7 @@ def _serve(jobs: dict[str, Callable[[dict[str, Any]], Prepared]], say: Callable[
     job = json.loads(sys.stdin.readline())
     prepare = jobs.get(job["kind"])
     if prepare is None:
-        raise Unable(f"has no job `{job['kind']}`")
+        raise UnableError(f"has no job `{job['kind']}`")
     prepared = prepare(job)
     say("ready", version=prepared.version, options=prepared.options)
     _expect("run")

@@ -62,7 +62,7 @@ def _use_s3(connection: duckdb.DuckDBPyConnection, s3: dict[str, str]) -> str:
     try:
         from duckdb_extensions import import_extension
     except ImportError:
-        raise contest.Unable("its httpfs extension is not installed") from None
+        raise contest.UnableError("its httpfs extension is not installed") from None
     connection.execute(f"SET extension_directory = '{sys.prefix}/duckdb-extensions'")
     import_extension("httpfs", con=connection)
     connection.execute(

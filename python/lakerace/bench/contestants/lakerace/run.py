@@ -21,8 +21,9 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
             AWS_ENDPOINT_URL=f"http://{s3['endpoint']}",
             AWS_ALLOW_HTTP="true",
         )
-    import lakerace as lr
     import pyarrow as pa
+
+    import lakerace as lr
 
     condition = job["filter"]
     where = None
@@ -44,8 +45,9 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
 
 def write(job: dict[str, Any]) -> contest.Prepared:
     """Copies a `pyarrow.Table` to a file."""
-    import lakerace as lr
     import pyarrow.parquet as pq
+
+    import lakerace as lr
 
     table = pq.read_table(job["input"])
     options = {"compression": job["codec"], "row_group_rows": job["row_group_rows"], "threads": job["threads"]}
