@@ -209,8 +209,8 @@ def pinned(cpus: set[int]) -> Iterator[None]:
 def cpus_for(threads: int) -> tuple[set[int], set[int]]:
     """The CPUs of a contestant with `threads` threads, and those of everything else (all, where none are left)."""
     usable = sorted(os.sched_getaffinity(0))
-    if threads > len(usable):
-        raise ValueError(f"{threads} threads need {threads} CPUs; this process may use {len(usable)}")
+    if not 1 <= threads <= len(usable):
+        raise ValueError(f"{threads} threads need as many CPUs; this process may use {len(usable)}")
     mine = set(usable[-threads:])
     return mine, (set(usable) - mine) or set(usable)
 
