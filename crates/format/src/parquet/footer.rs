@@ -10,7 +10,10 @@ use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+    RowGroupMetaData,
+};
 
 use super::schema::with_root_views;
 use crate::{Constants, InputFile};
@@ -118,7 +121,11 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
     let footer = footer_bytes(&object, &tail.bytes, tail.size_bytes, length)?;
     tail_bytes.fetch_max((needed + needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
 
-    let metadata = guarded("the footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
+    let metadata = guarded("the footer", || {
+        // Histograms of sizes are of no use here.
+        let options = ParquetMetaDataOptions::new().with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
+    })?;
     let metadata = Arc::new(metadata);
     check_row_groups(&metadata, tail.size_bytes)?;
     let arrow = guarded("the schema", || arrow_metadata(&metadata))?;
@@ -230,8 +237,32 @@ fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64
     Ok(())
 }
 
-/// The bytes of a column chunk, dictionary included.
-pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
+impl FileMeta {
+    /// The bytes of a column chunk, dictionary included.
+    pub fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
+        let range = chunk_range(self.metadata().row_group(row_group).column(leaf))?;
+        let file = self.metadata().file_metadata();
+        if !file.created_by().is_some_and(forgets_headers) {
+            return Ok(range);
+        }
+        Ok(range.start..range.end.saturating_add(FORGOTTEN_BYTES).min(self.size_bytes))
+    }
+}
+
+/// What parquet-mr before 1.2.9 left out of a chunk's length at most (PARQUET-816): the header of its dictionary page.
+const FORGOTTEN_BYTES: u64 = 100;
+
+/// Whether a writer left the dictionary's page header out of a chunk's length.
+fn forgets_headers(created_by: &str) -> bool {
+    let Some(rest) = created_by.strip_prefix("parquet-mr") else { return false };
+    let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0);
+    (next(), next(), next()) < (1, 2, 9)
+}
+
+/// The bytes of a column chunk as the footer states them.
+fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
     let data = column.data_page_offset();
     // Offset 0 is where the file's magic stands: some writers put it where there is no dictionary.
     let start = match column.dictionary_page_offset() {

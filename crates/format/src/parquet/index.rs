@@ -11,7 +11,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::index_reader::{decode_column_index, decode_offset_index};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-use super::footer::{FileMeta, chunk_range, guarded};
+use super::footer::{FileMeta, guarded};
 
 /// Indexes lie together before the footer: up to this size they are read by one request per file.
 const SPAN_BYTES: u64 = 4 << 20;
@@ -63,7 +63,7 @@ impl ChunkPages {
 pub(crate) fn chunk_pages(file: &FileMeta, row_group: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
     let Some(offsets) = offset_index(file, row_group, leaf)? else { return Ok(None) };
     let group = file.metadata().row_group(row_group);
-    let chunk = chunk_range(group.column(leaf))?;
+    let chunk = file.chunk_range(row_group, leaf)?;
     Ok(places(&offsets, &chunk, group.num_rows() as u64).map(Arc::new))
 }
 

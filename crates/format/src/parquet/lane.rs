@@ -6,10 +6,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options, filter};
 use arrow::datatypes::{DataType, FieldRef};
-use lakerace_io::{Error, Fetcher, Job, Result};
+use lakerace_io::{Error, Fetcher, Result};
 
+use super::block::Pool;
+use super::flat::FlatLane;
 use super::footer::FileMeta;
+use super::index::ChunkPages;
 use super::nested::NestedLane;
+use super::planning::Unit;
 use super::selection::Selection;
 
 /// Where a lane's bytes come from.
@@ -31,8 +35,8 @@ pub(crate) struct LaneSource {
     pub step_rows: usize,
     /// The bytes.
     pub fetcher: Fetcher,
-    /// The job.
-    pub job: Job,
+    /// Memory.
+    pub pool: Arc<Pool>,
 }
 
 /// Yields the rows of one column of one row group, step by step, front to back.
@@ -43,6 +47,8 @@ pub(crate) struct Lane {
 }
 
 enum Decoder {
+    /// Our decoder.
+    Flat(Box<FlatLane>),
     /// The parquet crate's.
     Nested(Box<NestedLane>),
     /// A column that the file does not have.
@@ -54,7 +60,10 @@ impl Lane {
     pub fn open(source: LaneSource) -> Result<Self> {
         let decoder = match source.root {
             None => Decoder::Missing,
-            Some(root) => Decoder::Nested(Box::new(NestedLane::open(&source, root)?)),
+            Some(root) => match FlatLane::open(&source, root)? {
+                Some(flat) => Decoder::Flat(Box::new(flat)),
+                None => Decoder::Nested(Box::new(NestedLane::open(&source, root)?)),
+            },
         };
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let needs_cast = from.is_some_and(|from| from.data_type() != source.field.data_type());
@@ -64,7 +73,6 @@ impl Lane {
     /// The next `rows` rows, after `gap` rows that are outside of the lane's row ranges. With a selection, only the
     /// selected ones of them.
     pub fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
-        let _ = gap;
         let array = match &mut self.decoder {
             Decoder::Missing => {
                 let kept = selection.map_or(rows, Selection::count);
@@ -74,6 +82,10 @@ impl Lane {
                     return widen(&array, self.source.field.data_type()).map_err(|e| self.source.place(e));
                 }
                 return Ok(new_null_array(self.source.field.data_type(), kept));
+            }
+            Decoder::Flat(lane) => {
+                lane.skip(gap);
+                lane.next(rows, selection)
             }
             Decoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
                 None => Ok(array),
@@ -90,15 +102,29 @@ impl Lane {
 
     /// Passes over the next `rows` rows, after a gap.
     pub fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
-        let _ = gap;
         match &mut self.decoder {
             Decoder::Missing => Ok(()),
+            Decoder::Flat(lane) => {
+                lane.skip(gap + rows as u64);
+                Ok(())
+            }
             Decoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
         }
     }
 }
 
 impl LaneSource {
+    /// The pages of a flat column, where only some of them were planned for.
+    pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
+        let unit = Unit {
+            file: Arc::clone(&self.file),
+            file_number: self.file_number,
+            row_group: self.row_group,
+            rows: Arc::clone(&self.rows),
+        };
+        unit.pages(root, leaf)
+    }
+
     /// Names file, row group and column in an error about data.
     pub fn place(&self, error: Error) -> Error {
         match error.place() {

@@ -8,6 +8,12 @@
 //! A write cuts batches into row groups ([`write`]) and encodes their columns side by side ([`write_pool`]), flat ones by
 //! encoders of our own ([`encode`]), nested ones by the parquet crate ([`write_nested`]).
 
+mod block;
+mod booleans;
+mod codec;
+mod column;
+mod convert;
+mod delta;
 mod encode;
 mod encode_boolean;
 mod encode_bytes;
@@ -18,16 +24,26 @@ mod encode_page;
 mod encode_rle;
 mod encode_statistics;
 mod encode_values;
+mod fixed;
+mod fixed_bytes;
+mod flat;
 mod footer;
+mod header;
+mod hybrid;
 mod index;
+mod indexes;
 mod lane;
 mod nested;
+mod pages;
 mod planning;
 mod prune;
 mod read;
 mod schema;
 mod selection;
+mod snappy;
 mod source;
+mod validity;
+mod views;
 mod write;
 mod write_file;
 mod write_nested;

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
@@ -15,7 +16,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::footer::{chunk_range, guarded};
+use super::footer::guarded;
 use super::lane::LaneSource;
 
 /// One root column of one row group, decoded by the parquet crate.
@@ -36,25 +37,29 @@ impl NestedLane {
         let group = source.file.metadata().row_group(source.row_group);
         let mut chunks = Vec::with_capacity(leaves.len());
         for leaf in leaves.clone() {
-            chunks.push(chunk_range(group.column(leaf))?);
+            chunks.push(source.file.chunk_range(source.row_group, leaf)?);
         }
         let failure = Failure::default();
         let bytes = ChunkBytes {
             fetcher: source.fetcher.clone(),
             file: source.file_number,
+            released: chunks.iter().map(|chunk| AtomicU64::new(chunk.start)).collect(),
             chunks,
             size: source.file.size_bytes,
             failure: Arc::clone(&failure),
         };
-        let selection = selection(&source.rows, group.num_rows() as u64);
         let reader = guarded("the column", || {
             let mask = ProjectionMask::leaves(source.file.arrow.parquet_schema(), leaves);
-            ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, source.file.arrow.clone())
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, source.file.arrow.clone())
                 .with_row_groups(vec![source.row_group])
                 .with_projection(mask)
-                .with_batch_size(source.step_rows)
-                .with_row_selection(selection)
-                .build()
+                .with_batch_size(source.step_rows);
+            let rows = group.num_rows() as u64;
+            if source.rows.len() == 1 && source.rows[0] == (0..rows) {
+                builder.build()
+            } else {
+                builder.with_row_selection(selection(&source.rows, rows)).build()
+            }
         })?;
         Ok(Self { reader, rest: None, failure })
     }
@@ -121,6 +126,8 @@ struct ChunkBytes {
     fetcher: Fetcher,
     file: u32,
     chunks: Vec<Range<u64>>,
+    /// Up to where each chunk was released.
+    released: Vec<AtomicU64>,
     size: u64,
     failure: Failure,
 }
@@ -130,6 +137,26 @@ impl ChunkBytes {
     fn chunk(&self, start: u64) -> Result<&Range<u64>, ParquetError> {
         let found = self.chunks.iter().find(|chunk| chunk.contains(&start));
         found.ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside of the column chunk")))
+    }
+}
+
+impl ChunkBytes {
+    /// Releases what was not released yet of the chunk that `start` lies in, up to `end`.
+    fn release_to(&self, start: u64, end: u64) {
+        let at = self.chunks.iter().zip(&self.released).find(|(chunk, _)| chunk.contains(&start));
+        let Some((_, released)) = at else { return };
+        let from = released.fetch_max(end, Ordering::Relaxed);
+        if from < end {
+            self.fetcher.release(self.file, from..end);
+        }
+    }
+}
+
+impl Drop for ChunkBytes {
+    fn drop(&mut self) {
+        for chunk in self.chunks.iter().filter(|chunk| chunk.start < chunk.end) {
+            self.release_to(chunk.start, chunk.end);
+        }
     }
 }
 
@@ -155,7 +182,7 @@ impl ChunkReader for ChunkBytes {
             end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} end after the column chunk")))?;
         let bytes = self.fetcher.bytes(self.file, start..end).map_err(|e| keep(&self.failure, e))?;
         // Pages come front to back, and each once; only a page's own header may lie before it unreleased.
-        self.fetcher.release(self.file, chunk.start..end);
+        self.release_to(start, end);
         Ok(bytes)
     }
 }

@@ -8,7 +8,7 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result, Wanted};
 
-use super::footer::{FileMeta, chunk_range};
+use super::footer::FileMeta;
 use super::index::{ChunkPages, chunk_pages};
 use crate::names::column_not_found;
 use crate::predicate::Predicate;
@@ -131,13 +131,12 @@ impl Unit {
     /// The byte ranges that its columns need, in the order of columns. Of a flat column with an offset index only the
     /// pages that hold rows which are not pruned.
     pub fn ranges(&self, roots: &[Option<usize>]) -> Result<Vec<Range<u64>>> {
-        let group = self.file.metadata().row_group(self.row_group);
         let mut ranges = Vec::new();
         for root in roots.iter().flatten() {
             for leaf in self.file.leaves.get(*root).cloned().unwrap_or(0..0) {
                 match self.pages(*root, leaf)? {
                     Some(pages) => ranges.extend(pages.ranges(&self.rows)),
-                    None => ranges.push(chunk_range(group.column(leaf))?),
+                    None => ranges.push(self.file.chunk_range(self.row_group, leaf)?),
                 }
             }
         }

@@ -11,6 +11,7 @@ use arrow::compute::filter;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Result};
 
+use super::block::Pool;
 use super::lane::{Lane, LaneSource};
 use super::planning::{Columns, Step, Unit, roots};
 use super::selection::Selection;
@@ -31,6 +32,8 @@ pub(crate) struct Scan {
     pub steps_ahead: usize,
     /// The bytes.
     pub fetcher: Fetcher,
+    /// Memory that is used over and over.
+    pub pool: Arc<Pool>,
     /// The job.
     pub job: Job,
 }
@@ -142,6 +145,7 @@ impl Drop for StepBatches {
         state.slots.clear();
         state.ready.clear();
         drop(state);
+        self.shared.scan.pool.close();
         self.shared.work.notify_all();
     }
 }
@@ -324,7 +328,7 @@ impl Shared {
             rows: Arc::clone(&plan.rows),
             step_rows: self.scan.step_rows,
             fetcher: self.scan.fetcher.clone(),
-            job: self.scan.job.clone(),
+            pool: Arc::clone(&self.scan.pool),
         };
         Lane::open(source.clone()).map_err(|error| source.place(error))
     }

@@ -208,7 +208,17 @@ impl Source for ParquetSource {
         } else {
             Fetcher::start(objects, &plan.requests, &self.job)?
         };
-        let scan = Scan { columns, fields, units, steps, step_rows, steps_ahead, fetcher, job: self.job.clone() };
+        let scan = Scan {
+            columns,
+            fields,
+            units,
+            steps,
+            step_rows,
+            steps_ahead,
+            fetcher,
+            pool: Arc::default(),
+            job: self.job.clone(),
+        };
         let steps = StepBatches::start(scan)?;
         let limited = Limited { batches: steps, left: limit.unwrap_or(u64::MAX), job: self.job.clone() };
         if !has_filter {

@@ -1,0 +1,223 @@
+//! Recycled memory for pages and arrays.
+//!
+//! A scan makes and drops gigabytes of buffers of a few sizes. Taken from the system each time, half of the work would be
+//! the kernel's: mapping and zeroing pages. A [`Block`] goes back to its [`Pool`] when the last array that points into
+//! it is dropped, by whomever. Memory of a block is always initialised: zeroed when it is new, else with what it held.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::buffer::Buffer;
+use bytes::Bytes;
+
+/// Arrow's recommendation, and the size of a cache line.
+const ALIGNMENT: usize = 64;
+/// Bytes beyond what was asked for, so that decoders may write whole vectors at the end.
+pub(crate) const SLACK_BYTES: usize = 64;
+/// Smaller blocks cost the allocator nothing and are not kept.
+const LEAST_KEPT_BYTES: usize = 16 << 10;
+/// What a pool keeps at most.
+const KEPT_BYTES: usize = 192 << 20;
+
+/// Blocks that wait to be used again, by capacity.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    state: Mutex<PoolState>,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    blocks: HashMap<usize, Vec<Memory>>,
+    bytes: usize,
+    closed: bool,
+}
+
+/// Owned, initialised, aligned bytes.
+#[derive(Debug)]
+struct Memory {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it owns its bytes like a `Box<[u8]>` does.
+unsafe impl Send for Memory {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(capacity: usize) -> Self {
+        // A capacity that overflows a layout can't be asked for: pages are bounded far below.
+        let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
+        // SAFETY: the size is not zero: every capacity has the slack in it.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        Self { start, layout }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` by the same allocator with the same layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// Memory on loan from a pool.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// `None` only while it is dropped.
+    memory: Option<Memory>,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    /// A block of at least `bytes` bytes and the slack, with unspecified contents.
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Block {
+        let capacity = class(bytes.saturating_add(SLACK_BYTES));
+        let recycled = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = state.blocks.get_mut(&capacity).and_then(Vec::pop);
+            state.bytes -= found.as_ref().map_or(0, |memory| memory.layout.size());
+            found
+        };
+        Block { memory: Some(recycled.unwrap_or_else(|| Memory::new(capacity))), pool: Arc::clone(self) }
+    }
+
+    /// Frees what is kept, and from now on what comes back.
+    pub fn close(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.closed = true;
+        let blocks = std::mem::take(&mut state.blocks);
+        state.bytes = 0;
+        drop(state);
+        drop(blocks);
+    }
+}
+
+/// Capacities come in quarters of powers of two, so that blocks fit again.
+fn class(bytes: usize) -> usize {
+    let quarter = (bytes.next_power_of_two() / 8).max(SLACK_BYTES);
+    bytes.div_ceil(quarter).saturating_mul(quarter)
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let Some(memory) = self.memory.take() else { return };
+        let capacity = memory.layout.size();
+        if capacity < LEAST_KEPT_BYTES {
+            return;
+        }
+        let mut state = self.pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.closed && state.bytes + capacity <= KEPT_BYTES {
+            state.bytes += capacity;
+            state.blocks.entry(capacity).or_default().push(memory);
+        }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            // SAFETY: the memory is initialised and as long as its layout says.
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.layout.size()) },
+            None => &[],
+        }
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            // SAFETY: as in `deref`, and the block is borrowed mutably.
+            Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.layout.size()) },
+            None => &mut [],
+        }
+    }
+}
+
+impl Block {
+    /// The bytes as values of a plain type; what does not fill a value is left out.
+    pub fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
+        let bytes: &mut [u8] = self;
+        // SAFETY: `T: Plain` may hold any bits, and the start is aligned to more than `T`.
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
+    }
+
+    /// The first `bytes` bytes as an Arrow buffer, without a copy.
+    pub fn into_buffer(self, bytes: usize) -> Buffer {
+        shared_buffer(&Arc::new(self), 0..bytes)
+    }
+}
+
+fn shared_buffer(block: &Arc<Block>, range: Range<usize>) -> Buffer {
+    let bytes = &block[range];
+    let start = NonNull::from(bytes).cast::<u8>();
+    let length = bytes.len();
+    // SAFETY: the bytes live as long as the block, which the buffer keeps, and are written to no more: a shared block
+    // is only read.
+    unsafe { Buffer::from_custom_allocation(start, length, Arc::clone(block) as _) }
+}
+
+/// Types of which every bit pattern is a value.
+///
+/// # Safety
+/// No padding, no invalid values, alignment of at most [`ALIGNMENT`].
+pub(crate) unsafe trait Plain: Copy + Default + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($t:ty),*) => {$(
+        // SAFETY: integers and arrays of them hold any bits.
+        unsafe impl Plain for $t {}
+    )*};
+}
+plain!(u8, u16, u32, u64, u128, [u64; 4]);
+
+/// The bytes of a page: decompressed into a block, or as they came.
+#[derive(Debug, Clone)]
+pub(crate) enum PageBytes {
+    /// Decompressed.
+    Block(Arc<Block>, Range<usize>),
+    /// As stored, or made from another encoding.
+    Stored(Bytes),
+}
+
+impl Deref for PageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Block(block, range) => &block[range.clone()],
+            Self::Stored(bytes) => bytes,
+        }
+    }
+}
+
+impl PageBytes {
+    /// No bytes.
+    pub fn empty() -> Self {
+        Self::Stored(Bytes::new())
+    }
+
+    /// A part of the bytes, without a copy. The range must lie within them.
+    pub fn slice(&self, part: Range<usize>) -> Self {
+        match self {
+            Self::Block(block, range) => {
+                Self::Block(Arc::clone(block), range.start + part.start..range.start + part.end)
+            }
+            Self::Stored(bytes) => Self::Stored(bytes.slice(part)),
+        }
+    }
+
+    /// The bytes as an Arrow buffer, without a copy.
+    pub fn buffer(&self) -> Buffer {
+        match self {
+            Self::Block(block, range) => shared_buffer(block, range.clone()),
+            Self::Stored(bytes) => Buffer::from(bytes.clone()),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Decompressing pages.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use lakerace_io::{Error, Result};
+use parquet::basic::CompressionCodec;
+
+use super::block::{Block, Pool};
+use super::snappy;
+
+/// No page may be larger, whatever its header says.
+pub(crate) const PAGE_BYTES_AT_MOST: usize = 1 << 30;
+
+/// Decompresses `stored` to exactly `length` bytes, which stand at the start of the block.
+pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, pool: &Arc<Pool>) -> Result<Block> {
+    check_ratio(codec, stored.len(), length)?;
+    let mut block = pool.take(length);
+    let target = &mut block[..];
+    let written = match codec {
+        CompressionCodec::SNAPPY => snappy::decompress(stored, target, length).map(|()| length)?,
+        CompressionCodec::ZSTD => zstd::bulk::decompress_to_buffer(stored, &mut target[..length])
+            .map_err(|e| Error::corrupt(format!("zstd data can't be decompressed: {e}")))?,
+        CompressionCodec::LZ4_RAW => lz4_flex::block::decompress_into(stored, &mut target[..length])
+            .map_err(|e| Error::corrupt(format!("lz4 data can't be decompressed: {e}")))?,
+        CompressionCodec::LZ4 => hadoop_lz4(stored, &mut target[..length])?,
+        CompressionCodec::GZIP => fill("gzip", flate2::read::MultiGzDecoder::new(stored), &mut target[..length])?,
+        CompressionCodec::BROTLI => fill("brotli", brotli::Decompressor::new(stored, 4096), &mut target[..length])?,
+        other => return Err(unsupported(other)),
+    };
+    if written != length {
+        return Err(Error::corrupt(format!("a page has {written} bytes where its header says {length}")));
+    }
+    Ok(block)
+}
+
+/// The error for a codec that is not supported.
+pub(crate) fn unsupported(codec: CompressionCodec) -> Error {
+    Error::unsupported(format!("the codec {codec:?}")).advice("rewrite the file with snappy or zstd")
+}
+
+/// Refuses lengths that no such codec can reach, before memory is taken for them.
+fn check_ratio(codec: CompressionCodec, stored: usize, length: usize) -> Result<()> {
+    // The most that one byte can stand for: a copy of 64 bytes in 3 (snappy), a length byte of 255 (lz4), deflate's
+    // 258 bytes in 2 bits. Zstd and brotli have no such bound worth the name.
+    let ratio = match codec {
+        CompressionCodec::SNAPPY => 22,
+        CompressionCodec::LZ4 | CompressionCodec::LZ4_RAW => 256,
+        CompressionCodec::GZIP => 1040,
+        _ => 1 << 17,
+    };
+    if length > PAGE_BYTES_AT_MOST || length > stored.saturating_mul(ratio).saturating_add(ratio) {
+        return Err(Error::corrupt(format!("a page of {stored} bytes that claims to have {length} uncompressed")));
+    }
+    Ok(())
+}
+
+/// Reads until `target` is full, and makes sure that nothing is left.
+fn fill(name: &str, mut reader: impl Read, target: &mut [u8]) -> Result<usize> {
+    let failed = |e: std::io::Error| Error::corrupt(format!("{name} data can't be decompressed: {e}"));
+    let mut written = 0;
+    while written < target.len() {
+        match reader.read(&mut target[written..]).map_err(failed)? {
+            0 => break,
+            n => written += n,
+        }
+    }
+    let surplus = reader.read(&mut [0]).map_err(failed)?;
+    Ok(written + surplus)
+}
+
+/// The codec named LZ4, which writers understand in three ways: Hadoop's frames (big-endian lengths before each block),
+/// LZ4's own frame format, and a bare block.
+fn hadoop_lz4(stored: &[u8], target: &mut [u8]) -> Result<usize> {
+    if let Some(written) = hadoop_frames(stored, target) {
+        return Ok(written);
+    }
+    lz4_flex::block::decompress_into(stored, target)
+        .map_err(|e| Error::corrupt(format!("lz4 data can't be decompressed: {e}")))
+}
+
+fn hadoop_frames(mut stored: &[u8], target: &mut [u8]) -> Option<usize> {
+    let mut written = 0usize;
+    while !stored.is_empty() {
+        let plain = be_u32(stored, 0)?;
+        let packed = be_u32(stored, 4)?;
+        let block = stored.get(8..8usize.checked_add(packed)?)?;
+        let part = target.get_mut(written..written.checked_add(plain)?)?;
+        if lz4_flex::block::decompress_into(block, part).ok()? != plain {
+            return None;
+        }
+        written += plain;
+        stored = &stored[8 + packed..];
+    }
+    (written == target.len()).then_some(written)
+}
+
+fn be_u32(bytes: &[u8], at: usize) -> Option<usize> {
+    let word = bytes.get(at..at + 4)?;
+    Some(word.iter().fold(0, |value, byte| value << 8 | *byte as usize))
+}

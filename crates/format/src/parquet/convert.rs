@@ -1,0 +1,176 @@
+//! From a stored value to the bits that Arrow has for it.
+
+use std::marker::PhantomData;
+
+use super::block::Plain;
+
+/// Turns stored values of a fixed width into Arrow's.
+pub(crate) trait Convert: Send {
+    /// What Arrow stores.
+    type Out: Plain;
+
+    /// Bytes of a stored value.
+    fn width(&self) -> usize;
+
+    /// Whether a stored value is the same bytes as Arrow's.
+    const IS_SAME: bool = false;
+
+    /// Converts one value, of exactly [`Self::width`] bytes.
+    fn convert(&self, stored: &[u8]) -> Self::Out;
+}
+
+/// The first bytes of a value, as little-endian words are read.
+fn bytes<const N: usize>(stored: &[u8]) -> [u8; N] {
+    let mut bytes = [0; N];
+    let length = stored.len().min(N);
+    bytes[..length].copy_from_slice(&stored[..length]);
+    bytes
+}
+
+macro_rules! converts {
+    ($($(#[$doc:meta])* $name:ident: $width:literal -> $out:ty, $same:literal, $convert:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl Convert for $name {
+            type Out = $out;
+            const IS_SAME: bool = $same;
+
+            fn width(&self) -> usize {
+                $width
+            }
+
+            #[inline(always)]
+            fn convert(&self, stored: &[u8]) -> $out {
+                let convert: fn([u8; $width]) -> $out = $convert;
+                convert(bytes::<$width>(stored))
+            }
+        }
+    )*};
+}
+
+converts! {
+    /// Float16.
+    Same16: 2 -> u16, true, u16::from_le_bytes;
+    /// Integers, floats and dates of 32 bits.
+    Same32: 4 -> u32, true, u32::from_le_bytes;
+    /// Integers, floats and timestamps of 64 bits.
+    Same64: 8 -> u64, true, u64::from_le_bytes;
+    /// Integers of 8 bits, which are stored as 32.
+    Narrow8: 4 -> u8, false, |b| u32::from_le_bytes(b) as u8;
+    /// Integers of 16 bits, which are stored as 32.
+    Narrow16: 4 -> u16, false, |b| u32::from_le_bytes(b) as u16;
+    /// 32 bits that are read as 64.
+    Widen64: 4 -> u64, false, |b| i64::from(i32::from_le_bytes(b)) as u64;
+    /// Dates in days that are read in milliseconds.
+    DaysToMillis: 4 -> u64, false, |b| (i64::from(i32::from_le_bytes(b)) * 86_400_000) as u64;
+    /// Decimals.
+    Widen128From32: 4 -> u128, false, |b| i128::from(i32::from_le_bytes(b)) as u128;
+    /// Decimals.
+    Widen128From64: 8 -> u128, false, |b| i128::from(i64::from_le_bytes(b)) as u128;
+}
+
+/// Timestamps of 96 bits: nanoseconds of the day, then the Julian day.
+pub(crate) struct Int96 {
+    units_per_day: i64,
+    nanoseconds_per_unit: i64,
+}
+
+/// The Julian day of 1970-01-01.
+const EPOCH_JULIAN_DAY: i64 = 2_440_588;
+
+impl Int96 {
+    const fn new(units_per_second: i64) -> Self {
+        Self { units_per_day: 86_400 * units_per_second, nanoseconds_per_unit: 1_000_000_000 / units_per_second }
+    }
+
+    /// To seconds.
+    pub fn seconds() -> Self {
+        Self::new(1)
+    }
+
+    /// To milliseconds.
+    pub fn milliseconds() -> Self {
+        Self::new(1_000)
+    }
+
+    /// To microseconds.
+    pub fn microseconds() -> Self {
+        Self::new(1_000_000)
+    }
+
+    /// To nanoseconds. Days outside of 1677 to 2262 wrap around, as they do in all readers.
+    pub fn nanoseconds() -> Self {
+        Self::new(1_000_000_000)
+    }
+}
+
+impl Convert for Int96 {
+    type Out = u64;
+
+    fn width(&self) -> usize {
+        12
+    }
+
+    #[inline(always)]
+    fn convert(&self, stored: &[u8]) -> u64 {
+        let nanoseconds = i64::from_le_bytes(bytes(stored));
+        let day = i64::from(i32::from_le_bytes(bytes(stored.get(8..).unwrap_or(&[])))) - EPOCH_JULIAN_DAY;
+        let units = nanoseconds / self.nanoseconds_per_unit;
+        day.wrapping_mul(self.units_per_day).wrapping_add(units) as u64
+    }
+}
+
+/// Decimals as big-endian two's complement of any length up to the width of `T`.
+pub(crate) struct BigEndian<T> {
+    length: usize,
+    to: PhantomData<T>,
+}
+
+impl<T> BigEndian<T> {
+    /// Of `length` stored bytes.
+    pub fn new(length: usize) -> Self {
+        Self { length, to: PhantomData }
+    }
+}
+
+/// `N` big-endian bytes, the sign extended.
+#[inline(always)]
+fn extended<const N: usize>(stored: &[u8]) -> [u8; N] {
+    let sign = if stored.first().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+    let mut bytes = [sign; N];
+    let length = stored.len().min(N);
+    bytes[N - length..].copy_from_slice(&stored[stored.len() - length..]);
+    bytes
+}
+
+macro_rules! big_endian {
+    ($($t:ty: $width:literal, $from:expr;)*) => {$(
+        impl Convert for BigEndian<$t> {
+            type Out = $t;
+
+            fn width(&self) -> usize {
+                self.length
+            }
+
+            #[inline(always)]
+            fn convert(&self, stored: &[u8]) -> $t {
+                let from: fn([u8; $width]) -> $t = $from;
+                from(extended::<$width>(stored))
+            }
+        }
+    )*};
+}
+
+big_endian! {
+    u32: 4, u32::from_be_bytes;
+    u64: 8, u64::from_be_bytes;
+    u128: 16, u128::from_be_bytes;
+    [u64; 4]: 32, |b| {
+        let mut words = [0; 4];
+        for (word, stored) in words.iter_mut().zip(b.rchunks_exact(8)) {
+            *word = u64::from_be_bytes(bytes(stored));
+        }
+        words
+    };
+}

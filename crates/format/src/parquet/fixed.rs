@@ -1,0 +1,138 @@
+//! Columns of numbers: values of one width.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+use lakerace_io::{Error, Result};
+
+use super::block::{Block, PageBytes, Pool};
+use super::column::{PageEncoding, Values, page_ends};
+use super::convert::Convert;
+use super::delta;
+use super::indexes::{Indexes, Slots};
+
+/// Collects values of a fixed width.
+pub(crate) struct Fixed<C: Convert> {
+    convert: C,
+    data_type: DataType,
+    pool: Arc<Pool>,
+    dictionary: Vec<C::Out>,
+    page: Page,
+    /// The array under way.
+    out: Option<Block>,
+    len: usize,
+}
+
+enum Page {
+    /// The next value is at this byte.
+    Plain(PageBytes, usize),
+    Dictionary(Indexes),
+}
+
+impl<C: Convert> Fixed<C> {
+    /// For arrays of `data_type`, whose values must be as wide as `C::Out`.
+    pub fn new(convert: C, data_type: DataType, pool: Arc<Pool>) -> Self {
+        let page = Page::Plain(PageBytes::empty(), 0);
+        Self { convert, data_type, pool, dictionary: Vec::new(), page, out: None, len: 0 }
+    }
+}
+
+impl<C: Convert> Values for Fixed<C> {
+    fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
+        let width = self.convert.width();
+        let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
+        self.dictionary = bytes.chunks_exact(width).map(|stored| self.convert.convert(stored)).collect();
+        Ok(())
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
+        let width = self.convert.width();
+        self.page = match encoding {
+            PageEncoding::Plain => Page::Plain(data, 0),
+            PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
+            PageEncoding::DeltaBinaryPacked => Page::Plain(delta::integers(&data, width, count)?, 0),
+            PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, width)?, 0),
+            other => return Err(other.unfit()),
+        };
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.out = Some(self.pool.take(rows * size_of::<C::Out>()));
+        self.len = 0;
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.typed_mut::<C::Out>().get_mut(self.len..self.len + count);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        match &mut self.page {
+            Page::Plain(data, at) => {
+                let width = self.convert.width();
+                let end = count.checked_mul(width).and_then(|bytes| bytes.checked_add(*at)).ok_or_else(page_ends)?;
+                let stored = data.get(*at..end).ok_or_else(page_ends)?;
+                plain(&self.convert, stored, target);
+                *at = end;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, at) => {
+                let end = count.checked_mul(self.convert.width()).and_then(|bytes| bytes.checked_add(*at));
+                *at = end.filter(|end| *end <= data.len()).ok_or_else(page_ends)?;
+                Ok(())
+            }
+            Page::Dictionary(indexes) => indexes.skip(count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+        let Some(out) = &mut self.out else { return };
+        let start = self.len - dense;
+        if let Some(slots) = out.typed_mut::<C::Out>().get_mut(start..start + rows) {
+            spread(slots, dense, is_valid);
+        }
+        self.len = start + rows;
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let buffer = out.into_buffer(self.len * size_of::<C::Out>());
+        let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
+        // SAFETY: one buffer of `len` values of the type's width, aligned to 64 bytes, and `len` validity bits.
+        Ok(make_array(unsafe { array.build_unchecked() }))
+    }
+}
+
+fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
+    if C::IS_SAME && cfg!(target_endian = "little") {
+        debug_assert_eq!(stored.len(), size_of_val(target));
+        // SAFETY: `stored` was cut to `target.len()` values of the same width, and any bits are a value.
+        unsafe { std::ptr::copy_nonoverlapping(stored.as_ptr(), target.as_mut_ptr().cast(), stored.len()) };
+        return;
+    }
+    for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
+        *slot = convert.convert(stored);
+    }
+}
+
+/// Moves the first `dense` slots to the valid ones, from the end on; the others become zero.
+pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+    for row in (0..slots.len()).rev() {
+        slots[row] = if is_valid(row) && dense > 0 {
+            dense -= 1;
+            slots[dense]
+        } else {
+            T::default()
+        };
+    }
+}

@@ -1,0 +1,244 @@
+//! Flat columns: our own decoder, from pages to arrays.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use lakerace_io::{Error, Result};
+use parquet::basic::{CompressionCodec, Encoding};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::column::{PageEncoding, Values, values_for};
+use super::header::PageKind;
+use super::lane::LaneSource;
+use super::pages::{Chunk, ClosedPage, PageWalk};
+use super::selection::Selection;
+use super::validity::{Levels, Validity};
+
+/// Above this share of selected rows, decoding all and filtering afterwards is faster than picking.
+const PICK_AT_MOST: f64 = 0.25;
+
+/// One flat column of one row group.
+pub(crate) struct FlatLane {
+    pages: PageWalk,
+    is_optional: bool,
+    values: Box<dyn Values>,
+    page: Page,
+    /// Rows of the current page that are left.
+    rows_left: usize,
+    /// Rows to pass over before the next ones are decoded.
+    to_skip: u64,
+    validity: Validity,
+}
+
+enum Page {
+    None,
+    /// Its header was read, its body not yet.
+    Closed(ClosedPage),
+    /// Being decoded; without levels where no row is null.
+    Open(Option<Levels>),
+}
+
+impl FlatLane {
+    /// A lane for root column `root`; `None` where this decoder does not know its type or an encoding in it.
+    pub fn open(source: &LaneSource, root: usize) -> Result<Option<Self>> {
+        let leaves = source.file.leaves.get(root).cloned().unwrap_or(0..0);
+        let chunk = source.file.metadata().row_group(source.row_group).column(leaves.start);
+        let descriptor = chunk.column_descr();
+        let is_flat = leaves.len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
+        let file_type = source.file.schema().field(root).data_type();
+        if !is_flat || file_type.is_nested() || !are_known(chunk) {
+            return Ok(None);
+        }
+        let Some(values) = values_for(descriptor, file_type, &source.pool) else { return Ok(None) };
+        let places = source.pages(root, leaves.start)?;
+        let pages = PageWalk::new(Chunk {
+            fetcher: source.fetcher.clone(),
+            file: source.file_number,
+            range: source.file.chunk_range(source.row_group, leaves.start)?,
+            places,
+            rows: Arc::clone(&source.rows),
+            codec: chunk.compression_codec(),
+            values: chunk.num_values() as u64,
+            pool: Arc::clone(&source.pool),
+        });
+        let is_optional = descriptor.max_def_level() == 1;
+        let validity = Validity::default();
+        Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, validity }))
+    }
+
+    /// Passes over `rows` rows.
+    pub fn skip(&mut self, rows: u64) {
+        self.to_skip += rows;
+    }
+
+    /// The next `rows` rows, or the selected ones of them.
+    pub fn next(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+        if let Some(selection) = selection {
+            if selection.count() as f64 <= PICK_AT_MOST * rows as f64 {
+                return self.pick(selection);
+            }
+            let array = self.next(rows, None)?;
+            return arrow::compute::filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()));
+        }
+        self.values.begin(rows);
+        let mut missing = rows;
+        while missing > 0 {
+            self.advance()?;
+            let count = missing.min(self.rows_left);
+            self.read(count)?;
+            missing -= count;
+        }
+        self.finish()
+    }
+
+    /// The selected rows alone. Pages without any are not decompressed.
+    fn pick(&mut self, selection: &Selection) -> Result<ArrayRef> {
+        self.values.begin(selection.count());
+        let mut at = 0;
+        let mut rows = selection.rows();
+        while let Some(&first) = rows.first() {
+            let first = first as usize;
+            let length = rows.iter().enumerate().take_while(|(n, row)| **row as usize == first + n).count();
+            self.to_skip += (first - at) as u64;
+            let mut missing = length;
+            while missing > 0 {
+                self.advance()?;
+                let count = missing.min(self.rows_left);
+                self.read(count)?;
+                missing -= count;
+            }
+            at = first + length;
+            rows = &rows[length..];
+        }
+        self.to_skip += (selection.len() - at) as u64;
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let nulls = self.validity.finish();
+        self.values.finish(nulls)
+    }
+
+    /// Reads `count` rows of the open page.
+    fn read(&mut self, count: usize) -> Result<()> {
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= count;
+        match levels {
+            None => {
+                self.validity.append_valid(count);
+                self.values.read(count)
+            }
+            Some(levels) => {
+                let start = self.validity.rows();
+                let valid = levels.read(count, &mut self.validity)?;
+                self.values.read(valid)?;
+                if valid < count {
+                    let validity = &self.validity;
+                    self.values.spread(count, valid, &|row| validity.is_valid(start + row));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes over what is to be skipped and opens the page with the next row.
+    fn advance(&mut self) -> Result<()> {
+        loop {
+            if self.rows_left == 0 {
+                self.next_page()?;
+            }
+            if self.to_skip >= self.rows_left as u64 && self.rows_left > 0 && self.to_skip > 0 {
+                self.to_skip -= self.rows_left as u64;
+                self.rows_left = 0;
+                if let Page::Closed(page) = std::mem::replace(&mut self.page, Page::None) {
+                    self.pages.skip(&page);
+                }
+                continue;
+            }
+            if let Page::Closed(page) = &self.page {
+                let levels = open(&mut self.pages, page, self.is_optional, self.values.as_mut())?;
+                self.page = Page::Open(levels);
+            }
+            if self.rows_left == 0 {
+                continue;
+            }
+            let skip = std::mem::take(&mut self.to_skip) as usize;
+            if skip > 0 {
+                self.skip_in_page(skip)?;
+            }
+            return Ok(());
+        }
+    }
+
+    /// Passes over `count` rows of the open page.
+    fn skip_in_page(&mut self, count: usize) -> Result<()> {
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= count;
+        let valid = match levels {
+            None => count,
+            Some(levels) => levels.read(count, &mut Validity::default())?,
+        };
+        self.values.skip(valid)
+    }
+
+    fn next_page(&mut self) -> Result<()> {
+        if self.to_skip > 0 {
+            self.to_skip -= self.pages.skip_places(self.to_skip)?;
+        }
+        let page = self.pages.next()?;
+        if page.header.kind == PageKind::Dictionary {
+            let opened = self.pages.open(&page)?;
+            return self.values.dictionary(opened.values, page.header.values);
+        }
+        self.rows_left = page.header.values;
+        if self.rows_left == 0 {
+            self.pages.skip(&page);
+        } else {
+            self.page = Page::Closed(page);
+        }
+        Ok(())
+    }
+}
+
+/// Decompresses a data page and prepares its levels and values.
+fn open(pages: &mut PageWalk, page: &ClosedPage, is_optional: bool, values: &mut dyn Values) -> Result<Option<Levels>> {
+    let header = &page.header;
+    let opened = pages.open(page)?;
+    let (levels, bytes) = match header.kind {
+        PageKind::Data { definition_encoding } if is_optional => {
+            let (levels, start) = Levels::v1(&opened.values, definition_encoding, header.values)?;
+            let bytes = opened.values.slice(start..opened.values.len());
+            (Some(levels), bytes)
+        }
+        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => (Some(Levels::v2(opened.levels)?), opened.values),
+        _ => (None, opened.values),
+    };
+    let encoding = PageEncoding::of(header.encoding)?;
+    values.page(bytes, encoding, header.values)?;
+    Ok(levels)
+}
+
+/// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
+fn are_known(chunk: &ColumnChunkMetaData) -> bool {
+    use Encoding as E;
+    let is_known = |encoding: Encoding| {
+        #[allow(deprecated, reason = "old files have it for levels")]
+        let for_levels = E::BIT_PACKED;
+        encoding == for_levels
+            || matches!(
+                encoding,
+                E::PLAIN
+                    | E::PLAIN_DICTIONARY
+                    | E::RLE
+                    | E::RLE_DICTIONARY
+                    | E::DELTA_BINARY_PACKED
+                    | E::DELTA_LENGTH_BYTE_ARRAY
+                    | E::DELTA_BYTE_ARRAY
+                    | E::BYTE_STREAM_SPLIT
+            )
+    };
+    use CompressionCodec as C;
+    let codec = chunk.compression_codec();
+    let has_codec = matches!(codec, C::UNCOMPRESSED | C::SNAPPY | C::GZIP | C::BROTLI | C::LZ4 | C::ZSTD | C::LZ4_RAW);
+    has_codec && chunk.encodings().all(is_known)
+}

@@ -1,0 +1,166 @@
+//! Parquet's hybrid of run-length and bit-packed runs (`RLE` in Encodings.md): dictionary indexes, levels, booleans.
+
+use lakerace_io::{Error, Result};
+
+/// A run under way.
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    /// So many times this value.
+    Repeated { value: u32, left: usize },
+    /// So many packed values, the next one at this bit of the data.
+    Packed { bit: usize, left: usize },
+}
+
+/// Decodes a hybrid sequence, front to back. Its length is not in it: the caller asks for no more values than there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Hybrid {
+    /// Where in the caller's bytes the next run begins.
+    at: usize,
+    bit_width: u32,
+    run: Run,
+}
+
+/// Values that are consumed as runs.
+pub(crate) trait Runs {
+    /// `count` times `value`.
+    fn repeated(&mut self, value: u32, count: usize) -> Result<()>;
+    /// `count` packed values of the sequence's width, the first at `bit` of `bytes`; all of them lie within `bytes`.
+    fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()>;
+}
+
+impl Hybrid {
+    /// A sequence of values of `bit_width` bits, from byte `at` of the data on.
+    pub fn new(bit_width: u32, at: usize) -> Result<Self> {
+        if bit_width > 32 {
+            return Err(Error::corrupt(format!("a bit width of {bit_width}, which is more than 32")));
+        }
+        Ok(Self { at, bit_width, run: Run::Repeated { value: 0, left: 0 } })
+    }
+
+    /// Hands the next `count` values to `runs`.
+    pub fn take(&mut self, data: &[u8], mut count: usize, runs: &mut impl Runs) -> Result<()> {
+        while count > 0 {
+            match &mut self.run {
+                Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. } => self.next_run(data)?,
+                Run::Repeated { value, left } => {
+                    let taken = count.min(*left);
+                    runs.repeated(*value, taken)?;
+                    *left -= taken;
+                    count -= taken;
+                }
+                Run::Packed { bit, left } => {
+                    let taken = count.min(*left);
+                    runs.packed(data, *bit, taken)?;
+                    *bit += taken * self.bit_width as usize;
+                    *left -= taken;
+                    count -= taken;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over `count` values.
+    pub fn skip(&mut self, data: &[u8], count: usize) -> Result<()> {
+        struct Nothing;
+        impl Runs for Nothing {
+            fn repeated(&mut self, _: u32, _: usize) -> Result<()> {
+                Ok(())
+            }
+            fn packed(&mut self, _: &[u8], _: usize, _: usize) -> Result<()> {
+                Ok(())
+            }
+        }
+        self.take(data, count, &mut Nothing)
+    }
+
+    fn next_run(&mut self, data: &[u8]) -> Result<()> {
+        let short = || Error::corrupt("run-length data ends before its values do");
+        let mut header = 0u64;
+        for shift in (0..35).step_by(7) {
+            let byte = *data.get(self.at).ok_or_else(short)?;
+            self.at += 1;
+            header |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                break;
+            }
+            if shift == 28 {
+                return Err(Error::corrupt("the length of a run is too long"));
+            }
+        }
+        let count = (header >> 1) as usize;
+        let width = self.bit_width as usize;
+        self.run = if header & 1 == 0 {
+            let bytes = width.div_ceil(8);
+            let stored = data.get(self.at..self.at + bytes).ok_or_else(short)?;
+            self.at += bytes;
+            let value = stored.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+            Run::Repeated { value: value as u32, left: count }
+        } else {
+            // `count` groups of 8. Some writers cut the last group short: what lies beyond the data can't be asked for.
+            let bit = self.at * 8;
+            let available = (data.len() - self.at) * 8;
+            let values = count.saturating_mul(8);
+            let left = if width == 0 { values } else { values.min(available / width) };
+            self.at = self.at.saturating_add(count.saturating_mul(width)).min(data.len());
+            if left == 0 && count > 0 {
+                return Err(short());
+            }
+            Run::Packed { bit, left }
+        };
+        Ok(())
+    }
+}
+
+/// Unpacks `target.len()` values of `width` bits (1 to 32), the first at `bit` of `bytes`.
+pub(crate) fn unpack(bytes: &[u8], bit: usize, width: u32, target: &mut [u32]) {
+    macro_rules! widths {
+        ($($w:literal)*) => {
+            match width {
+                $($w => unpack_width::<$w>(bytes, bit, target),)*
+                _ => target.fill(0),
+            }
+        };
+    }
+    widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+}
+
+fn unpack_width<const WIDTH: usize>(bytes: &[u8], bit: usize, target: &mut [u32]) {
+    let mask = if WIDTH == 32 { u32::MAX } else { (1u32 << WIDTH) - 1 };
+    let mut at = bit;
+    let mut rest = target;
+    // A run's values begin at a byte; later pieces of it at any bit.
+    while !at.is_multiple_of(8) && !rest.is_empty() {
+        let (first, others) = rest.split_at_mut(1);
+        first[0] = value_at(bytes, at, mask);
+        at += WIDTH;
+        rest = others;
+    }
+    // 8 values take WIDTH bytes; each is read as 8 bytes, so that the last may read 7 bytes beyond.
+    let mut byte = at / 8;
+    while rest.len() >= 8 && byte + WIDTH + 8 <= bytes.len() {
+        let (group, others) = rest.split_at_mut(8);
+        let source = &bytes[byte..byte + WIDTH + 8];
+        for (number, value) in group.iter_mut().enumerate() {
+            let bit = number * WIDTH;
+            let mut word = [0; 8];
+            word.copy_from_slice(&source[bit / 8..bit / 8 + 8]);
+            *value = (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask;
+        }
+        byte += WIDTH;
+        rest = others;
+    }
+    at = if at.is_multiple_of(8) { byte * 8 } else { at };
+    for value in rest {
+        *value = value_at(bytes, at, mask);
+        at += WIDTH;
+    }
+}
+
+fn value_at(bytes: &[u8], bit: usize, mask: u32) -> u32 {
+    let tail = bytes.get(bit / 8..).unwrap_or(&[]);
+    let mut word = [0; 8];
+    let length = tail.len().min(8);
+    word[..length].copy_from_slice(&tail[..length]);
+    (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask
+}

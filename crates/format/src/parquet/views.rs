@@ -1,0 +1,270 @@
+//! Columns of text and bytes: views into the pages' own memory.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use lakerace_io::{Error, Result};
+
+use super::block::{Block, PageBytes, Pool};
+use super::column::{PageEncoding, Values, page_ends};
+use super::delta;
+use super::fixed::spread;
+use super::indexes::{Indexes, Slots};
+
+/// Values up to this length stand in the view itself.
+const INLINE_BYTES: usize = 12;
+
+/// Collects text or bytes.
+pub(crate) struct Views {
+    is_text: bool,
+    pool: Arc<Pool>,
+    /// Views of the dictionary's values, which have buffer 0 of every array.
+    dictionary: Vec<u128>,
+    dictionary_buffer: Option<Buffer>,
+    page: Page,
+    /// The array under way.
+    out: Option<Block>,
+    len: usize,
+    buffers: Vec<Buffer>,
+}
+
+enum Page {
+    Plain(Plain),
+    Dictionary(Indexes),
+}
+
+/// A page of values one after the other, each with its length (4 bytes, little-endian) before it.
+struct Plain {
+    data: PageBytes,
+    at: usize,
+    /// The page as a whole is UTF-8, lengths included.
+    is_utf8: bool,
+    /// Its number among the buffers of the array under way.
+    buffer: Option<u32>,
+}
+
+impl Plain {
+    fn new(data: PageBytes, is_text: bool) -> Self {
+        let is_utf8 = is_text && simdutf8::basic::from_utf8(&data).is_ok();
+        Self { data, at: 0, is_utf8, buffer: None }
+    }
+}
+
+impl Views {
+    /// For text (checked to be UTF-8) or bytes.
+    pub fn new(is_text: bool, pool: Arc<Pool>) -> Self {
+        Self {
+            is_text,
+            pool,
+            dictionary: Vec::new(),
+            dictionary_buffer: None,
+            page: Page::Plain(Plain::new(PageBytes::empty(), false)),
+            out: None,
+            len: 0,
+            buffers: Vec::new(),
+        }
+    }
+}
+
+impl Values for Views {
+    fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
+        if self.len > 0 || self.dictionary_buffer.is_some() {
+            return Err(Error::corrupt("a dictionary page after data pages"));
+        }
+        // Each value has a length of 4 bytes: a false count takes no memory.
+        if count > data.len() / 4 {
+            return Err(page_ends());
+        }
+        let mut page = Plain::new(data, self.is_text);
+        let mut views = vec![0; count];
+        page.read(&mut views, 0, self.is_text)?;
+        self.dictionary = views;
+        self.dictionary_buffer = Some(page.data.buffer());
+        self.buffers = self.dictionary_buffer.iter().cloned().collect();
+        Ok(())
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
+        let data = match encoding {
+            PageEncoding::Plain => data,
+            PageEncoding::Dictionary => {
+                self.page = Page::Dictionary(Indexes::new(data)?);
+                return Ok(());
+            }
+            PageEncoding::DeltaLengthByteArray => delta::byte_arrays(&data, count)?,
+            PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
+            other => return Err(other.unfit()),
+        };
+        self.page = Page::Plain(Plain::new(data, self.is_text));
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.out = Some(self.pool.take(rows * size_of::<u128>()));
+        self.len = 0;
+        self.buffers = self.dictionary_buffer.iter().cloned().collect();
+        if let Page::Plain(page) = &mut self.page {
+            page.buffer = None;
+        }
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.typed_mut::<u128>().get_mut(self.len..self.len + count);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        match &mut self.page {
+            Page::Plain(page) => {
+                let number = page.buffer.unwrap_or(self.buffers.len() as u32);
+                let has_long = page.read(target, number, self.is_text)?;
+                if has_long && page.buffer.is_none() {
+                    page.buffer = Some(number);
+                    self.buffers.push(page.data.buffer());
+                }
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(page) => page.skip(count),
+            Page::Dictionary(indexes) => indexes.skip(count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+        let Some(out) = &mut self.out else { return };
+        let start = self.len - dense;
+        if let Some(slots) = out.typed_mut::<u128>().get_mut(start..start + rows) {
+            // A view of no bytes is all zeros.
+            spread(slots, dense, is_valid);
+        }
+        self.len = start + rows;
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let views = ScalarBuffer::new(out.into_buffer(self.len * size_of::<u128>()), 0, self.len);
+        let buffers: Arc<[Buffer]> = std::mem::take(&mut self.buffers).into();
+        self.len = 0;
+        // SAFETY: every view was made by `Plain::read`: short ones hold their bytes, padded with zeros, long ones the
+        // first four bytes and a place within the buffer of the number they have. Text was checked to be UTF-8.
+        let array: ArrayRef = unsafe {
+            if self.is_text {
+                Arc::new(StringViewArray::new_unchecked(views, buffers, nulls))
+            } else {
+                Arc::new(BinaryViewArray::new_unchecked(views, buffers, nulls))
+            }
+        };
+        Ok(array)
+    }
+}
+
+impl Plain {
+    /// Makes views of the next values and says whether any of them points into the page.
+    fn read(&mut self, target: &mut [u128], buffer: u32, is_text: bool) -> Result<bool> {
+        let start = self.at;
+        let made = make_views(&self.data, start, target, buffer)?;
+        self.at = made.end;
+        let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
+        if !is_checked {
+            check_each(&self.data, start, target.len())?;
+        }
+        Ok(made.has_long)
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        for _ in 0..count {
+            let length = length_at(&self.data, self.at)?;
+            self.at += 4 + length;
+        }
+        Ok(())
+    }
+}
+
+/// What [`make_views`] found.
+struct Made {
+    end: usize,
+    has_long: bool,
+    /// A value begins or ends within what looks like a character of the page as a whole.
+    cuts_characters: bool,
+}
+
+/// The length of the value at `at`, which is checked to lie within the page.
+#[inline(always)]
+fn length_at(data: &[u8], at: usize) -> Result<usize> {
+    let stored = data.get(at..at + 4).ok_or_else(page_ends)?;
+    let length = stored.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
+    if length > data.len() - at - 4 { Err(page_ends()) } else { Ok(length) }
+}
+
+fn make_views(data: &[u8], start: usize, target: &mut [u128], buffer: u32) -> Result<Made> {
+    let mut at = start;
+    let (mut has_long, mut cuts_characters) = (false, false);
+    for slot in target.iter_mut() {
+        let length = length_at(data, at)?;
+        let from = at + 4;
+        // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
+        // neither border lies within a character, the value is UTF-8.
+        cuts_characters |= is_continuation(data[at]);
+        let (view, first) = match data.get(from..from + 16) {
+            Some(bytes) => {
+                let mut word = [0; 16];
+                word.copy_from_slice(bytes);
+                let word = u128::from_le_bytes(word);
+                (view_of(word, length, buffer, from), word as u8)
+            }
+            None => {
+                let mut word = [0; 16];
+                let value = &data[from..from + length];
+                word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
+                let word = u128::from_le_bytes(word);
+                (view_of(word, length, buffer, from), word as u8)
+            }
+        };
+        *slot = view;
+        has_long |= length > INLINE_BYTES;
+        cuts_characters |= length > 0 && is_continuation(first);
+        at = from + length;
+    }
+    cuts_characters |= data.get(at).is_some_and(|byte| is_continuation(*byte));
+    Ok(Made { end: at, has_long, cuts_characters })
+}
+
+/// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
+/// four, the buffer's number and the place in it.
+#[inline(always)]
+fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
+    if length <= INLINE_BYTES {
+        let kept = (1u128 << (8 * length)) - 1;
+        (word & kept) << 32 | length as u128
+    } else {
+        let head = u64::from(word as u32) << 32 | length as u64;
+        let place = (from as u64) << 32 | u64::from(buffer);
+        u128::from(place) << 64 | u128::from(head)
+    }
+}
+
+#[inline(always)]
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Checks each of `count` values to be UTF-8.
+fn check_each(data: &[u8], start: usize, count: usize) -> Result<()> {
+    let mut at = start;
+    for _ in 0..count {
+        let length = length_at(data, at)?;
+        let value = &data[at + 4..at + 4 + length];
+        if simdutf8::basic::from_utf8(value).is_err() {
+            return Err(Error::corrupt("text that is not UTF-8"));
+        }
+        at += 4 + length;
+    }
+    Ok(())
+}
