@@ -1,10 +1,14 @@
 //! Copying any source to any sink.
 
-use lakerace_format::{Batches, Format, WriteOptions, Written};
+use std::sync::Arc;
+
+use lakerace_format::{Batches, Format, Sink, WriteOptions, Written};
 use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::ReadOptions;
+use crate::queue::read_ahead;
+use crate::target::Target;
+use crate::{ReadOptions, Scan};
 
 /// What to do about a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,11 +37,30 @@ pub struct CopyOptions {
 }
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
-pub fn copy(_source: &str, _target: &str, _options: &CopyOptions, _job: &Job) -> Result<Written> {
-    unimplemented!()
+pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
+    // What is wrong with the target shows before anything is read.
+    let target = Target::resolve(target, options, job)?;
+    let scan = Scan::open(source, &options.read, job)?;
+    target.refuse_sources(scan.plan())?;
+    run(scan.batches()?, target, options, job)
 }
 
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
-pub fn write(_batches: Batches, _target: &str, _options: &CopyOptions, _job: &Job) -> Result<Written> {
-    unimplemented!()
+pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
+    let target = Target::resolve(target, options, job)?;
+    run(batches, target, options, job)
+}
+
+/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.
+const QUEUE_BYTES: u64 = 64 << 20;
+
+fn run(batches: Batches, target: Target, options: &CopyOptions, job: &Job) -> Result<Written> {
+    let mut sink: Box<dyn Sink> = target.create(Arc::clone(batches.schema()), options, job)?;
+    for batch in read_ahead(batches, QUEUE_BYTES, job)? {
+        let batch = batch?;
+        job.check()?;
+        sink.write(batch)?;
+    }
+    job.check()?;
+    sink.finish()
 }

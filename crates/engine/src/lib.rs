@@ -21,10 +21,12 @@ mod explain;
 mod files;
 mod filter;
 mod hive;
+mod queue;
 mod rebatch;
 mod report;
 mod scan;
 mod schema;
+mod target;
 
 pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};

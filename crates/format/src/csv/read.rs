@@ -1,12 +1,12 @@
 //! Running a read: blocks in order from the input, scanned and parsed on many threads, batches in order to the caller.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Fetcher, Job, Result};
@@ -15,7 +15,7 @@ use super::chain::{Chain, Records, ScannedBlock, without_bom};
 use super::input::{Input, RawBlock, fetch};
 use super::parse::{Parsed, Parser, internal};
 use super::scan::Outlook;
-use crate::Predicate;
+use crate::{Constants, Predicate};
 
 /// Blocks that may be under way or ready beyond one for every thread.
 const READ_AHEAD: usize = 2;
@@ -27,8 +27,12 @@ const STOP_POLL: Duration = Duration::from_millis(100);
 pub(super) struct Work {
     pub parser: Parser,
     pub filter: Option<Predicate>,
-    /// The columns of the result, by position in the parser's schema.
+    /// The columns of the result, by position in the whole schema.
     pub projection: Vec<usize>,
+    /// The parser's columns, then those that the files' places give.
+    pub whole_schema: SchemaRef,
+    /// What these are, by the file's URL.
+    pub constants: HashMap<String, Arc<Constants>>,
     pub schema: SchemaRef,
     pub urls: Vec<Arc<str>>,
     pub fetcher: Fetcher,
@@ -191,7 +195,7 @@ impl Work {
         };
         let mut parsed = self.parser.parse(&records.pieces, layout)?;
         parsed.error = parsed.error.or(records.error);
-        let mut batch = parsed.batch;
+        let mut batch = self.with_constants(parsed.batch, &layout.url)?;
         if let Some(filter) = &self.filter {
             let rows = batch.num_rows();
             let keep = filter.evaluate(&batch)?;
@@ -206,6 +210,23 @@ impl Work {
         // The parser's schema is in the file's order; projecting keeps its fields as they are.
         parsed.batch = batch.with_schema(Arc::clone(&self.schema)).map_err(|e| internal(&e))?;
         Ok(parsed)
+    }
+}
+
+impl Work {
+    /// The batch with the columns that its file's place gives.
+    fn with_constants(&self, batch: RecordBatch, url: &str) -> Result<RecordBatch> {
+        if self.whole_schema.fields().len() == batch.num_columns() {
+            return Ok(batch);
+        }
+        let (rows, constants) = (batch.num_rows(), self.constants.get(url));
+        let mut columns = batch.columns().to_vec();
+        for field in &self.whole_schema.fields()[columns.len()..] {
+            let constant = constants.map(|c| c.array(field.name(), rows)).transpose()?.flatten();
+            columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(|e| internal(&e))
     }
 }
 

@@ -1,5 +1,6 @@
 //! CSV and TBL files as a source.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -15,7 +16,10 @@ use super::rules::{Dialect, Rules};
 use super::sample::Sample;
 use crate::names::column_not_found;
 use crate::schema_text::parse_schema;
-use crate::{Batches, CsvOptions, FilePlan, OnBadRow, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{
+    Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
+    SourceInfo, UnitPlan,
+};
 
 /// Rows looked at to infer types, where no other number is given.
 const INFER_ROWS: usize = 10_000;
@@ -32,7 +36,12 @@ pub struct CsvSource {
     objects: Vec<Object>,
     dialect: Dialect,
     rules: Arc<Rules>,
+    /// The files' own columns, then those of their places.
     schema: SchemaRef,
+    /// How many of them are the files' own.
+    own_columns: usize,
+    /// What the files' places give, file by file.
+    constants: Vec<Option<Arc<Constants>>>,
     on_bad_row: OnBadRow,
     job: Job,
 }
@@ -43,7 +52,14 @@ impl CsvSource {
     /// # Errors
     /// `Invalid` for an empty file, a header that can't be read, text that is not UTF-8; `NotFound` for a column of the
     /// given schema that the header does not have; `Usage` for options that contradict one another.
-    pub fn open(mut objects: Vec<Object>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+    pub fn open(objects: Vec<Object>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+        Self::open_files(objects.into_iter().map(InputFile::from).collect(), dialect, options, job)
+    }
+
+    /// Like [`Self::open`], of files some of whose columns are constants.
+    pub fn open_files(files: Vec<InputFile>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+        let (mut objects, constants): (Vec<Object>, Vec<_>) =
+            files.into_iter().map(|f| (f.object, f.constants)).unzip();
         let rules = Rules::new(dialect, options)?;
         if options.infer_rows == Some(0) {
             return Err(Error::usage("types can't be inferred from no rows").advice("let it look at one row at least"));
@@ -66,11 +82,15 @@ impl CsvSource {
         for field in schema.fields() {
             column_for(field, 0)?;
         }
+        let own_columns = schema.fields().len();
+        let schema = with_constants(schema, &constants);
         Ok(Self {
             objects,
             dialect,
             rules: Arc::new(rules),
             schema: Arc::new(schema),
+            own_columns,
+            constants,
             on_bad_row: options.on_bad_row,
             job: job.clone(),
         })
@@ -93,7 +113,7 @@ impl CsvSource {
     fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
         let mut objects = Vec::with_capacity(plan.files.len());
         let mut wanted = Vec::with_capacity(plan.files.len());
-        let by_url: std::collections::HashMap<String, &Object> = self.objects.iter().map(|o| (o.url(), o)).collect();
+        let by_url: HashMap<String, &Object> = self.objects.iter().map(|o| (o.url(), o)).collect();
         for file in &plan.files {
             let Some(object) = by_url.get(&file.url) else {
                 return Err(Error::usage("the plan reads a file that this source does not have").at(&file.url));
@@ -105,6 +125,13 @@ impl CsvSource {
             wanted.push(file.units.iter().any(|u| u.pruned.is_none()));
         }
         Ok((objects, wanted))
+    }
+}
+
+impl CsvSource {
+    fn constants_by_url(&self) -> HashMap<String, Arc<Constants>> {
+        let files = self.objects.iter().zip(&self.constants);
+        files.filter_map(|(object, constants)| Some((object.url(), Arc::clone(constants.as_ref()?)))).collect()
     }
 }
 
@@ -152,12 +179,17 @@ impl Source for CsvSource {
         wanted.extend(filter.iter().flat_map(|f| f.columns().iter().copied()));
         wanted.sort_unstable();
         wanted.dedup();
-        let parser_schema = Arc::new(self.schema.project(&wanted).map_err(|e| Error::internal(e.to_string()))?);
+        let project =
+            |columns: &[usize]| self.schema.project(columns).map(Arc::new).map_err(|e| Error::internal(e.to_string()));
+        // The constants are the last ones.
+        let own = wanted.partition_point(|column| *column < self.own_columns);
+        let parser_schema = project(&wanted[..own])?;
+        let whole_schema = project(&wanted)?;
         let projection = selected.iter().filter_map(|s| wanted.binary_search(s).ok()).collect();
         let columns = FileColumns {
             first_url: self.objects[0].url(),
-            names: self.schema.fields().iter().map(|f| f.name().clone()).collect(),
-            wanted,
+            names: self.schema.fields()[..self.own_columns].iter().map(|f| f.name().clone()).collect(),
+            wanted: wanted[..own].to_vec(),
         };
         let urls = objects.iter().map(|o| Arc::from(o.url())).collect();
         let input = Input::start(objects, wanted_files, &plan.requests, &self.job)?;
@@ -171,6 +203,8 @@ impl Source for CsvSource {
             },
             filter,
             projection,
+            whole_schema,
+            constants: self.constants_by_url(),
             schema: Arc::clone(&plan.schema),
             urls,
             fetcher: input.fetcher(),
@@ -180,6 +214,17 @@ impl Source for CsvSource {
         let reader = Reader::start(work, input, chain, plan.request.limit, batch_rows)?;
         Ok(Batches::new(Arc::clone(&plan.schema), reader))
     }
+}
+
+/// The columns of the files' places behind their own.
+fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
+    let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
+    for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
+        if !fields.iter().any(|known| known.name() == field.name()) {
+            fields.push(Arc::clone(field));
+        }
+    }
+    Schema::new(fields)
 }
 
 /// The schema from the first file's front: given types where there are, inferred ones for the other columns. Where the

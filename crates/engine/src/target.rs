@@ -1,0 +1,126 @@
+//! From a target's name to a sink.
+
+use arrow::datatypes::SchemaRef;
+use lakerace_format::csv::{CsvSink, Dialect};
+use lakerace_format::{Codec, Format, ParquetSink, ReadPlan, Sink, WriteOptions};
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
+
+use crate::dataset::not_yet_built;
+use crate::files::{format_of, unknown_format};
+use crate::{CopyMode, CopyOptions};
+
+/// Where a copy goes.
+pub(crate) struct Target {
+    store: JobStore,
+    path: Path,
+    format: Format,
+    is_folder: bool,
+    mode: CopyMode,
+    /// As the user wrote it.
+    place: String,
+}
+
+impl Target {
+    /// A file, or a folder where the name ends in `/` or is that of a folder of this machine. Fails early where the
+    /// copy could not be finished.
+    pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
+        not_yet_built(target)?;
+        let location = Location::parse(target)?;
+        let place = location.as_str().to_owned();
+        let (store, path) = location.open(&options.read.storage, job)?;
+        let format = options.format.or_else(|| format_of(path.as_ref()));
+        let format = format.ok_or_else(|| unknown_format(&place))?;
+        let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
+        let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
+        let target = Self { store, path, format, is_folder, mode: options.mode, place };
+        if !is_folder {
+            target.check_file(on_disk.is_some())?;
+        }
+        Ok(target)
+    }
+
+    fn check_file(&self, is_on_disk: bool) -> Result<()> {
+        match self.mode {
+            CopyMode::Overwrite => Ok(()),
+            CopyMode::Append => Err(Error::unsupported("a file can't be appended to")
+                .at(&self.place)
+                .advice("name a folder (with / at the end): a file is added to it")),
+            CopyMode::Error => {
+                let exists = if self.store.local_files { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
+                if !exists {
+                    return Ok(());
+                }
+                Err(Error::conflict("it exists already").at(&self.place).advice("choose another name, or overwrite it"))
+            }
+        }
+    }
+
+    /// Fails where the copy would replace what it reads.
+    pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
+        if self.mode == CopyMode::Append {
+            return Ok(());
+        }
+        let target = self.real_name(&self.store.url(&self.path));
+        let is_replaced = |url: &str| {
+            let source = self.real_name(url);
+            match source.strip_prefix(&target) {
+                Some(rest) if self.is_folder => target.is_empty() || target.ends_with('/') || rest.starts_with('/'),
+                Some(rest) => rest.is_empty(),
+                None => false,
+            }
+        };
+        match plan.files.iter().find(|file| is_replaced(&file.url)) {
+            None => Ok(()),
+            Some(file) => Err(Error::usage(format!("the copy would replace its own source {}", file.url))
+                .at(&self.place)
+                .advice("choose another target")),
+        }
+    }
+
+    /// Of a local file the path without symbolic links.
+    fn real_name(&self, url: &str) -> String {
+        if !self.store.local_files {
+            return url.to_owned();
+        }
+        std::fs::canonicalize(url).ok().and_then(|p| p.to_str().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
+    }
+
+    /// Begins to write.
+    pub(crate) fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        if self.is_folder {
+            return Err(Error::unsupported("folders are not there yet").at(&self.place));
+        }
+        let if_exists = if self.mode == CopyMode::Overwrite { IfExists::Replace } else { IfExists::Error };
+        let output = Output::create(&self.store, &self.path, if_exists)?;
+        file_sink(output, self.format, schema, &options.write, job)
+    }
+}
+
+fn file_sink(
+    output: Output,
+    format: Format,
+    schema: SchemaRef,
+    options: &WriteOptions,
+    job: &Job,
+) -> Result<Box<dyn Sink>> {
+    match format {
+        Format::Parquet => ParquetSink::create(output, schema, options, job),
+        Format::Csv => CsvSink::create(output, schema, Dialect::Csv, options, job),
+        Format::Tbl => CsvSink::create(output, schema, Dialect::Tbl, options, job),
+    }
+}
+
+/// What the names of a folder's files end in.
+fn extension(format: Format, options: &WriteOptions) -> &'static str {
+    let codec = options.compression.map_or(Codec::None, |c| c.codec);
+    match (format, codec) {
+        (Format::Parquet, _) => "parquet",
+        (Format::Csv, Codec::Gzip) => "csv.gz",
+        (Format::Csv, Codec::Zstd) => "csv.zst",
+        (Format::Csv, _) => "csv",
+        (Format::Tbl, Codec::Gzip) => "tbl.gz",
+        (Format::Tbl, Codec::Zstd) => "tbl.zst",
+        (Format::Tbl, _) => "tbl",
+    }
+}
