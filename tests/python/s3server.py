@@ -117,7 +117,7 @@ def _own(folder: Path) -> Iterator[S3]:
     finally:
         process.terminate()
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -175,14 +175,15 @@ def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
             ticks += 1
             time.sleep(0.001)
 
-    ticker = threading.Thread(target=tick)
+    ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
-    before = ticks
-    lr.copy(table, tmp_path / "out.parquet", compression="zstd:15", threads=1)
-    during = ticks - before
-    is_done.set()
-    ticker.join()
-    assert during > 3
+    try:
+        before = ticks
+        lr.copy(table, tmp_path / "out.parquet", compression="zstd:15", threads=1)
+        assert ticks - before > 3
+    finally:
+        is_done.set()
+        ticker.join()
 
 
 def test_several_threads_share_a_scan(parquet: Path) -> None:

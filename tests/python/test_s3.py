@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ok, people, run
+from conftest import command, ok, people, run
 
 import lakerace as lr
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from s3server import S3
@@ -47,16 +54,13 @@ def test_requests_are_few_and_counted(s3: S3, parquet: Path) -> None:
     assert scan.report()["requests"]["get"] == 1
 
 
-def test_multipart_uploads_appear_whole(s3: S3, tmp_path: Path) -> None:
-    import os
-
+def test_multipart_uploads_appear_whole(s3: S3) -> None:
     table = pa.table({"a": [os.urandom(500) for _ in range(60_000)]})
     report = lr.copy(table, s3.url("big/big.parquet"), compression="none", storage_options=s3.options)
     assert report.bytes_written == report.file_bytes > 30_000_000
     assert report.requests.put >= 3
     assert lr.checksum(lr.scan(s3.url("big/big.parquet"), storage_options=s3.options)) == lr.checksum(table)
     assert s3.keys("big/") == ["big.parquet"]
-    del tmp_path
 
 
 def test_modes_and_folders(s3: S3, parquet: Path) -> None:
@@ -125,3 +129,79 @@ def test_an_object_replaced_during_a_scan_is_a_conflict(s3: S3, tmp_path: Path) 
     with pytest.raises(lr.ConflictError, match=r"x\.parquet"):
         scan.to_arrow()
     assert lr.scan(s3.url(key), storage_options=s3.options).count() == 200_001
+
+
+@contextmanager
+def proxied(s3: S3, *options: object) -> Iterator[S3]:
+    """The same server behind a proxy that does what `options` say."""
+    process = subprocess.Popen(
+        command("proxy", "--target", s3.host, *options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        address = json.loads(process.stdout.readline())["address"]
+        yield replace(s3, endpoint=f"http://{address}")
+    finally:
+        process.stdin.close()
+        assert process.wait(timeout=20) == 0
+
+
+def counts(s3: S3) -> dict[str, int]:
+    """What has gone through the proxy."""
+    with urllib.request.urlopen(f"{s3.endpoint}/__lakerace/counts", timeout=20) as answer:
+        made = json.load(answer)
+        assert isinstance(made, dict)
+        return made
+
+
+@pytest.fixture(scope="module")
+def large(s3: S3) -> str:
+    """A Parquet file of several megabytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(people(300_000), sink, row_group_size=30_000, compression="none", use_dictionary=False)
+    s3.put("large.parquet", sink.getvalue().to_pybytes())
+    return s3.url("large.parquet")
+
+
+def test_the_bill_is_what_the_server_saw(s3: S3, large: str) -> None:
+    with proxied(s3) as front:
+        report = ok("scan", large, "--checksum", "--json", env=front.env).json
+        seen = counts(front)
+    assert report["requests"]["get"] == seen["get"]
+    assert seen["requests"] == seen["get"]
+    assert report["bytes_read"] == seen["bytes_to_client"]
+
+
+def test_fewer_requests_with_larger_gaps(s3: S3, large: str) -> None:
+    requests = {}
+    for size in ("0", "4MiB"):
+        options = ["--columns", "id,score", "--min-seek-size", size, "--json"]
+        requests[size] = ok("scan", large, *options, env=s3.env).json["requests"]["get"]
+    assert requests["4MiB"] < requests["0"]
+
+
+@pytest.mark.parametrize("fault", ["--error-every", "--reset-every"])
+def test_faults_are_survived(s3: S3, large: str, fault: str) -> None:
+    expected = ok("scan", large, "--checksum", "--json", env=s3.env).json["checksum"]
+    with proxied(s3, fault, 3) as front:
+        options = ["--max-request-size", "256KiB", "--checksum", "--json"]
+        report = ok("scan", large, *options, env=front.env).json
+        seen = counts(front)
+        ok("copy", large, s3.url(f"survived{fault}.parquet"), env=front.env)
+    assert seen["faults"] > 0
+    assert report["requests"]["get"] == seen["get"]
+    assert report["checksum"] == expected
+    assert ok("scan", s3.url(f"survived{fault}.parquet"), "--checksum", env=s3.env).out.strip() == expected
+
+
+@pytest.mark.parametrize("fault", ["--error-every", "--reset-every"])
+def test_faults_that_do_not_end_are_unavailable(s3: S3, large: str, parquet: Path, fault: str) -> None:
+    with proxied(s3, fault, 1) as front:
+        done = run("scan", large, "--json", env=front.env)
+        assert done.code == 8, done.err
+        assert done.error["kind"] == "unavailable"
+        if fault == "--error-every":
+            done = run("copy", parquet, s3.url("never/x.parquet"), "--json", env=front.env)
+            assert done.code == 8, done.err
+            assert s3.keys("never/") == []

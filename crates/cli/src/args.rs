@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, Format, MinSeekSize, OnBadRow, parse_bytes};
 
+use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
 
 /// Move tables between files and lakes: a plan before, a bill after.
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     },
     /// The main job end to end on this machine, in under a minute.
     Demo(DemoArgs),
+    /// A proxy in front of an S3 server that counts, delays and fails: for tests and benches.
+    #[command(hide = true)]
+    Proxy(ProxyArgs),
 }
 
 #[derive(Debug, Args)]

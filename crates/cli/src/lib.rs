@@ -9,6 +9,7 @@ mod human;
 mod interrupt;
 mod orders;
 mod progress;
+mod proxy;
 mod rows;
 mod scan;
 mod schema;
@@ -69,6 +70,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Bench { rest } => return bench::run(&rest, host),
     }?;
     Ok(0)

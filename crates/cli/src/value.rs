@@ -87,6 +87,11 @@ pub(crate) fn positive(text: &str) -> Result<usize> {
     }
 }
 
+/// The same, as a count.
+pub(crate) fn count(text: &str) -> Result<u64> {
+    positive(text).map(|n| n as u64)
+}
+
 /// A size above 0.
 pub(crate) fn positive_bytes(text: &str) -> Result<u64> {
     match parse_bytes(text)? {

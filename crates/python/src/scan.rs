@@ -90,14 +90,15 @@ impl Scan {
 
     /// The plan in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        let open = self.opened(py)?;
-        Ok(open.scan.explain().to_string())
+        let Open { scan, job, .. } = self.opened(py)?;
+        interrupt::run(py, &job, move || Ok(scan.explain().to_string()))
     }
 
     /// The plan and its prices as a dict.
     fn explain_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let open = self.opened(py)?;
-        convert::to_python(py, &open.scan.explain())
+        let Open { scan, job, .. } = self.opened(py)?;
+        let explain = interrupt::run(py, &job, move || Ok(scan.explain()))?;
+        convert::to_python(py, &explain)
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
@@ -114,8 +115,8 @@ impl Scan {
 
     /// Up to `n` parts of the plan as JSON.
     fn parts(&self, py: Python<'_>, n: usize) -> PyResult<Vec<String>> {
-        let open = self.opened(py)?;
-        let parts = open.scan.plan().split(n);
+        let Open { scan, job, .. } = self.opened(py)?;
+        let parts = interrupt::run(py, &job, move || Ok(scan.plan().split(n)))?;
         let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
         texts.map_err(|e| errors::raised(py, &Error::internal(e.to_string())))
     }
