@@ -76,12 +76,13 @@ impl ReadPlan {
     }
 }
 
-/// Arrow schemas as base64 of their IPC message: it keeps every type and all metadata.
+/// Arrow schemas as base64 of IPC's Schema table: it keeps every type and all metadata.
 mod schema_serde {
     use std::sync::Arc;
 
     use arrow::datatypes::{Schema, SchemaRef};
-    use arrow::ipc::convert::{IpcSchemaEncoder, try_schema_from_flatbuffer_bytes};
+    use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
+    use arrow::ipc::root_as_schema;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -94,7 +95,12 @@ mod schema_serde {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaRef, D::Error> {
         let text = String::deserialize(deserializer)?;
         let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
-        let schema: Schema = try_schema_from_flatbuffer_bytes(&bytes).map_err(D::Error::custom)?;
+        let root = root_as_schema(&bytes).map_err(D::Error::custom)?;
+        let schema: Schema = try_fb_to_schema(root).map_err(D::Error::custom)?;
         Ok(Arc::new(schema))
     }
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;
