@@ -9,10 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::buffers::Buffer;
-use crate::local_store::{e_tag, open_file};
-use crate::location::file_path;
-use crate::{Error, Object, Request, RequestKind, Result, store_error};
+use crate::{Error, Object, Request, Result, store_error};
 
 /// How far the kernel is told to read ahead of a piece that came from the disk.
 const READ_AHEAD_BYTES: u64 = 16 << 20;
@@ -26,25 +23,35 @@ const OPEN_FILES: usize = 64;
 /// The open files of a plan.
 #[derive(Debug)]
 pub(super) struct LocalFiles {
-    open: Mutex<Vec<Option<Arc<Opened>>>>,
+    slots: Mutex<Vec<Slot>>,
     from_disk: AtomicBool,
+}
+
+/// One file of the plan.
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    open: Option<Arc<Opened>>,
+    /// That of its first opening: a file that is opened again must have it still.
+    version: Option<Version>,
 }
 
 #[derive(Debug)]
 struct Opened {
     file: File,
-    /// Inode, time of change (s, ns) and size when it was opened.
-    version: (u64, i64, i64, u64),
+    version: Version,
 }
 
-fn version_of(file: &File) -> std::io::Result<(u64, i64, i64, u64)> {
+/// Inode, time of change (s, ns) and size.
+type Version = (u64, i64, i64, u64);
+
+fn version_of(file: &File) -> std::io::Result<Version> {
     let metadata = file.metadata()?;
     Ok((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
 }
 
 impl LocalFiles {
     pub(super) fn new(files: usize) -> Self {
-        Self { open: Mutex::new(vec![None; files]), from_disk: AtomicBool::new(true) }
+        Self { slots: Mutex::new(vec![Slot::default(); files]), from_disk: AtomicBool::new(true) }
     }
 
     /// Reads `range`, and has the kernel fetch what comes next in `ahead` while it is decoded.
@@ -57,52 +64,43 @@ impl LocalFiles {
         if self.from_disk.load(Ordering::Relaxed) {
             read_ahead(&opened, file, ahead);
         }
-        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
         let start = Instant::now();
-        let mut buffer = Buffer::with_capacity(len)?;
-        buffer.read_at(&opened.file, range.start, len).map_err(failed)?;
-        let speed = len as f64 / start.elapsed().as_secs_f64().max(1e-9);
+        let bytes = object.read_local(&opened.file, range.clone());
+        let speed = (range.end - range.start) as f64 / start.elapsed().as_secs_f64().max(1e-9);
         self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
-        object.store.job.meter().count(RequestKind::Get, 1);
-        object.store.job.meter().read_bytes(buffer.len() as u64);
         // A file that was written to in place has changed its time; one that was replaced stays what we have open.
         if version_of(&opened.file).map_err(failed)? != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
-        if buffer.len() < len {
-            return Err(object.too_short(range, Some(range.start + buffer.len() as u64)));
-        }
-        Ok(buffer.freeze())
+        bytes
     }
 
     fn opened(&self, file: usize, object: &Object) -> Result<Arc<Opened>> {
-        if let Some(opened) = &self.lock()[file] {
+        if let Some(opened) = &self.lock()[file].open {
             return Ok(Arc::clone(opened));
         }
-        let failed = |e: std::io::Error| Error::from(e).at(object.url());
-        let (handle, metadata) = open_file(&file_path(&object.path)).map_err(failed)?;
-        if object.e_tag.as_ref().is_some_and(|known| *known != e_tag(&metadata)) {
-            return Err(store_error::replaced().at(object.url()));
-        }
-        let version = version_of(&handle).map_err(failed)?;
+        let (handle, ..) = object.open_local()?;
+        let version = version_of(&handle).map_err(|e| Error::from(e).at(object.url()))?;
         let opened = Arc::new(Opened { file: handle, version });
-        let mut open = self.lock();
-        if let Some(first) = &open[file] {
+        let mut slots = self.lock();
+        if let Some(first) = &slots[file].open {
             return Ok(Arc::clone(first));
         }
-        if open.iter().flatten().count() >= OPEN_FILES {
-            // Scans go through files in order, so the first one is the one least needed. Opened again, it must
-            // still be the same version.
-            if let Some(oldest) = open.iter_mut().find(|o| o.is_some()) {
-                *oldest = None;
+        if *slots[file].version.get_or_insert(version) != version {
+            return Err(store_error::replaced().at(object.url()));
+        }
+        if slots.iter().filter(|slot| slot.open.is_some()).count() >= OPEN_FILES {
+            // Scans go through files in order, so the first one is the one least needed.
+            if let Some(oldest) = slots.iter_mut().find(|slot| slot.open.is_some()) {
+                oldest.open = None;
             }
         }
-        open[file] = Some(Arc::clone(&opened));
+        slots[file].open = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Option<Arc<Opened>>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,10 +9,12 @@ use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 
-use crate::buffers::collect_body;
+use crate::buffers::{Buffer, collect_body};
+use crate::local_store::{e_tag, open_file};
+use crate::location::file_path;
 use crate::profile::Stopwatch;
-use crate::store_error::{is_not_partial, is_range_not_satisfiable, store_error};
-use crate::{Error, Job, PathProfile, Result};
+use crate::store_error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
+use crate::{Error, Job, PathProfile, RequestKind, Result};
 
 /// A store as a job uses it: wrapped by retries and the job's meter.
 #[derive(Debug, Clone)]
@@ -151,6 +153,9 @@ impl Object {
 
     /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.
     pub fn read_tail(&self, n: u64) -> Result<Tail> {
+        if self.store.local_files {
+            return self.read_local_tail(n);
+        }
         // A suffix of no bytes can't be asked for.
         let range = GetRange::Suffix(n.max(1));
         let object = self.clone();
@@ -185,6 +190,15 @@ impl Object {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
+        if self.store.local_files {
+            self.store.job.check()?;
+            let (file, size_bytes, _) = self.open_local()?;
+            return if range.end > size_bytes {
+                Err(self.too_short(&range, Some(size_bytes)))
+            } else {
+                self.read_local(&file, range)
+            };
+        }
         let object = self.clone();
         self.store.wait(async move { object.fetch(range).await.map(|(bytes, _)| bytes) })
     }
@@ -204,6 +218,39 @@ impl Object {
         let bytes = collect_body(result, &self.url()).await?;
         watch.done(&self.store.observed, bytes.len() as u64);
         Ok((bytes, e_tag))
+    }
+
+    fn read_local_tail(&self, n: u64) -> Result<Tail> {
+        self.store.job.check()?;
+        let (file, size_bytes, e_tag) = self.open_local()?;
+        let bytes = self.read_local(&file, size_bytes.saturating_sub(n)..size_bytes)?;
+        Ok(Tail { bytes, size_bytes, e_tag: Some(e_tag) })
+    }
+
+    /// The file with its size and tag, which must be the known one.
+    pub(crate) fn open_local(&self) -> Result<(std::fs::File, u64, String)> {
+        let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;
+        let tag = e_tag(&metadata);
+        if self.e_tag.as_ref().is_some_and(|known| *known != tag) {
+            return Err(replaced().at(self.url()));
+        }
+        Ok((file, metadata.len(), tag))
+    }
+
+    /// Reads `range`, which lies within the file, into a recycled buffer, and counts it.
+    pub(crate) fn read_local(&self, file: &std::fs::File, range: Range<u64>) -> Result<Bytes> {
+        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let start = std::time::Instant::now();
+        let mut buffer = Buffer::with_capacity(len)?;
+        buffer.read_at(file, range.start, len).map_err(|e| Error::from(e).at(self.url()))?;
+        let seconds = start.elapsed().as_secs_f64();
+        self.store.observed.observe(seconds, seconds, buffer.len() as u64);
+        self.store.job.meter().count(RequestKind::Get, 1);
+        self.store.job.meter().read_bytes(buffer.len() as u64);
+        if buffer.len() < len {
+            return Err(self.too_short(&range, Some(range.start + buffer.len() as u64)));
+        }
+        Ok(buffer.freeze())
     }
 
     /// Some servers answer a suffix of an empty object with all of it. One that does so for others takes no ranges.

@@ -39,13 +39,16 @@ pub(super) struct Upload {
     pending: Vec<Bytes>,
     pending_bytes: usize,
     small: BytesMut,
-    multipart: Option<Box<dyn MultipartUpload>>,
+    multipart: Option<Multipart>,
     parts: usize,
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
     under_way: Arc<UnderWay>,
     published: bool,
 }
+
+/// Locked while it is completed, so that a completion that was cancelled can still be given up. Otherwise free.
+type Multipart = Arc<tokio::sync::Mutex<Box<dyn MultipartUpload>>>;
 
 /// Parts that are being sent.
 #[derive(Debug, Default)]
@@ -113,7 +116,7 @@ impl Upload {
 
     pub(super) fn publish(&mut self) -> Result<()> {
         let url = self.url.clone();
-        match self.multipart.take() {
+        match self.multipart.clone() {
             Some(multipart) => self.complete(multipart)?,
             None => {
                 let payload: PutPayload = self.take(self.pending_bytes).into_iter().collect();
@@ -128,10 +131,11 @@ impl Upload {
         Ok(())
     }
 
-    fn complete(&mut self, mut multipart: Box<dyn MultipartUpload>) -> Result<()> {
+    fn complete(&self, multipart: Multipart) -> Result<()> {
         let (store, path, url, sent) =
             (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.sent_bytes);
         self.store.wait(async move {
+            let mut multipart = multipart.lock().await;
             let Err(error) = multipart.complete().await else { return Ok(()) };
             // The answer may have been lost after the object was made. A store that does not know the upload any more
             // has completed it, as nobody else knows its name.
@@ -184,10 +188,10 @@ impl Upload {
             let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());
             let begun =
                 self.store.wait(async move { store.put_multipart(&path).await.map_err(|e| store_error(e, &url)) });
-            self.multipart = Some(begun?);
+            self.multipart = Some(Arc::new(tokio::sync::Mutex::new(begun?)));
         }
-        let Some(multipart) = &mut self.multipart else { return Err(Error::internal("no upload was begun")) };
-        let part = multipart.put_part(payload);
+        let part = self.multipart.as_ref().and_then(|multipart| Some(multipart.try_lock().ok()?.put_part(payload)));
+        let part = part.ok_or_else(|| Error::internal("no upload is under way"))?;
         self.parts += 1;
         self.sent_bytes += bytes as u64;
         self.spawn(part, bytes)
@@ -241,13 +245,13 @@ impl Drop for Upload {
         for task in &self.tasks {
             task.abort();
         }
-        let Some(mut multipart) = self.multipart.take() else { return };
+        let Some(multipart) = self.multipart.take() else { return };
         let Ok(runtime) = crate::runtime() else { return };
         // The job may be cancelled already, so its own waiting would give up at once. The parts must not be
         // billed for ever, so the store is given some time.
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         runtime.spawn(async move {
-            let _ = multipart.abort().await;
+            let _ = multipart.lock().await.abort().await;
             let _ = sender.send(());
         });
         let _ = receiver.recv_timeout(ABORT_PATIENCE);

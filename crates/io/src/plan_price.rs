@@ -12,7 +12,8 @@ pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     // Ranges that touch are one in any case: a second request could only cost.
     let mut gaps = vec![1];
     gaps.extend((16..=24).map(|power| 1u64 << power));
-    gaps.push((product as u64).clamp(1, 1 << 30));
+    // Rounded, so that small differences of what was observed do not change plans.
+    gaps.push((product as u64).clamp(1, 1 << 30).next_power_of_two());
     gaps.sort_unstable();
     gaps.dedup();
     gaps

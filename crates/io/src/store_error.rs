@@ -58,6 +58,9 @@ pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
 }
 
+/// Where credentials are looked for last, on a machine of Amazon's.
+const INSTANCE_METADATA: &str = "169.254.169.254";
+
 fn not_found(text: &str) -> Error {
     match element(text, "Code") {
         // Some servers answer so with status 404.
@@ -100,6 +103,10 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
         return Error::from(std::io::Error::new(error.kind(), error.to_string()));
     }
     let text = chain_text(source.as_ref());
+    if text.contains(INSTANCE_METADATA) {
+        return Error::invalid("there are no credentials for S3")
+            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket");
+    }
     let kind = generic_kind(source.as_ref());
     match element(&text, "Code") {
         Some("NoSuchBucket" | "NoSuchKey") => return not_found(&text),
@@ -134,6 +141,7 @@ fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
         Some(404) => ErrorKind::NotFound,
         Some(412) => ErrorKind::Conflict,
         Some(408 | 429) => ErrorKind::Unavailable,
+        Some(501) => ErrorKind::Unsupported,
         Some(300..=499) => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }

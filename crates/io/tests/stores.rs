@@ -18,9 +18,11 @@ use lakerace_io::{
 };
 use tokio::time::Instant;
 
+type StoreAndFolder = (Arc<dyn ObjectStore>, Path);
+
 /// Every store that this machine has: a local folder, memory, and S3 where `LAKERACE_TEST_S3_ENDPOINT`,
 /// `LAKERACE_TEST_S3_BUCKET` and the usual `AWS_*` credentials are set.
-fn stores() -> (Vec<(Arc<dyn ObjectStore>, Path)>, tempfile::TempDir) {
+fn stores() -> (Vec<StoreAndFolder>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut locations = vec![
         (folder.path().to_str().unwrap().to_owned(), StorageOptions::default()),
