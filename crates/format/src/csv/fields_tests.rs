@@ -1,1 +1,59 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use super::*;
+use crate::CsvOptions;
+use crate::csv::rules::Dialect;
+
+fn split(text: &str, columns: usize, on_ragged: OnRagged, most: usize) -> (Vec<Vec<Option<String>>>, Option<Ragged>) {
+    let rules = Rules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
+    let mut splitter = FieldSplitter::new(text.as_bytes(), &rules, columns, on_ragged);
+    let mut table = FieldTable::default();
+    let mut rows = Vec::new();
+    let mut ragged = None;
+    while !splitter.is_done() {
+        ragged = splitter.fill(&mut table, most);
+        assert!(table.rows() <= most);
+        for row in 0..table.rows() {
+            let field = |column| {
+                let (start, end) = table.column(column).nth(row).unwrap();
+                text.get(start..end - 1).map(str::to_owned)
+            };
+            rows.push((0..columns).map(field).collect());
+        }
+    }
+    (rows, ragged)
+}
+
+fn some(fields: &[&str]) -> Vec<Option<String>> {
+    fields.iter().map(|f| Some((*f).to_owned())).collect()
+}
+
+#[test]
+fn rows_come_in_portions() {
+    let row = format!("a,{},\"x,\ny\"\r\n", "b".repeat(70));
+    let text = row.repeat(50);
+    for most in [1, 3, 1000] {
+        let (rows, ragged) = split(&text, 3, OnRagged::Stop, most);
+        assert_eq!((rows.len(), ragged), (50, None));
+        assert!(rows.iter().all(|r| *r == some(&["a", &"b".repeat(70), "\"x,\ny\""])));
+    }
+}
+
+#[test]
+fn ragged_rows_stop_or_go_or_are_mended() {
+    let text = "a,b\nc\n\nd,e,f,g,h\ni,j";
+    let (rows, ragged) = split(text, 2, OnRagged::Stop, 10);
+    assert_eq!((rows, ragged), (vec![some(&["a", "b"])], Some(Ragged { start: 4, fields: 1 })));
+    let (rows, _) = split(text, 2, OnRagged::Skip, 10);
+    assert_eq!(rows, [some(&["a", "b"]), some(&["i", "j"])]);
+    let (rows, _) = split(text, 2, OnRagged::Mend, 1);
+    let short = vec![Some("c".to_owned()), None];
+    assert_eq!(rows, [some(&["a", "b"]), short, some(&["d", "e"]), some(&["i", "j"])]);
+}
+
+#[test]
+fn far_too_many_fields_are_counted() {
+    let text = format!("{}\n1,2\n", ",".repeat(100_000));
+    assert_eq!(split(&text, 2, OnRagged::Stop, 10).1, Some(Ragged { start: 0, fields: 100_001 }));
+    assert_eq!(split(&text, 2, OnRagged::Skip, 10).0, [some(&["1", "2"])]);
+}

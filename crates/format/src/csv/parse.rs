@@ -268,7 +268,3 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
 pub(super) fn internal(error: &arrow::error::ArrowError) -> Error {
     Error::internal(format!("a batch of CSV rows could not be put together: {error}"))
 }
-
-#[cfg(test)]
-#[path = "parse_tests.rs"]
-mod tests;
