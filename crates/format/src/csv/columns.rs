@@ -73,7 +73,7 @@ pub(super) struct BadFields<'a> {
 }
 
 /// A field's value where the plain way did not give one.
-pub(super) enum Field1<'a> {
+pub(super) enum FieldText<'a> {
     Null,
     /// The text without quotes.
     Text(Cow<'a, [u8]>),
@@ -103,15 +103,19 @@ impl BadFields<'_> {
 
 impl<'a> Text<'a> {
     /// A field by the long way: nulls and quotes looked at. `end` is one behind the field's end, as in a table.
-    pub fn field(&self, start: usize, end: usize) -> Field1<'a> {
-        let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return Field1::Null };
+    pub fn field(&self, start: usize, end: usize) -> FieldText<'a> {
+        let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return FieldText::Null };
         let quoted = !field.is_empty() && field.first() == self.rules.quote.as_ref();
         if !quoted {
-            return if self.rules.nulls.contains(field) { Field1::Null } else { Field1::Text(Cow::Borrowed(field)) };
+            return if self.rules.nulls.contains(field) {
+                FieldText::Null
+            } else {
+                FieldText::Text(Cow::Borrowed(field))
+            };
         }
         match unquote(field, self.rules) {
-            Some(text) => Field1::Text(text),
-            None => Field1::Bad(Badness::Quote),
+            Some(text) => FieldText::Text(text),
+            None => FieldText::Bad(Badness::Quote),
         }
     }
 }
@@ -186,17 +190,17 @@ pub(super) fn column_for(field: &Field, rows: usize) -> Result<Box<dyn Column>> 
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
-        DataType::Int64 => primitive!(Int64Type, value::int64),
+        DataType::Int64 => primitive!(Int64Type, |t: &[u8], s, e| value::int64(t, s, e)),
         DataType::UInt8 => unsigned!(UInt8Type),
         DataType::UInt16 => unsigned!(UInt16Type),
         DataType::UInt32 => unsigned!(UInt32Type),
-        DataType::UInt64 => primitive!(UInt64Type, value::uint64),
+        DataType::UInt64 => primitive!(UInt64Type, |t: &[u8], s, e| value::uint64(t, s, e)),
         DataType::Float16 => {
             type Half = <Float16Type as ArrowPrimitiveType>::Native;
             primitive!(Float16Type, |t: &[u8], s, e| value::float64(t, s, e).map(Half::from_f64))
         }
         DataType::Float32 => primitive!(Float32Type, |t: &[u8], s, e| fast_float2::parse(t.get(s..e)?).ok()),
-        DataType::Float64 => primitive!(Float64Type, value::float64),
+        DataType::Float64 => primitive!(Float64Type, |t: &[u8], s, e| value::float64(t, s, e)),
         DataType::Decimal32(p, s) => decimal!(Decimal32Type, *p, *s),
         DataType::Decimal64(p, s) => decimal!(Decimal64Type, *p, *s),
         DataType::Decimal128(p, s) => decimal!(Decimal128Type, *p, *s),
@@ -281,14 +285,14 @@ where
     #[inline(never)]
     fn append_slowly(&mut self, text: &Text<'_>, at: (usize, usize), row: usize, bad: &mut BadFields<'_>) -> bool {
         let value = match text.field(at.0, at.1) {
-            Field1::Null => None,
-            Field1::Bad(badness) => {
+            FieldText::Null => None,
+            FieldText::Bad(badness) => {
                 if !bad.report(row, badness) {
                     return false;
                 }
                 None
             }
-            Field1::Text(field) => {
+            FieldText::Text(field) => {
                 let trimmed = field.trim_ascii();
                 match (self.parse)(trimmed, 0, trimmed.len()) {
                     Some(value) => Some(value),
@@ -366,9 +370,9 @@ impl Column for BooleanColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let value = match text.field(at.0, at.1) {
-                Field1::Null => Ok(None),
-                Field1::Bad(badness) => Err(badness),
-                Field1::Text(field) => match field.trim_ascii() {
+                FieldText::Null => Ok(None),
+                FieldText::Bad(badness) => Err(badness),
+                FieldText::Text(field) => match field.trim_ascii() {
                     b"" => Ok(None),
                     trimmed => value::boolean(trimmed).map(Some).ok_or(Badness::Value),
                 },
@@ -400,10 +404,10 @@ impl Column for NullColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let badness = match text.field(at.0, at.1) {
-                Field1::Null => None,
-                Field1::Bad(badness) => Some(badness),
-                Field1::Text(field) if field.is_empty() => None,
-                Field1::Text(_) => Some(Badness::Value),
+                FieldText::Null => None,
+                FieldText::Bad(badness) => Some(badness),
+                FieldText::Text(field) if field.is_empty() => None,
+                FieldText::Text(_) => Some(Badness::Value),
             };
             if badness.is_some_and(|badness| !bad.report(row, badness)) {
                 return;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-use super::columns::{Field1, Text};
+use super::columns::{FieldText, Text};
 use super::fields::FieldTable;
 use super::value;
 
@@ -36,9 +36,9 @@ impl Kinds {
                 return;
             }
             match text.field(start, end) {
-                Field1::Null => {}
-                Field1::Bad(_) => self.text = true,
-                Field1::Text(field) => self.add(field.trim_ascii()),
+                FieldText::Null => {}
+                FieldText::Bad(_) => self.text = true,
+                FieldText::Text(field) => self.add(field.trim_ascii()),
             }
         }
     }

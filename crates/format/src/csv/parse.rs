@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use lakerace_io::{Error, Result};
@@ -206,11 +206,12 @@ impl Block<'_> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         let keep = (self.parser.on_bad_row == OnBadRow::Skip && !self.bad.is_empty()).then(|| self.keep_mask());
         for column in &mut self.columns {
+            let copies = is_wasteful && column.borrowed_bytes() > 0;
             let mut array = column.finish(&self.text);
             if array.len() > self.rows {
                 array = array.slice(0, self.rows);
             }
-            if is_wasteful && array.data_type() == &DataType::Utf8View {
+            if copies {
                 array = Arc::new(array.as_string_view().gc());
             }
             if let Some(keep) = &keep {
@@ -253,9 +254,7 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
     let wider = match data_type {
         DataType::Int8 | DataType::Int16 | DataType::Int32 => "int64",
         DataType::Int64 | DataType::UInt64 => "float64",
-        DataType::Timestamp(unit, None) if matches!(unit, arrow::datatypes::TimeUnit::Microsecond) => {
-            "timestamp(us, UTC)"
-        }
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp(us, UTC)",
         _ => "utf8",
     };
     let name =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, GenericStringArray, NullBufferBuilder, OffsetSizeTrait, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
-use super::columns::{BadFields, Badness, Column, Field1, Text};
+use super::columns::{BadFields, Badness, Column, FieldText, Text};
 use super::fields::FieldTable;
 
 /// The longest text that a view holds itself.
@@ -59,9 +59,9 @@ impl ViewColumn {
     #[inline(never)]
     fn append_slowly(&mut self, text: &Text<'_>, at: (usize, usize), row: usize, bad: &mut BadFields<'_>) -> bool {
         let field = match text.field(at.0, at.1) {
-            Field1::Null => return self.push_null(row, bad),
-            Field1::Bad(badness) => return bad.report(row, badness) && self.push_null(row, bad),
-            Field1::Text(field) => field,
+            FieldText::Null => return self.push_null(row, bad),
+            FieldText::Bad(badness) => return bad.report(row, badness) && self.push_null(row, bad),
+            FieldText::Text(field) => field,
         };
         if !text.is_utf8 && simdutf8::basic::from_utf8(&field).is_err() {
             return bad.report(row, Badness::Utf8) && self.push_null(row, bad);
@@ -157,12 +157,12 @@ impl<O: OffsetSizeTrait> Column for OffsetColumn<O> {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let outcome = match text.field(at.0, at.1) {
-                Field1::Null => Ok(None),
-                Field1::Bad(badness) => Err(badness),
-                Field1::Text(field) if !text.is_utf8 && simdutf8::basic::from_utf8(&field).is_err() => {
+                FieldText::Null => Ok(None),
+                FieldText::Bad(badness) => Err(badness),
+                FieldText::Text(field) if !text.is_utf8 && simdutf8::basic::from_utf8(&field).is_err() => {
                     Err(Badness::Utf8)
                 }
-                Field1::Text(field) => Ok(Some(field)),
+                FieldText::Text(field) => Ok(Some(field)),
             };
             let go_on = match &outcome {
                 Ok(Some(field)) => {
