@@ -13,7 +13,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_format::csv::{CsvSink, CsvSource, Dialect};
 use lakerace_format::schema_text::{parse_type, print_schema};
 use lakerace_format::{Codec, Compression, CsvOptions, ReadRequest, Source, WriteOptions, Written};
-use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
+use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, RangeOptions, Result, StorageOptions};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -370,4 +370,60 @@ fn what_text_can_not_hold_is_an_error_and_leaves_nothing() {
         let error = write(&folder.path().join("t.csv.gz"), &[batch.clone()], Dialect::Csv, &options, &job(1));
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
     }
+}
+
+/// Small requests cut a file into as many blocks; packed text goes over their borders.
+#[test]
+fn a_plan_reads_every_byte_once() {
+    let batch = table(11, &[4, 11, 31], 20_000, true);
+    for name in ["t.csv", "t.csv.gz"] {
+        let ranges = RangeOptions { max_request_bytes: Some(64 << 10), ..RangeOptions::default() };
+        let job = Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() });
+        let location = Location::parse(&format!("memory://csv-requests/{name}")).unwrap();
+        let (store, path) = location.open(&StorageOptions::default(), &job).unwrap();
+        let output = Output::create(&store, &path, IfExists::Replace).unwrap();
+        let mut sink = CsvSink::create(output, batch.schema(), Dialect::Csv, &WriteOptions::default(), &job).unwrap();
+        sink.write(batch.clone()).unwrap();
+        let bytes = sink.finish().unwrap().bytes;
+        let object = location.object(&StorageOptions::default(), &job).unwrap();
+        let options = CsvOptions { schema: Some(print_schema(&batch.schema())), ..CsvOptions::default() };
+        let source = CsvSource::open(vec![object], Dialect::Csv, &options, &job).unwrap();
+        let plan = source.plan(&ReadRequest::default()).unwrap();
+        assert_eq!((plan.requests.wanted_bytes, plan.requests.read_through_bytes), (bytes, 0));
+        assert!(plan.requests.requests.len() as u64 >= bytes.div_ceil(64 << 10));
+        let before = job.meter().counts();
+        let batches = source.read(&plan).unwrap().collect::<Result<Vec<_>>>().unwrap();
+        let after = job.meter().counts();
+        assert_same(&concat_batches(&batch.schema(), &batches).unwrap(), &batch);
+        assert_eq!(after.bytes_read - before.bytes_read, bytes);
+        assert_eq!(after.requests.get - before.requests.get, plan.requests.requests.len() as u64);
+    }
+}
+
+#[test]
+fn a_cancelled_job_stops() {
+    let batch = table(12, &[4, 31], 1000, true);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    write(&path, std::slice::from_ref(&batch), Dialect::Csv, &WriteOptions::default(), &job(1)).unwrap();
+    for threads in [1, 3] {
+        let job = job(threads);
+        let object = Location::parse(path.to_str().unwrap()).unwrap().object(&StorageOptions::default(), &job).unwrap();
+        let source = CsvSource::open(vec![object], Dialect::Csv, &CsvOptions::default(), &job).unwrap();
+        let plan = source.plan(&ReadRequest::default()).unwrap();
+        job.cancel();
+        let kinds: Vec<_> = source
+            .read(&plan)
+            .map_or_else(|e| vec![e.kind()], |batches| batches.filter_map(|b| b.err()).map(|e| e.kind()).collect());
+        assert_eq!(kinds, [ErrorKind::Cancelled]);
+    }
+    let job = job(2);
+    let location = Location::parse(folder.path().join("u.csv").to_str().unwrap()).unwrap();
+    let (store, path) = location.open(&StorageOptions::default(), &job).unwrap();
+    let output = Output::create(&store, &path, IfExists::Error).unwrap();
+    let mut sink = CsvSink::create(output, batch.schema(), Dialect::Csv, &WriteOptions::default(), &job).unwrap();
+    sink.write(batch).unwrap();
+    job.cancel();
+    assert_eq!(sink.finish().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
