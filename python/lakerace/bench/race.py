@@ -158,7 +158,11 @@ def _numbers(measured: process.Measured, round_number: int) -> dict[str, Any]:
 def _traffic(counts: dict[str, Any]) -> dict[str, Any]:
     if not counts:
         return {}
-    return {"requests": counts["requests"], "request_bytes": counts["bytes_from_client"] + counts["bytes_to_client"], "counts": counts}
+    return {
+        "requests": counts["requests"],
+        "request_bytes": counts["bytes_from_client"] + counts["bytes_to_client"],
+        "counts": counts,
+    }
 
 
 def _line(sample: Sample, rounds: int) -> str:
