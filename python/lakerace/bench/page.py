@@ -50,7 +50,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
     if "ratios" in figures:
         parts.append(_figure(figures["ratios"], "ratios against every peer"))
     for panel in report.panels:
-        parts.append(f"<h2>{escape(panel.title)}</h2><p>{escape(panel.about)}.</p>")
+        parts.append(f"<h2>{escape(panel.title)}</h2><p>{escape(panel.about)}. Line: fastest to slowest round.</p>")
         if panel.key in figures:
             parts.append(_figure(figures[panel.key], panel.title))
         parts.append(_table(panel.table))

@@ -22,11 +22,11 @@ _FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
 _WIDTH_INCHES = 8.6
 
 
-def draw(report: Document) -> dict[str, Figure]:
-    """All figures by key: one a panel, and `ratios` where the subject has any."""
-    figures = {panel.key: _bars(panel, report) for panel in report.panels if _timed(panel)}
+def draw(report: Document, headings: bool) -> dict[str, Figure]:
+    """All figures by key: one a panel, and `ratios` where the subject has any; with their own `headings` or without."""
+    figures = {panel.key: _bars(panel, report, headings) for panel in report.panels if _timed(panel)}
     if any(result.ratios for panel in report.panels for result in panel.results):
-        figures["ratios"] = _ratios(report)
+        figures["ratios"] = _ratios(report, headings)
     return figures
 
 
@@ -49,22 +49,30 @@ def _timed(panel: Panel) -> bool:
     return any(entry.seconds for result in panel.results for entry in result.entries)
 
 
-def _bars(panel: Panel, report: Document) -> Figure:
+def _bars(panel: Panel, report: Document, headings: bool) -> Figure:
     """A grid: a row per variant, a column per thread count; within a variant all share the axis."""
     variants = list(dict.fromkeys(result.title for result in panel.results))
     threads = sorted({result.threads for result in panel.results})
     grid = {(result.title, result.threads): result for result in panel.results}
     lines = [max(len(grid[v, t].entries) for t in threads if (v, t) in grid) for v in variants]
-    height = 0.95 + sum(0.27 * count + 0.42 for count in lines)
+    top = 0.94 if headings else 0.34
+    height = top + sum(0.25 * count + 0.36 for count in lines)
     figure = _figure(height)
     axes = figure.subplots(
         len(variants),
         len(threads),
         squeeze=False,
-        gridspec_kw={"height_ratios": [count + 0.3 for count in lines], "hspace": 0.62, "wspace": 0.30},
+        gridspec_kw={"height_ratios": [count + 0.3 for count in lines], "hspace": 0.44, "wspace": 0.30},
     )
-    figure.subplots_adjust(left=0.115, right=0.975, top=1 - 0.98 / height, bottom=0.1 / height)
-    _heading(figure, height, panel.title, f"{panel.about}; line: fastest to slowest round")
+    figure.subplots_adjust(left=0.115, right=0.975, top=1 - top / height, bottom=0.08 / height)
+    if headings:
+        who = report.names.get(report.subject or "", "the subject")
+        about = f"{panel.about.partition(',')[0]}; {panel.about.partition(';')[2].partition(',')[0].strip()}"
+        if not report.subject:
+            about += "; line: min to max"
+        else:
+            about += f"; line: min to max; x: multiple of {who}'s time"
+        _heading(figure, height, panel.title, about)
     for row, variant in enumerate(variants):
         found = [grid[variant, count] for count in threads if (variant, count) in grid]
         longest = max((e.seconds.high for r in found for e in r.entries if e.seconds), default=1.0)
@@ -108,15 +116,17 @@ def _case(axis: Axes, result: Result, report: Document, longest: float) -> None:
     axis.set_xticks([])
 
 
-def _ratios(report: Document) -> Figure:
+def _ratios(report: Document, headings: bool) -> Figure:
     results = [result for panel in report.panels for result in panel.results if result.ratios]
-    height = 1.35 + 0.34 * len(results)
+    top = 1.02 if headings else 0.46
+    height = top + 0.36 + 0.3 * len(results)
     figure = _figure(height)
     axis = figure.subplots()
-    figure.subplots_adjust(left=0.335, right=0.955, top=1 - 0.98 / height, bottom=0.42 / height)
+    figure.subplots_adjust(left=0.335, right=0.9, top=1 - top / height, bottom=0.36 / height)
     who = report.names[report.subject or ""]
-    about = f"wall seconds of {who} / wall seconds of a peer, pair by pair: median, and line from smallest to largest"
-    _heading(figure, height, f"{who} against every peer: left of 1, {who} is faster", about)
+    if headings:
+        about = f"wall seconds of {who} / wall seconds of a peer, pair by pair: median; line: min to max"
+        _heading(figure, height, f"{who} against every peer: left of 1, {who} is faster", about)
     colour = _colours(report)
     peers = sorted({ratio.peer for result in results for ratio in result.ratios})
     values = [v for r in results for ratio in r.ratios for v in (ratio.wall.low, ratio.wall.high)]
@@ -129,7 +139,9 @@ def _ratios(report: Document) -> Figure:
         if line % 2 == 0:
             axis.axhspan(line - 0.5, line + 0.5, color="#f5f7f9", linewidth=0, zorder=0)
         label = f"{result.bench}, {result.store}, {result.title.split(',')[0]}, {result.threads} thr."
-        axis.text(-0.012, line, label, ha="right", va="center", fontsize=9, color=_INK, transform=_beside(axis))
+        axis.text(
+            -0.012, line, label, ha="right", va="center", fontsize=9, color=_INK, transform=axis.get_yaxis_transform()
+        )
         for ratio in result.ratios:
             tint, leads = colour(ratio.peer), fastest is not None and ratio.peer == fastest.peer
             axis.plot([ratio.wall.low, ratio.wall.high], [line, line], color=tint, linewidth=1.6, zorder=2)
@@ -137,31 +149,37 @@ def _ratios(report: Document) -> Figure:
             edge = _SUBJECT if leads else "white"
             axis.scatter(ratio.wall.median, line, s=size, color=tint, edgecolor=edge, linewidth=1.5, zorder=3)
             if leads:
-                text = times(ratio.wall.median)
-                at = ratio.wall.high * 1.04
-                axis.text(
-                    at, line, text, ha="left", va="center", fontsize=8.8, color=_SUBJECT, fontweight="bold", zorder=4
-                )
+                text, where = times(ratio.wall.median), axis.get_yaxis_transform()
+                axis.text(1.09, line, text, ha="right", va="center", fontsize=9.2, color=_SUBJECT, transform=where)
     _bare(axis)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.xaxis.set_minor_locator(_no_ticks())
     axis.tick_params(axis="x", labelsize=8.5, colors=_SOFT, length=0)
     axis.grid(axis="x", color=_RULE, linewidth=0.8, zorder=1)
     axis.set_axisbelow(True)
-    _key(figure, axis, height, [(report.names[peer], colour(peer)) for peer in peers])
+    _key(figure, 1 - (top - 0.4) / height, [(report.names[peer], colour(peer)) for peer in peers])
     return figure
 
 
-def _key(figure: Figure, axis: Axes, height: float, entries: list[tuple[str, str]]) -> None:
+def _key(figure: Figure, at: float, entries: list[tuple[str, str]]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], marker="o", linestyle="", markersize=6, color=tint, label=name) for name, tint in entries]
-    ringed = Line2D([], [], marker="o", linestyle="", markersize=7, color="white", label="fastest peer", mew=1.5)
+    ringed = Line2D(
+        [],
+        [],
+        marker="o",
+        linestyle="",
+        markersize=7,
+        color="white",
+        label="fastest peer: its ratio is on the right",
+        mew=1.5,
+    )
     ringed.set_markeredgecolor(_SUBJECT)
     figure.legend(
         handles=[*marks, ringed],
         loc="upper left",
-        bbox_to_anchor=(0.012, 1 - 0.56 / height),
+        bbox_to_anchor=(0.0, at),
         ncols=len(entries) + 1,
         frameon=False,
         fontsize=9,
@@ -170,7 +188,6 @@ def _key(figure: Figure, axis: Axes, height: float, entries: list[tuple[str, str
         borderpad=0,
         labelcolor=_INK,
     )
-    del axis
 
 
 def _figure(height: float) -> Figure:
@@ -193,11 +210,6 @@ def _bare(axis: Axes) -> None:
     for spine in axis.spines.values():
         spine.set_visible(False)
     axis.set_yticks([])
-
-
-def _beside(axis: Axes) -> Any:
-    """x in parts of the axis, y in data."""
-    return axis.get_yaxis_transform()
 
 
 def _no_ticks() -> Any:

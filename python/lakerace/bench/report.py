@@ -17,15 +17,18 @@ def write(files: list[Path], folder: Path, stem: str) -> list[Path]:
     """
     report = read(files)
     folder.mkdir(parents=True, exist_ok=True)
-    made, names, images = [], {}, {}
+    made: list[Path] = []
+    names: dict[str, str] = {}
+    images: dict[str, str] = {}
     if importlib.util.find_spec("matplotlib") is None:
         print("lakerace bench: no figures without matplotlib: pip install 'lakerace[bench]'", file=sys.stderr)
     else:
-        for key, figure in plots.draw(report).items():
+        for key, figure in plots.draw(report, headings=True).items():
             path = folder / f"{stem}-{key}.png"
             path.write_bytes(plots.png(figure))
-            images[key], names[key] = plots.svg(figure), path.name
+            names[key] = path.name
             made.append(path)
+        images = {key: plots.svg(figure) for key, figure in plots.draw(report, headings=False).items()}
     for suffix, text in ((".md", markdown.render(report, names)), (".html", page.render(report, images))):
         path = folder / f"{stem}{suffix}"
         path.write_text(text)
