@@ -44,7 +44,7 @@ class Done:
         """The error on stdout, after checks that stderr says the same once."""
         error = self.json["error"]
         assert error["exit_code"] == self.code
-        assert self.err.count("error: ") == 1, self.err
+        assert sum(line.startswith("error: ") for line in self.err.splitlines()) == 1, self.err
         assert error["message"] in self.err
         assert "panicked" not in self.err
         assert isinstance(error, dict)

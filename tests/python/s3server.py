@@ -94,7 +94,11 @@ def started() -> Iterator[S3]:
     named = os.environ.get("LAKERACE_TEST_S3_ENDPOINT")
     if named:
         server = S3(named, os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
-        yield from _with_bucket(server)
+        _make_bucket(server)
+        try:
+            yield server
+        finally:
+            server.pyarrow.delete_dir(server.bucket)
         return
     folder = Path(tempfile.mkdtemp(prefix="lakerace-s3-"))
     try:
@@ -113,7 +117,8 @@ def _own(folder: Path) -> Iterator[S3]:
         process = subprocess.Popen(arguments, stdout=out, stderr=out, env={**os.environ, **env}, cwd=folder)
     try:
         _wait(process, server, log)
-        yield from _with_bucket(server)
+        _make_bucket(server)
+        yield server
     finally:
         process.terminate()
         try:
@@ -170,22 +175,18 @@ def _wait(process: subprocess.Popen[bytes], server: S3, log: Path) -> None:
     pytest.fail(f"the S3 server does not answer:\n{log.read_text()[-2000:]}")
 
 
-def _with_bucket(server: S3) -> Iterator[S3]:
+def _make_bucket(server: S3) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
             server.pyarrow.create_dir(server.bucket)
             server.put("ready", b"yes")
-            break
+            return
         except OSError:
             # SeaweedFS answers before it can store anything.
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
-    try:
-        yield server
-    finally:
-        server.pyarrow.delete_dir(server.bucket)
 
 
 def _free_port() -> int:

@@ -145,6 +145,7 @@ def proxied(s3: S3, *options: object) -> Iterator[S3]:
     finally:
         process.stdin.close()
         assert process.wait(timeout=20) == 0
+        process.stdout.close()
 
 
 def counts(s3: S3) -> dict[str, int]:

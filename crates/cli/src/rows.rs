@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
 
 use arrow::array::RecordBatch;
-use arrow::csv::writer::{Writer as CsvWriter, WriterBuilder as CsvWriterBuilder};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use arrow::json::writer::{LineDelimited, Writer as JsonWriter, WriterBuilder as JsonWriterBuilder};
-use lakerace::{Error, Job, Result, StorageOptions};
+use lakerace::{CsvOptions, Error, Job, Result, StorageOptions};
+use lakerace_format::csv::{CsvLines, Dialect};
 use lakerace_io::{IfExists, Location, Output};
 
 use crate::args::RowFormat;
@@ -30,7 +30,7 @@ type Bytes = BufWriter<Box<dyn Write>>;
 
 enum Encoder {
     Table(Table),
-    Csv(CsvWriter<Bytes>),
+    Csv(CsvLines, Bytes),
     Json(JsonWriter<Bytes, LineDelimited>),
     Stream(StreamWriter<Bytes>),
     File(FileWriter<Bytes>),
@@ -60,7 +60,7 @@ impl RowSink {
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let outcome = match &mut self.encoder {
             Encoder::Table(table) => table.write(batch),
-            Encoder::Csv(writer) => writer.write(batch).map_err(encoding),
+            Encoder::Csv(lines, out) => csv(lines, batch, out),
             Encoder::Json(writer) => writer.write(batch).map_err(encoding),
             Encoder::Stream(writer) => writer.write(batch).map_err(encoding),
             Encoder::File(writer) => writer.write(batch).map_err(encoding),
@@ -69,23 +69,15 @@ impl RowSink {
     }
 
     pub(crate) fn finish(mut self) -> Result<()> {
-        let flushed = match &mut self.encoder {
+        let finished = match &mut self.encoder {
             Encoder::Table(table) => table.finish(),
+            Encoder::Csv(_, out) => out.flush().map_err(Error::from),
             Encoder::Json(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
             Encoder::Stream(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
             Encoder::File(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
-            // The CSV writer has no access to what it writes to: it is flushed when it is dropped, below.
-            Encoder::Csv(_) => Ok(()),
         };
-        flushed.map_err(|e| self.cause(e))?;
-        let Self { encoder, file } = self;
-        if let Encoder::Csv(writer) = encoder {
-            let outcome = writer.into_inner().flush().map_err(Error::from);
-            outcome.map_err(|e| file.as_ref().map_or(e.clone(), |file| file.cause(e)))?;
-        } else {
-            drop(encoder);
-        }
-        file.map_or(Ok(()), |file| file.finish())
+        finished.map_err(|e| self.cause(e))?;
+        self.file.map_or(Ok(()), |file| file.finish())
     }
 
     /// The store's own error where it is behind `error`.
@@ -103,14 +95,24 @@ impl Encoder {
             let width = if is_stdout { terminal_width() } else { None };
             return Ok(Self::Table(Table::new(out, schema, width)));
         }
-        let out = BufWriter::with_capacity(BUFFER_BYTES, out);
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
         Ok(match format {
-            RowFormat::Table | RowFormat::Csv => Self::Csv(CsvWriterBuilder::new().with_header(true).build(out)),
+            RowFormat::Table | RowFormat::Csv => {
+                let lines = CsvLines::new(schema, Dialect::Csv, &CsvOptions::default())?;
+                out.write_all(&lines.header()?)?;
+                Self::Csv(lines, out)
+            }
             RowFormat::Jsonl => Self::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),
             RowFormat::Arrow if is_stdout => Self::Stream(StreamWriter::try_new(out, &schema).map_err(encoding)?),
             RowFormat::Arrow => Self::File(FileWriter::try_new(out, &schema).map_err(encoding)?),
         })
     }
+}
+
+fn csv(lines: &mut CsvLines, batch: &RecordBatch, out: &mut Bytes) -> Result<()> {
+    let mut text = Vec::new();
+    lines.append(batch, &mut text)?;
+    Ok(out.write_all(&text)?)
 }
 
 /// An output that its encoder and its finisher hold, and the error it gave: encoders wrap errors beyond recognition.
@@ -155,7 +157,7 @@ pub(crate) fn encoding(error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, io) => Error::from(io),
         ArrowError::NotYetImplemented(message) => Error::unsupported(message),
-        ArrowError::InvalidArgumentError(message) | ArrowError::JsonError(message) | ArrowError::CsvError(message) => {
+        ArrowError::InvalidArgumentError(message) | ArrowError::JsonError(message) => {
             Error::unsupported(format!("these rows can't be written in this format: {message}"))
                 .advice("choose --format arrow, or leave the column out with --columns")
         }

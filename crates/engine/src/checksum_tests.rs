@@ -69,6 +69,11 @@ fn text_in_every_layout_is_equal() {
     assert_eq!(one(LargeStringArray::from(values.clone())), expected);
     assert_eq!(one(StringViewArray::from(values.clone())), expected);
     assert_eq!(one(values.clone().into_iter().collect::<DictionaryArray<Int8Type>>()), expected);
+    let nothing = [None::<&str>; 3];
+    assert_eq!(
+        one(nothing.into_iter().collect::<DictionaryArray<Int8Type>>()),
+        one(StringArray::from(nothing.to_vec()))
+    );
     let large: Vec<Option<&[u8]>> = values.iter().map(|v| v.map(str::as_bytes)).collect();
     assert_eq!(one(BinaryArray::from(large)), expected);
     assert_ne!(one(StringArray::from(vec![Some("")])), one(StringArray::from(vec![None::<&str>])));

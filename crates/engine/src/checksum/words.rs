@@ -184,6 +184,10 @@ fn dictionary(array: &ArrayRef, value_type: &DataType, out: &mut Vec<u64>) -> Re
     if dictionary.values().len() > dictionary.len() {
         return words(&converted(array, value_type)?, out);
     }
+    if dictionary.values().is_empty() {
+        out.resize(out.len() + dictionary.len(), NULL);
+        return Ok(());
+    }
     let mut of_values = Vec::with_capacity(dictionary.values().len());
     words(dictionary.values(), &mut of_values)?;
     // A key below null may be beyond the values.

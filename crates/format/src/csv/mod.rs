@@ -31,6 +31,7 @@ mod format;
 mod header;
 mod infer;
 mod input;
+mod lines;
 mod parse;
 mod print;
 mod read;
@@ -42,6 +43,7 @@ mod source;
 mod text;
 mod value;
 
+pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;
 pub use source::CsvSource;
