@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use lakerace_io::{Error, Job, Object, Result, Wanted, plan_requests};
+use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
 use super::chain::{Chain, FileColumns};
 use super::columns::column_for;
@@ -129,6 +129,11 @@ impl CsvSource {
 }
 
 impl CsvSource {
+    fn requests(&self, mut wanted: Vec<Wanted>) -> RequestPlan {
+        wanted.retain(|w| !w.range.is_empty());
+        plan_requests(&wanted, &self.job.options().ranges, &self.objects[0].store.profile())
+    }
+
     fn constants_by_url(&self) -> HashMap<String, Arc<Constants>> {
         let files = self.objects.iter().zip(&self.constants);
         files.filter_map(|(object, constants)| Some((object.url(), Arc::clone(constants.as_ref()?)))).collect()
@@ -164,11 +169,19 @@ impl Source for CsvSource {
             files.push(FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] });
             wanted.push(Wanted { file: i as u32, range: 0..size_bytes });
         }
-        wanted.retain(|w| !w.range.is_empty());
-        let profile = self.objects[0].store.profile();
-        let requests = plan_requests(&wanted, &self.job.options().ranges, &profile);
+        let requests = self.requests(wanted);
         let schema = Arc::new(self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?);
         Ok(ReadPlan { request: request.clone(), schema, files, requests })
+    }
+
+    fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
+        let (objects, is_read) = self.planned_objects(plan)?;
+        let files = objects.iter().zip(is_read).enumerate().filter(|(_, (_, is_read))| *is_read);
+        let range = |object: &Object| 0..object.size_bytes.unwrap_or(0);
+        let mut wanted: Vec<Wanted> =
+            files.map(|(i, (object, _))| Wanted { file: i as u32, range: range(object) }).collect();
+        wanted.retain(|w| !w.range.is_empty());
+        Ok(Some((wanted, self.objects[0].store.profile())))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
@@ -192,7 +205,13 @@ impl Source for CsvSource {
             wanted: wanted[..own].to_vec(),
         };
         let urls = objects.iter().map(|o| Arc::from(o.url())).collect();
-        let input = Input::start(objects, wanted_files, &plan.requests, &self.job)?;
+        // A part of a split plan has no requests: they are planned here.
+        let planned = match plan.requests.requests.is_empty() {
+            true => self.wanted(plan)?.map(|(wanted, _)| self.requests(wanted)),
+            false => None,
+        };
+        let requests = planned.as_ref().unwrap_or(&plan.requests);
+        let input = Input::start(objects, wanted_files, requests, &self.job)?;
         let chain = Chain::new(Arc::clone(&self.rules), Arc::new(columns));
         let work = Work {
             parser: Parser {
