@@ -7,8 +7,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lakerace_format::folder::{FolderMode, FolderSink, list};
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
+use lakerace_io::object_store::ObjectStore;
+use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{ErrorKind, Job, JobStore, Location, Result, StorageOptions};
+use lakerace_io::profile::Observations;
+use lakerace_io::wrap::{Failing, FailingOptions};
+use lakerace_io::{ErrorKind, IfExists, Job, JobStore, Location, Output, Result, StorageOptions};
 use tempfile::TempDir;
 
 /// Numbers that no codec shortens, so that files fill up.
@@ -170,4 +174,88 @@ fn a_cancelled_copy_leaves_nothing() {
         assert_eq!(store.list(&path).unwrap(), []);
         assert_eq!(entries(folder.path()), [""; 0]);
     }
+}
+
+/// A store in memory that ends after some requests, and the healthy store behind it.
+fn ending(after: Option<u64>, inner: &Arc<InMemory>) -> JobStore {
+    let failing = FailingOptions { stop_after: after, ..FailingOptions::default() };
+    let store = Failing::new(Arc::clone(inner) as Arc<dyn ObjectStore>, failing);
+    let job = Job::default();
+    JobStore::wrapping(Arc::new(store), "test://", Observations::local_disk(), &job)
+}
+
+#[test]
+fn whatever_fails_a_reader_sees_the_old_or_the_new_files() {
+    let path = Path::from("a/table");
+    for (mode, base) in [(FolderMode::Error, 0), (FolderMode::Overwrite, 3), (FolderMode::Append, 3)] {
+        let (mut failures, mut old_seen, mut new_seen) = (0, 0, 0);
+        for requests in 0.. {
+            let inner = Arc::new(InMemory::new());
+            let healthy = ending(None, &inner);
+            if base > 0 {
+                copy(&healthy, &path, FolderMode::Error, 0..base).unwrap();
+            }
+            let old = names(&healthy, &path);
+            let outcome = copy(&ending(Some(requests), &inner), &path, mode, 10..14);
+            let now = names(&healthy, &path);
+            let added: Vec<_> = now.iter().filter(|name| !old.contains(name)).collect();
+            let kept = old.iter().filter(|name| now.contains(name)).count();
+            if added.is_empty() {
+                assert_eq!(kept, old.len(), "{mode:?}: old files are missing after {requests} requests");
+                old_seen += 1;
+            } else {
+                assert_eq!(added.len(), 2, "{mode:?}: half of the new files after {requests} requests");
+                assert_eq!(kept, if mode == FolderMode::Append { old.len() } else { 0 }, "{mode:?}, {requests}");
+                new_seen += 1;
+            }
+            match outcome {
+                Ok(written) => assert_eq!(written.files.len(), added.len()),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+                    failures += 1;
+                }
+            }
+            // Afterwards the folder works as ever.
+            copy(&healthy, &path, FolderMode::Overwrite, 20..21).unwrap();
+            assert_eq!(names(&healthy, &path).len(), 1, "{mode:?}, {requests}");
+            if outcome_is_clean(&inner, &path, &healthy) && new_seen > 3 {
+                break;
+            }
+        }
+        assert!(failures > 3 && old_seen > 3, "{mode:?}: {failures} failures, {old_seen} times the old state");
+    }
+}
+
+/// Whether nothing but what counts is there.
+fn outcome_is_clean(inner: &Arc<InMemory>, path: &Path, healthy: &JobStore) -> bool {
+    ending(None, inner).list(path).unwrap().len() == names(healthy, path).len()
+}
+
+#[test]
+fn a_full_disk_is_unavailable_and_stays_clean() {
+    let folder = TempDir::new().unwrap();
+    let mount =
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(folder.path()).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: a small file system can't be mounted here");
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| {
+        for target in ["table", "deep/table"] {
+            let (store, path) = open(folder.path().join(target).to_str().unwrap(), &Job::default());
+            let error = copy(&store, &path, FolderMode::Error, 0..200).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            assert_eq!(entries(folder.path()), [""; 0]);
+        }
+        let (store, path) = open(folder.path().join("one.parquet").to_str().unwrap(), &Job::default());
+        let output = Output::create(&store, &path, IfExists::Error).unwrap();
+        let mut sink = ParquetSink::create(output, batch(0).schema(), &options(), &store.job).unwrap();
+        let failed = (0..200).try_for_each(|seed| sink.write(batch(seed))).and_then(|()| sink.finish().map(drop));
+        let error = failed.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("one.parquet"), "{error}");
+        assert_eq!(entries(folder.path()), [""; 0]);
+    });
+    std::process::Command::new("umount").arg(folder.path()).status().unwrap();
+    outcome.unwrap();
 }

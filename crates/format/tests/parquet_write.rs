@@ -238,6 +238,11 @@ fn dictionaries_where_they_pay() {
 #[test]
 fn bloom_filters_hold_every_value() {
     let table = tables::every_type(3, 3000);
+    let schema = table.schema();
+    // The crate's rows know no intervals, and no unsigned numbers beyond a few widths.
+    let named = |name: &str| ["int64", "utf8", "float64", "decimal38", "list", "int64_few", "utf8view"].contains(&name);
+    let shown: Vec<usize> = (0..schema.fields().len()).filter(|at| named(schema.field(*at).name())).collect();
+    let table = table.project(&shown).unwrap();
     let folder = TempDir::new().unwrap();
     for dictionary in [true, false] {
         let path = folder.path().join(format!("{dictionary}.parquet"));

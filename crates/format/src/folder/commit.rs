@@ -80,13 +80,18 @@ impl Commit {
         let (files, markers) = list_once(&self.store, &self.folder)?;
         let files = files.iter().map(|file| relative(&self.folder, &file.path));
         // A pending marker's copy may be under way still: it is not ours to end.
-        let mut ended = Vec::new();
+        let (mut removes, mut ended): (Vec<_>, Vec<_>) = (files.collect(), Vec::new());
         for name in markers {
-            if self.read(&name)?.state == State::Committed {
+            let marker = self.read(&name)?;
+            if marker.state == State::Committed {
+                // What it removes may be there still, and has only this marker to hide it.
+                removes.extend(marker.removes);
                 ended.push(name);
             }
         }
-        Ok(files.chain(ended).collect())
+        // Files first, then what hides them.
+        removes.append(&mut ended);
+        Ok(removes)
     }
 
     fn put(&self, name: &str, marker: &Marker) -> Result<()> {
