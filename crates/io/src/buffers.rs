@@ -1,8 +1,10 @@
 //! Recycled buffers: a scan fills the same few over and over, so that the kernel need not map and zero new pages.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -163,6 +165,89 @@ impl Drop for Buffer {
     }
 }
 
+/// Bytes that are being filled from the front while those before are read already.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    /// `None` for no bytes and while it is given back.
+    memory: Option<Memory>,
+    len: usize,
+    filled: AtomicUsize,
+}
+
+/// The only one who fills a [`Growing`].
+#[derive(Debug)]
+pub(crate) struct Filler {
+    growing: Arc<Growing>,
+}
+
+/// Some filled bytes of a [`Growing`], which they keep alive.
+struct Part {
+    growing: Arc<Growing>,
+    range: Range<usize>,
+}
+
+impl Filler {
+    /// Room for `len` bytes, none of them filled.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let memory = Buffer::with_capacity(len)?.memory.take();
+        Ok(Self { growing: Arc::new(Growing { memory, len, filled: AtomicUsize::new(0) }) })
+    }
+
+    pub(crate) fn growing(&self) -> &Arc<Growing> {
+        &self.growing
+    }
+
+    /// Appends what fits of `bytes` and says how many that were.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
+        let filled = self.growing.filled.load(Ordering::Relaxed);
+        let fitting = bytes.len().min(self.growing.len - filled);
+        if let Some(memory) = &self.growing.memory {
+            // SAFETY: `filled + fitting` is within the allocation. Nobody else writes, as there is one Filler, and
+            // nobody reads behind `filled`, which is moved only when the bytes are there.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start.as_ptr().add(filled), fitting);
+            }
+            self.growing.filled.store(filled + fitting, Ordering::Release);
+        }
+        fitting
+    }
+}
+
+impl Growing {
+    /// How many bytes from the front can be read.
+    pub(crate) fn filled(&self) -> usize {
+        self.filled.load(Ordering::Acquire)
+    }
+
+    /// Filled bytes, without a copy; `None` where they are not all there yet.
+    pub(crate) fn slice(self: &Arc<Self>, range: Range<usize>) -> Option<Bytes> {
+        if range.start > range.end || range.end > self.filled() {
+            return None;
+        }
+        Some(Bytes::from_owner(Part { growing: Arc::clone(self), range }))
+    }
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        match &self.growing.memory {
+            // SAFETY: `slice` made sure that these bytes were filled, and filled bytes are never written again.
+            Some(memory) => unsafe {
+                std::slice::from_raw_parts(memory.start.as_ptr().add(self.range.start), self.range.len())
+            },
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            POOL.give_back(memory);
+        }
+    }
+}
+
 impl Pool {
     fn take(&self, class: usize) -> Option<Memory> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,6 +311,26 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
             if bytes.len() < len { Err(short_body(len, bytes.len(), url)) } else { Ok(bytes) }
         }
     }
+}
+
+/// Fills `filler` with the body of an answer for exactly its bytes, and calls `progress` after each chunk.
+pub(crate) async fn fill_from_body(
+    result: GetResult,
+    filler: &mut Filler,
+    url: &str,
+    mut progress: impl FnMut(),
+) -> Result<()> {
+    let len = filler.growing.len;
+    let mut stream = result.into_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|e| store_error(e, url))?;
+        if filler.append(&chunk) < chunk.len() {
+            return Err(Error::unavailable("the store sent more bytes than it announced").at(url));
+        }
+        progress();
+    }
+    let filled = filler.growing.filled();
+    if filled < len { Err(short_body(len, filled, url)) } else { Ok(()) }
 }
 
 enum Collected {

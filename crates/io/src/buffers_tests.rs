@@ -48,3 +48,29 @@ fn classes_hold_what_they_are_asked_for() {
     }
     assert_eq!(class_of(usize::MAX / 2), None);
 }
+
+#[test]
+fn what_is_filled_can_be_read_while_the_rest_arrives() {
+    let data: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
+    let mut filler = Filler::new(data.len()).unwrap();
+    let growing = Arc::clone(filler.growing());
+    let reader = std::thread::spawn({
+        let data = data.clone();
+        move || {
+            let mut at = 0;
+            while at < data.len() {
+                let end = growing.filled();
+                assert!(growing.slice(at..end + 1).is_none() || end < growing.filled());
+                assert_eq!(growing.slice(at..end).unwrap(), data[at..end]);
+                at = end;
+            }
+            growing.slice(10..20).unwrap()
+        }
+    });
+    for chunk in data.chunks(1000) {
+        assert_eq!(filler.append(chunk), chunk.len());
+    }
+    assert_eq!(filler.append(&[1]), 0);
+    drop(filler);
+    assert_eq!(reader.join().unwrap(), data[10..20]);
+}

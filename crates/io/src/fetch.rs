@@ -15,11 +15,15 @@ mod state;
 
 use state::Shared;
 
+/// What [`Fetcher::bytes_some`] waits for at least.
+const ENOUGH_BYTES: usize = 1 << 20;
+
 /// The bytes of a plan's requests, asked for as they are needed.
 ///
 /// On a remote store the requests run ahead on the I/O runtime, in the plan's order, at most
 /// `requests_in_flight` at once and at most `prefetch_bytes` not yet released; a request that a
-/// caller waits for is issued whatever the bound, so the bound can't block the job. On a local
+/// caller waits for is issued whatever the bound, so the bound can't block the job. Bytes can be had as soon as they
+/// have arrived, before their request is complete: requests may be large and few. On a local
 /// disk a piece is read by the thread that asks for it, into a recycled buffer, and the kernel is
 /// told to read ahead.
 ///
@@ -63,7 +67,7 @@ impl Fetcher {
         let shared = &self.running.shared;
         let pieces = shared.pieces_of(file, &range)?;
         if pieces.len() == 1 {
-            return self.slice(pieces[0], &range);
+            return self.slice(pieces[0], &range, usize::MAX);
         }
         if let Some(whole) = shared.read_past_pieces(file, &pieces, &range)? {
             return Ok(whole);
@@ -72,13 +76,14 @@ impl Fetcher {
         let mut joined = Buffer::with_capacity(len)?;
         for piece in pieces {
             let have = shared.request(piece).range.clone();
-            joined.append(&self.slice(piece, &(have.start.max(range.start)..have.end.min(range.end)))?);
+            let part = have.start.max(range.start)..have.end.min(range.end);
+            joined.append(&self.slice(piece, &part, usize::MAX)?);
         }
         Ok(joined.freeze())
     }
 
-    /// Like [`Self::bytes`], but gives the longest prefix of `range` that is one piece without a copy; never empty
-    /// for a range that is not empty.
+    /// Like [`Self::bytes`], but gives a prefix of `range` that is one piece without a copy; never empty for a range
+    /// that is not empty. It may end where the bytes have not arrived yet, but not before the first megabyte.
     pub fn bytes_some(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -86,7 +91,7 @@ impl Fetcher {
         let shared = &self.running.shared;
         let first = shared.pieces_of(file, &(range.start..range.start + 1))?[0];
         let end = shared.request(first).range.end.min(range.end);
-        self.slice(first, &(range.start..end))
+        self.slice(first, &(range.start..end), ENOUGH_BYTES)
     }
 
     /// Says that nobody will ask for `range` (again): its pieces are dropped once nobody holds a slice, and are
@@ -96,16 +101,13 @@ impl Fetcher {
         self.running.shared.release(file, &range);
     }
 
-    fn slice(&self, piece: usize, range: &Range<u64>) -> Result<Bytes> {
+    /// Bytes of one piece: all of `range`, or at least the first `enough` of them.
+    fn slice(&self, piece: usize, range: &Range<u64>, enough: usize) -> Result<Bytes> {
         let shared = &self.running.shared;
-        let bytes = shared.piece(piece)?;
         let request = shared.request(piece);
         let (start, end) = (range.start - request.range.start, range.end - request.range.start);
-        let slice = start as usize..end as usize;
-        if slice.end > bytes.len() {
-            return Err(Error::internal("a piece is shorter than its request"));
-        }
-        Ok(if self.pins_too_much(request) { Bytes::copy_from_slice(&bytes[slice]) } else { bytes.slice(slice) })
+        let bytes = shared.slice(piece, start as usize..end as usize, enough)?;
+        Ok(if self.pins_too_much(request) { Bytes::copy_from_slice(&bytes) } else { bytes })
     }
 
     /// Whether a slice would keep too many bytes in memory that nobody wants.

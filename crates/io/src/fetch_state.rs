@@ -8,10 +8,15 @@ use bytes::Bytes;
 use tokio::task::AbortHandle;
 
 use super::local::LocalFiles;
+use crate::buffers::{Filler, Growing, fill_from_body};
+use crate::profile::Stopwatch;
 use crate::{Error, Job, Object, Request, RequestPlan, Result, store_error};
 
 /// How often a waiting thread looks at the job's cancel flag.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// Waiting threads are told of arrived bytes in steps of this many.
+const PROGRESS_BYTES: usize = 256 << 10;
 
 /// What all clones of a [`Fetcher`](super::Fetcher) and its tasks share.
 #[derive(Debug)]
@@ -55,9 +60,11 @@ enum At {
     /// Not asked for.
     Waiting,
     /// Being fetched. The ticket tells an outdated answer from the one waited for.
+    /// What has arrived can be read already.
     Loading {
         ticket: u64,
         task: Option<AbortHandle>,
+        arrived: Option<Arc<Growing>>,
     },
     There(Bytes),
     Failed(Error),
@@ -132,13 +139,20 @@ impl Shared {
         self.issue_next(&mut self.lock())
     }
 
-    /// The bytes of a piece. Blocks until they are there.
-    pub(super) fn piece(self: &Arc<Self>, piece: usize) -> Result<Bytes> {
+    /// The bytes `range` of a piece, counted from its start, or the first `enough` of them. Blocks until they are
+    /// there; the rest of the piece may still be on its way.
+    pub(super) fn slice(self: &Arc<Self>, piece: usize, range: Range<usize>, enough: usize) -> Result<Bytes> {
+        let needed = range.start.saturating_add(enough).min(range.end);
         let object = &self.objects[self.requests[piece].file as usize];
         let mut state = self.lock();
         loop {
             match &state.pieces[piece].at {
-                At::There(bytes) => return Ok(bytes.clone()),
+                At::There(bytes) if range.end <= bytes.len() => return Ok(bytes.slice(range)),
+                At::There(_) => return Err(Error::internal("a piece is shorter than its request")),
+                At::Loading { arrived: Some(arrived), .. } if arrived.filled() >= needed => {
+                    let end = arrived.filled().min(range.end);
+                    return arrived.slice(range.start..end).ok_or_else(|| Error::internal("bytes that went away"));
+                }
                 At::Failed(error) => return Err(error.clone()),
                 At::Loading { .. } => {
                     self.job.check()?;
@@ -150,7 +164,7 @@ impl Shared {
                     drop(state);
                     let outcome = self.load_here(piece, object);
                     self.arrived(piece, ticket, outcome.clone());
-                    return outcome;
+                    return outcome.map(|bytes| bytes.slice(range));
                 }
                 At::Waiting | At::Released => self.issue(&mut state, piece)?,
             }
@@ -265,7 +279,7 @@ impl Shared {
         state.held_bytes += range.end - range.start;
         let shared = Arc::clone(self);
         let task = crate::runtime()?.spawn(async move {
-            let outcome = object.fetch(range).await;
+            let outcome = shared.fetch(piece, ticket, &object, range).await;
             shared.answered(piece, ticket, outcome);
         });
         if let At::Loading { task: handle, .. } = &mut state.pieces[piece].at {
@@ -274,21 +288,54 @@ impl Shared {
         Ok(())
     }
 
-    fn answered(self: &Arc<Self>, piece: usize, ticket: u64, outcome: Result<(Bytes, Option<String>)>) {
+    /// Fetches a piece and shows what has arrived of it as it arrives.
+    async fn fetch(&self, piece: usize, ticket: u64, object: &Object, range: Range<u64>) -> Result<Bytes> {
+        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let mut watch = Stopwatch::start();
+        let answer = object.answer(&range).await?;
+        watch.first_byte();
+        let mut filler = Filler::new(len)?;
+        let growing = Arc::clone(filler.growing());
+        self.answer_began(piece, ticket, answer.meta.e_tag.clone(), &growing)?;
+        let mut told = 0;
+        let progress = || {
+            if growing.filled() - told >= PROGRESS_BYTES {
+                told = growing.filled();
+                // Under the lock, so that a thread that has just looked is waiting by now.
+                drop(self.lock());
+                self.changed.notify_all();
+            }
+        };
+        fill_from_body(answer, &mut filler, &object.url(), progress).await?;
+        watch.done(&object.store.observed, len as u64);
+        growing.slice(0..len).ok_or_else(|| Error::internal("a piece that is not whole"))
+    }
+
+    /// All bytes of a file come from one version of it: the tag is compared before any of them is shown.
+    fn answer_began(&self, piece: usize, ticket: u64, told: Option<String>, arrived: &Arc<Growing>) -> Result<()> {
         let file = self.requests[piece].file as usize;
+        let mut state = self.lock();
+        match (&state.e_tags[file], told) {
+            (Some(known), Some(told)) if *known != told => {
+                return Err(store_error::replaced().at(self.objects[file].url()));
+            }
+            (None, Some(told)) => state.e_tags[file] = Some(told),
+            _ => {}
+        }
+        if let At::Loading { ticket: awaited, arrived: shown, .. } = &mut state.pieces[piece].at
+            && *awaited == ticket
+        {
+            *shown = Some(Arc::clone(arrived));
+        }
+        Ok(())
+    }
+
+    fn answered(self: &Arc<Self>, piece: usize, ticket: u64, outcome: Result<Bytes>) {
         let mut state = self.lock();
         if !state.is_awaited(piece, ticket) {
             return;
         }
         state.in_flight -= 1;
-        let outcome = outcome.and_then(|(bytes, e_tag)| match (&state.e_tags[file], e_tag) {
-            (Some(known), Some(told)) if *known != told => Err(store_error::replaced().at(self.objects[file].url())),
-            (None, Some(told)) => {
-                state.e_tags[file] = Some(told);
-                Ok(bytes)
-            }
-            _ => Ok(bytes),
-        });
         state.pieces[piece].at = match outcome {
             Ok(bytes) => At::There(bytes),
             Err(error) => {
@@ -297,11 +344,8 @@ impl Shared {
             }
         };
         if let Err(error) = self.issue_next(&mut state) {
-            state
-                .pieces
-                .iter_mut()
-                .filter(|p| matches!(p.at, At::Waiting))
-                .for_each(|p| p.at = At::Failed(error.clone()));
+            let waiting = state.pieces.iter_mut().filter(|p| matches!(p.at, At::Waiting));
+            waiting.for_each(|p| p.at = At::Failed(error.clone()));
         }
         drop(state);
         self.changed.notify_all();
@@ -329,7 +373,7 @@ impl State {
     fn begin(&mut self, piece: usize) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.pieces[piece].at = At::Loading { ticket, task: None };
+        self.pieces[piece].at = At::Loading { ticket, task: None, arrived: None };
         ticket
     }
 

@@ -19,11 +19,14 @@ pub struct JobOptions {
     pub ranges: RangeOptions,
 }
 
+/// Bytes read ahead at most, by default: ten requests of 40 MiB keep a path of 0.8 GB/s busy at 80 MB/s each.
+pub(crate) const PREFETCH_BYTES: u64 = 384 << 20;
+
 impl Default for JobOptions {
     fn default() -> Self {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            prefetch_bytes: 128 << 20,
+            prefetch_bytes: PREFETCH_BYTES,
             ranges: RangeOptions::default(),
         }
     }

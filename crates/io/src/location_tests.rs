@@ -69,7 +69,9 @@ fn plain_http_needs_leave() {
     let error = location.open(&options, &Job::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("AWS_ALLOW_HTTP"), "{error}");
-    let options = StorageOptions { options: [endpoint, ("aws_allow_http".to_owned(), "true".to_owned())].into() };
+    let anonymous = ("aws_skip_signature".to_owned(), "true".to_owned());
+    let options = [endpoint, ("aws_allow_http".to_owned(), "true".to_owned()), anonymous];
+    let options = StorageOptions { options: options.into() };
     let (store, path) = location.open(&options, &Job::default()).unwrap();
     assert_eq!(store.url(&path), "s3://bucket/key");
     let options = StorageOptions { options: [("aws_colour".to_owned(), "red".to_owned())].into() };

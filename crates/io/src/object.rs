@@ -200,24 +200,28 @@ impl Object {
             };
         }
         let object = self.clone();
-        self.store.wait(async move { object.fetch(range).await.map(|(bytes, _)| bytes) })
+        self.store.wait(async move { object.fetch(range).await })
     }
 
-    /// The bytes of a range and the object's tag.
-    pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<(Bytes, Option<String>)> {
+    async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
         let mut watch = Stopwatch::start();
-        let result = match self.get(GetRange::Bounded(range.clone())).await {
-            Err(e) if is_range_not_satisfiable(&e) => return Err(self.too_short(&range, None)),
-            other => other.map_err(|e| self.range_error(e, &range))?,
-        };
+        let result = self.answer(&range).await?;
         watch.first_byte();
-        if result.range != range {
-            return Err(self.too_short(&range, Some(result.meta.size)));
-        }
-        let e_tag = result.meta.e_tag.clone();
         let bytes = collect_body(result, &self.url()).await?;
         watch.done(&self.store.observed, bytes.len() as u64);
-        Ok((bytes, e_tag))
+        Ok(bytes)
+    }
+
+    /// The answer to a request for exactly `range`, its body still to be read.
+    pub(crate) async fn answer(&self, range: &Range<u64>) -> Result<GetResult> {
+        let result = match self.get(GetRange::Bounded(range.clone())).await {
+            Err(e) if is_range_not_satisfiable(&e) => return Err(self.too_short(range, None)),
+            other => other.map_err(|e| self.range_error(e, range))?,
+        };
+        if result.range != *range {
+            return Err(self.too_short(range, Some(result.meta.size)));
+        }
+        Ok(result)
     }
 
     fn read_local_tail(&self, n: u64) -> Result<Tail> {

@@ -33,7 +33,8 @@ pub enum MinSeekSize {
 pub struct RangeOptions {
     /// Ranges closer than this become one request.
     pub min_seek_size: MinSeekSize,
-    /// Longer spans are split into parallel requests of at most this many bytes. `None`: the path's own size.
+    /// Longer spans are split into parallel requests of at most this many bytes. `None`: the size with the lowest
+    /// price, from the path's own size on.
     pub max_request_bytes: Option<u64>,
     /// Requests under way at once. `None`: the path's own number.
     pub max_requests_in_flight: Option<usize>,
@@ -64,7 +65,7 @@ pub struct PathProfile {
     pub total_bytes_per_second: f64,
     /// Requests under way at once that the path takes well.
     pub requests_in_flight: usize,
-    /// The request size at which one connection is used well.
+    /// The smallest request size at which one connection is used well.
     pub request_bytes: u64,
     /// The price of one GET, in US dollars.
     pub get_usd: f64,
@@ -153,11 +154,12 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 /// Turns wanted ranges into requests for a path with this profile. Costs `O(n log n)`.
 ///
 /// Ranges of a file whose gap is smaller than `min_seek_size` become one span; overlapping ones always do. Spans
-/// longer than `max_request_bytes` are cut, at the border of a wanted range where one lies in the second half of the
+/// longer than `max_request_bytes` are cut, at the border of a wanted range where one lies in the last quarter of the
 /// request. A request's place in the plan is that of the first wanted range in it.
 ///
-/// With [`MinSeekSize::Auto`], plans with gaps of 0, 64 KiB to 16 MiB and latency x bandwidth are priced, and the one
-/// with the lowest price in dollars among those predicted within 10 % of the fastest is taken.
+/// With [`MinSeekSize::Auto`], plans with gaps of 0, 64 KiB to 16 MiB and latency x bandwidth are priced; without
+/// `max_request_bytes`, plans with requests of the path's own size and up to eight times that. The one with the lowest
+/// price in dollars among those predicted within 10 % of the fastest is taken.
 ///
 /// ```
 /// use lakerace_io::{MinSeekSize, RangeOptions, Wanted, plan_requests, profile::Observations};
@@ -168,13 +170,27 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 /// ```
 pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathProfile) -> RequestPlan {
     let segments = merge::segments(wanted);
-    let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
     let in_flight = options.max_requests_in_flight.unwrap_or(profile.requests_in_flight).max(1);
-    let plan_with = |gap: u64| price::priced(merge::requests(&segments, gap, max_bytes), gap, in_flight, profile);
-    match options.min_seek_size {
-        MinSeekSize::Bytes(gap) => plan_with(gap),
-        MinSeekSize::Auto => price::choose(price::candidate_gaps(profile).into_iter().map(plan_with)),
+    let plan_with = |spans: &[&[merge::Segment]], gap: u64, max_bytes: u64| {
+        price::priced(merge::requests(spans, max_bytes), gap, max_bytes, in_flight, profile)
+    };
+    let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
+    let merged = match options.min_seek_size {
+        MinSeekSize::Bytes(gap) => plan_with(&merge::spans(&segments, gap), gap, max_bytes),
+        MinSeekSize::Auto => price::choose(
+            price::candidate_gaps(profile)
+                .into_iter()
+                .map(|gap| plan_with(&merge::spans(&segments, gap), gap, max_bytes)),
+        ),
+    };
+    if options.max_request_bytes.is_some() {
+        return merged;
     }
+    // The size is chosen for the chosen gap: all pairs would take many times as long and seldom differ.
+    let gap = merged.gap_bytes;
+    let spans = merge::spans(&segments, gap);
+    let larger = price::larger_sizes(profile).into_iter().map(|max_bytes| plan_with(&spans, gap, max_bytes));
+    price::choose(std::iter::once(merged).chain(larger))
 }
 
 #[cfg(test)]

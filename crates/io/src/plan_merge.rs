@@ -34,15 +34,24 @@ pub(super) fn segments(wanted: &[Wanted]) -> Vec<Segment> {
     joined
 }
 
-/// Requests of at most `max_bytes` for all segments, in the order of need, reading through gaps below `gap`.
-pub(super) fn requests(segments: &[Segment], gap: u64, max_bytes: u64) -> Vec<Request> {
-    let mut requests = Vec::with_capacity(segments.len());
+/// Groups segments with gaps below `gap` between them.
+pub(super) fn spans(segments: &[Segment], gap: u64) -> Vec<&[Segment]> {
+    let mut spans = Vec::new();
     let mut rest = segments;
     while !rest.is_empty() {
         let merged = |pair: &[Segment]| pair[0].file == pair[1].file && pair[1].range.start - pair[0].range.end < gap;
         let span = 1 + rest.windows(2).take_while(|pair| merged(pair)).count();
-        cut(&rest[..span], max_bytes, &mut requests);
+        spans.push(&rest[..span]);
         rest = &rest[span..];
+    }
+    spans
+}
+
+/// Requests of at most `max_bytes` for all spans, in the order of need.
+pub(super) fn requests(spans: &[&[Segment]], max_bytes: u64) -> Vec<Request> {
+    let mut requests = Vec::with_capacity(spans.len());
+    for span in spans {
+        cut(span, max_bytes, &mut requests);
     }
     // Pieces of one long range share its place: they are needed from its start on.
     requests.sort_by_key(|(order, request): &(usize, Request)| (*order, request.range.start));
@@ -78,12 +87,12 @@ fn cut(span: &[Segment], max_bytes: u64, requests: &mut Vec<(usize, Request)>) {
     }
 }
 
-/// Where a piece that begins at `start` and can't take all up to `end` stops: at the last border between segments
-/// that leaves both sides at least half a request, or else in the middle of a segment.
+/// Where a piece that begins at `start` and can't take all up to `end` stops: at a border between segments in its last
+/// quarter, or else in the middle of a segment; the rest is at least half a request.
 fn stop_of_piece(segments: &[Segment], start: u64, end: u64, max_bytes: u64) -> u64 {
     let half = max_bytes.div_ceil(2);
-    let earliest = start.saturating_add(half);
-    let latest = start.saturating_add(max_bytes).min(end - half.min(end - start)).max(earliest.min(end));
+    let latest = start.saturating_add(max_bytes).min(end - half.min(end - start)).max(start + 1);
+    let earliest = start + (latest - start).div_ceil(4) * 3;
     let fits = segments.partition_point(|s| s.range.end <= latest);
     match segments[..fits].last() {
         Some(segment) if segment.range.end >= earliest => segment.range.end,

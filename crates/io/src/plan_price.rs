@@ -1,6 +1,7 @@
 //! What a plan takes in seconds and dollars, and which of several to take.
 
 use super::{PathProfile, Request, RequestPlan};
+use crate::job::PREFETCH_BYTES;
 
 /// A cheaper plan is taken when it is predicted to be this much slower than the fastest at most.
 const SLOWER_AT_MOST: f64 = 1.1;
@@ -19,12 +20,31 @@ pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     gaps
 }
 
+/// Request sizes worth pricing on a path beside its own, as multiples of that in halves.
+const SIZE_HALVES: [u64; 7] = [3, 4, 6, 8, 10, 12, 16];
+
+/// Larger requests cost less in all, but fewer of them fit into memory at once.
+pub(super) fn larger_sizes(profile: &PathProfile) -> Vec<u64> {
+    if profile.get_usd <= 0.0 {
+        // Nothing to be saved.
+        return Vec::new();
+    }
+    SIZE_HALVES.iter().map(|halves| profile.request_bytes.max(1).saturating_mul(*halves) / 2).collect()
+}
+
 /// Predicts time and price.
 ///
-/// The model is a queue with `in_flight` servers: a request holds one for the latency and for its bytes over one
+/// The model is a queue with `in_flight` servers, or as many as requests of this size fit into the memory for reading
+/// ahead: a request holds one for the latency and for its bytes over one
 /// connection. The time is the largest of three bounds: the servers' work shared evenly, the longest single request,
 /// and all bytes over the path's whole bandwidth after one latency.
-pub(super) fn priced(requests: Vec<Request>, gap: u64, in_flight: usize, profile: &PathProfile) -> RequestPlan {
+pub(super) fn priced(
+    requests: Vec<Request>,
+    gap: u64,
+    max_bytes: u64,
+    in_flight: usize,
+    profile: &PathProfile,
+) -> RequestPlan {
     let latency = profile.latency_ms.max(0.0) / 1000.0;
     let connection = profile.connection_bytes_per_second.max(1.0);
     let total = profile.total_bytes_per_second.max(connection);
@@ -36,11 +56,13 @@ pub(super) fn priced(requests: Vec<Request>, gap: u64, in_flight: usize, profile
         read_through = read_through.saturating_add(request.read_through_bytes);
     }
     let count = requests.len();
+    let in_memory = PREFETCH_BYTES / longest.min(max_bytes).max(1);
+    let servers = in_flight.min(count).min(usize::try_from(in_memory).unwrap_or(usize::MAX)).max(1);
     let seconds = if count == 0 {
         0.0
     } else {
         let work = count as f64 * latency + bytes as f64 / connection;
-        let shared = work / in_flight.min(count) as f64;
+        let shared = work / servers as f64;
         let single = latency + longest as f64 / connection;
         let pipe = latency + bytes as f64 / total;
         shared.max(single).max(pipe)

@@ -45,13 +45,13 @@ fn the_order_is_that_of_need() {
 
 #[test]
 fn long_spans_are_cut_at_borders() {
-    let plan = plan_requests(&wanted(0, &[0..70, 70..130, 130..180]), &fixed(1, 100), &Observations::s3());
-    assert_eq!(ranges(&plan), [(0, 0..70), (0, 70..130), (0, 130..180)]);
+    let plan = plan_requests(&wanted(0, &[0..90, 90..170, 170..230]), &fixed(1, 100), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..90), (0, 90..170), (0, 170..230)]);
     // Without a border in reach, in the middle; the gap at a cut is read by nobody.
     let plan = plan_requests(&wanted(0, &[0..120]), &fixed(1, 100), &Observations::s3());
     assert_eq!(ranges(&plan), [(0, 0..70), (0, 70..120)]);
-    let plan = plan_requests(&wanted(0, &[0..60, 65..150]), &fixed(50, 100), &Observations::s3());
-    assert_eq!(ranges(&plan), [(0, 0..60), (0, 65..150)]);
+    let plan = plan_requests(&wanted(0, &[0..80, 85..150]), &fixed(50, 100), &Observations::s3());
+    assert_eq!(ranges(&plan), [(0, 0..80), (0, 85..150)]);
     assert_eq!(plan.read_through_bytes, 0);
 }
 
@@ -72,6 +72,23 @@ fn auto_does_not_read_through_for_ever() {
     let plan = plan_requests(&far, &RangeOptions::default(), &Observations::s3());
     assert_eq!(plan.requests.len(), 2);
     assert_eq!(plan.read_through_bytes, 0);
+}
+
+#[test]
+fn larger_requests_are_taken_where_they_are_as_fast() {
+    let path = PathProfile { total_bytes_per_second: 0.7e9, ..Observations::s3() };
+    let whole = wanted(0, &[0..890_000_000]);
+    let plan = plan_requests(&whole, &RangeOptions::default(), &path);
+    assert_eq!(plan.requests.len(), 22, "{} s", plan.seconds);
+    // A wider path needs more of them at once than fit into memory at that size.
+    let wide = plan_requests(&whole, &RangeOptions::default(), &PathProfile { total_bytes_per_second: 1.2e9, ..path });
+    assert!(wide.requests.len() > 30, "{}", wide.requests.len());
+    // On a disk nothing is saved by them.
+    let disk = plan_requests(&whole, &RangeOptions::default(), &Observations::local_disk());
+    assert_eq!(disk.requests.len(), 213);
+    // What was asked for is kept to.
+    let asked = RangeOptions { max_request_bytes: Some(8 << 20), ..RangeOptions::default() };
+    assert_eq!(plan_requests(&whole, &asked, &path).requests.len(), 107);
 }
 
 #[test]

@@ -11,6 +11,9 @@ const SMALL_BODY_BYTES: u64 = 256 << 10;
 /// Bodies from this size on tell a connection's bandwidth.
 const LARGE_BODY_BYTES: u64 = 1 << 20;
 
+/// What one thread decodes at most. A path faster than all threads together is no use.
+const DECODED_BYTES_PER_SECOND: f64 = 350e6;
+
 /// The weight of a new observation: the last ten or so count.
 const WEIGHT: f64 = 0.1;
 
@@ -41,13 +44,14 @@ impl Observations {
         }
     }
 
-    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and a network
-    /// interface of 10 Gbit/s.
+    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and all together what
+    /// this machine's cores can decode, up to a network interface of 10 Gbit/s.
     pub fn s3() -> PathProfile {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         PathProfile {
             latency_ms: 30.0,
             connection_bytes_per_second: 80e6,
-            total_bytes_per_second: 1.2e9,
+            total_bytes_per_second: (DECODED_BYTES_PER_SECOND * threads).min(1.2e9),
             requests_in_flight: 24,
             request_bytes: 8 << 20,
             get_usd: crate::Prices::default().get_usd_per_1000 / 1000.0,

@@ -33,6 +33,12 @@ pub(crate) fn replaced() -> Error {
     Error::conflict("replaced while it was read").advice("run it again to read the new one")
 }
 
+/// Nothing says who asks.
+pub(crate) fn no_credentials() -> Error {
+    Error::invalid("there are no credentials for S3")
+        .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket")
+}
+
 /// A storage option that no store knows.
 pub(crate) fn unknown_option(key: &str) -> Error {
     Error::usage(format!("unknown storage option {key:?}"))
@@ -104,8 +110,7 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     }
     let text = chain_text(source.as_ref());
     if text.contains(INSTANCE_METADATA) {
-        return Error::invalid("there are no credentials for S3")
-            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket");
+        return no_credentials();
     }
     let kind = generic_kind(source.as_ref());
     match element(&text, "Code") {

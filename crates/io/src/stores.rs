@@ -10,7 +10,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use crate::local_store::LocalStore;
 use crate::profile::Observations;
-use crate::store_error::{store_error, unknown_option};
+use crate::store_error::{no_credentials, store_error, unknown_option};
 use crate::wrap::{CountingConnector, Metered, RetryPolicy, Retrying};
 use crate::{Error, Job, JobStore, Result, StorageOptions};
 
@@ -126,6 +126,19 @@ fn build_s3(bucket: &str, settings: &BTreeMap<String, String>) -> Result<Arc<dyn
     if endpoint.is_some_and(|e| e.to_ascii_lowercase().starts_with("http://")) && !allows_http {
         return Err(Error::usage("the endpoint is plain http, which is not allowed by default")
             .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true, or use an https endpoint"));
+    }
+    // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
+    let sources = [
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_web_identity_token_file",
+        "aws_container_credentials_relative_uri",
+        "aws_container_credentials_full_uri",
+        "aws_metadata_endpoint",
+        "aws_skip_signature",
+    ];
+    if endpoint.is_some() && sources.iter().all(|name| value(name).is_none()) {
+        return Err(no_credentials());
     }
     let client = ClientOptions::new()
         // A large, slow and healthy read must not be cut off: stalls are watched for instead.
