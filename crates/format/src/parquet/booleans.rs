@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 use super::block::PageBytes;
 use super::column::{PageEncoding, Values, page_ends};
 use super::hybrid::{Hybrid, Runs};
+use super::validity::ValidBits;
 
 /// Collects booleans.
 pub(crate) struct Booleans {
@@ -73,13 +74,13 @@ impl Values for Booleans {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
         let start = self.bits.len() - dense;
         let values: Vec<bool> = (start..self.bits.len()).map(|bit| self.bits.get_bit(bit)).collect();
         self.bits.truncate(start);
         let mut values = values.into_iter();
         for row in 0..rows {
-            let value = is_valid(row) && values.next().unwrap_or(false);
+            let value = valid.get(row) && values.next().unwrap_or(false);
             self.bits.append(value);
         }
     }

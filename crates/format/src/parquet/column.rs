@@ -14,6 +14,7 @@ use super::booleans::Booleans;
 use super::convert::*;
 use super::fixed::Fixed;
 use super::fixed_bytes::FixedBytes;
+use super::validity::ValidBits;
 use super::views::Views;
 
 /// How the values of a page are encoded.
@@ -76,8 +77,8 @@ pub(crate) trait Values: Send {
     /// Passes over the next `count` values of the page.
     fn skip(&mut self, count: usize) -> Result<()>;
 
-    /// Spreads the `dense` values that were appended last over `rows` rows: those that `is_valid` tells.
-    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool);
+    /// Spreads the `dense` values that were appended last over `rows` rows: the valid ones.
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>);
 
     /// The array.
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef>;

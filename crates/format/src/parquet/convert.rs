@@ -15,6 +15,9 @@ pub(crate) trait Convert: Send {
     /// Whether a stored value is the same bytes as Arrow's.
     const IS_SAME: bool = false;
 
+    /// Whether stored values are byte arrays, which some encodings share prefixes of.
+    const IS_BYTES: bool = false;
+
     /// Converts one value, of exactly [`Self::width`] bytes.
     fn convert(&self, stored: &[u8]) -> Self::Out;
 }
@@ -28,13 +31,14 @@ fn bytes<const N: usize>(stored: &[u8]) -> [u8; N] {
 }
 
 macro_rules! converts {
-    ($($(#[$doc:meta])* $name:ident: $width:literal -> $out:ty, $same:literal, $convert:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $width:literal -> $out:ty, $same:literal, $bytes:literal, $convert:expr;)*) => {$(
         $(#[$doc])*
         pub(crate) struct $name;
 
         impl Convert for $name {
             type Out = $out;
             const IS_SAME: bool = $same;
+            const IS_BYTES: bool = $bytes;
 
             fn width(&self) -> usize {
                 $width
@@ -51,23 +55,23 @@ macro_rules! converts {
 
 converts! {
     /// Float16.
-    Same16: 2 -> u16, true, u16::from_le_bytes;
+    Same16: 2 -> u16, true, true, u16::from_le_bytes;
     /// Integers, floats and dates of 32 bits.
-    Same32: 4 -> u32, true, u32::from_le_bytes;
+    Same32: 4 -> u32, true, false, u32::from_le_bytes;
     /// Integers, floats and timestamps of 64 bits.
-    Same64: 8 -> u64, true, u64::from_le_bytes;
+    Same64: 8 -> u64, true, false, u64::from_le_bytes;
     /// Integers of 8 bits, which are stored as 32.
-    Narrow8: 4 -> u8, false, |b| u32::from_le_bytes(b) as u8;
+    Narrow8: 4 -> u8, false, false, |b| u32::from_le_bytes(b) as u8;
     /// Integers of 16 bits, which are stored as 32.
-    Narrow16: 4 -> u16, false, |b| u32::from_le_bytes(b) as u16;
+    Narrow16: 4 -> u16, false, false, |b| u32::from_le_bytes(b) as u16;
     /// 32 bits that are read as 64.
-    Widen64: 4 -> u64, false, |b| i64::from(i32::from_le_bytes(b)) as u64;
+    Widen64: 4 -> u64, false, false, |b| i64::from(i32::from_le_bytes(b)) as u64;
     /// Dates in days that are read in milliseconds.
-    DaysToMillis: 4 -> u64, false, |b| (i64::from(i32::from_le_bytes(b)) * 86_400_000) as u64;
+    DaysToMillis: 4 -> u64, false, false, |b| (i64::from(i32::from_le_bytes(b)) * 86_400_000) as u64;
     /// Decimals.
-    Widen128From32: 4 -> u128, false, |b| i128::from(i32::from_le_bytes(b)) as u128;
+    Widen128From32: 4 -> u128, false, false, |b| i128::from(i32::from_le_bytes(b)) as u128;
     /// Decimals.
-    Widen128From64: 8 -> u128, false, |b| i128::from(i64::from_le_bytes(b)) as u128;
+    Widen128From64: 8 -> u128, false, false, |b| i128::from(i64::from_le_bytes(b)) as u128;
 }
 
 /// Timestamps of 96 bits: nanoseconds of the day, then the Julian day.
@@ -148,6 +152,7 @@ macro_rules! big_endian {
     ($($t:ty: $width:literal, $from:expr;)*) => {$(
         impl Convert for BigEndian<$t> {
             type Out = $t;
+            const IS_BYTES: bool = true;
 
             fn width(&self) -> usize {
                 self.length

@@ -215,3 +215,7 @@ impl Varints<'_> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 }
+
+#[cfg(test)]
+#[path = "delta_tests.rs"]
+mod tests;

@@ -12,6 +12,7 @@ use super::column::{PageEncoding, Values, page_ends};
 use super::convert::Convert;
 use super::delta;
 use super::indexes::{Indexes, Slots};
+use super::validity::ValidBits;
 
 /// Collects values of a fixed width.
 pub(crate) struct Fixed<C: Convert> {
@@ -54,6 +55,9 @@ impl<C: Convert> Values for Fixed<C> {
             PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
             PageEncoding::DeltaBinaryPacked => Page::Plain(delta::integers(&data, width, count)?, 0),
             PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, width)?, 0),
+            PageEncoding::DeltaByteArray if C::IS_BYTES => {
+                Page::Plain(delta::fixed_byte_arrays(&data, count, width)?, 0)
+            }
             other => return Err(other.unfit()),
         };
         Ok(())
@@ -95,11 +99,11 @@ impl<C: Convert> Values for Fixed<C> {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
         let Some(out) = &mut self.out else { return };
         let start = self.len - dense;
         if let Some(slots) = out.typed_mut::<C::Out>().get_mut(start..start + rows) {
-            spread(slots, dense, is_valid);
+            spread(slots, dense, valid);
         }
         self.len = start + rows;
     }
@@ -126,9 +130,9 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
 }
 
 /// Moves the first `dense` slots to the valid ones, from the end on; the others become zero.
-pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, valid: ValidBits<'_>) {
     for row in (0..slots.len()).rev() {
-        slots[row] = if is_valid(row) && dense > 0 {
+        slots[row] = if valid.get(row) && dense > 0 {
             dense -= 1;
             slots[dense]
         } else {

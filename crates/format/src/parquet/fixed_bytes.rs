@@ -11,6 +11,7 @@ use super::block::{Block, PageBytes, Pool};
 use super::column::{PageEncoding, Values, page_ends};
 use super::delta;
 use super::indexes::{Gather, Indexes};
+use super::validity::ValidBits;
 
 /// Collects byte arrays of one length.
 pub(crate) struct FixedBytes {
@@ -93,12 +94,12 @@ impl Values for FixedBytes {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
         let (width, start) = (self.width, self.len - dense);
         if let Some(slots) = self.out.as_mut().and_then(|out| out.get_mut(start * width..(start + rows) * width)) {
             let mut dense = dense;
             for row in (0..rows).rev() {
-                if is_valid(row) && dense > 0 {
+                if valid.get(row) && dense > 0 {
                     dense -= 1;
                     slots.copy_within(dense * width..(dense + 1) * width, row * width);
                 } else {

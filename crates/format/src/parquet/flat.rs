@@ -133,8 +133,7 @@ impl FlatLane {
                 let valid = levels.read(count, &mut self.validity)?;
                 self.values.read(valid)?;
                 if valid < count {
-                    let validity = &self.validity;
-                    self.values.spread(count, valid, &|row| validity.is_valid(start + row));
+                    self.values.spread(count, valid, self.validity.from(start));
                 }
                 Ok(())
             }

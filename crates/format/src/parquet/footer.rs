@@ -11,8 +11,8 @@ use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
-    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
-    RowGroupMetaData,
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
+    ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
 use super::schema::with_root_views;
@@ -126,8 +126,8 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
         let options = ParquetMetaDataOptions::new().with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
         ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
     })?;
-    let metadata = Arc::new(metadata);
     check_row_groups(&metadata, tail.size_bytes)?;
+    let metadata = Arc::new(with_row_count(metadata));
     let arrow = guarded("the schema", || arrow_metadata(&metadata))?;
     let leaves = root_leaves(&metadata, arrow.schema().fields().len())?;
     Ok(FileMeta {
@@ -197,6 +197,25 @@ fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usi
         *range = if range.start == range.end { leaf..leaf + 1 } else { range.start..leaf + 1 };
     }
     Ok(leaves)
+}
+
+/// The row groups know how many rows there are; some writers left the file's own count at zero, which the parquet crate
+/// takes for the truth.
+fn with_row_count(metadata: ParquetMetaData) -> ParquetMetaData {
+    let file = metadata.file_metadata();
+    let rows: i64 = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum();
+    if file.num_rows() == rows {
+        return metadata;
+    }
+    let file = FileMetaData::new(
+        file.version(),
+        rows,
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    ParquetMetaData::new(file, metadata.row_groups().to_vec())
 }
 
 /// Checks what the reader later takes for granted: counts are not negative, chunks lie within the file.

@@ -266,3 +266,7 @@ fn data_header_v2(input: &mut Input<'_>) -> Parsed<(PageKind, usize, i32)> {
         _ => Err(Trouble::Wrong("a field is missing")),
     }
 }
+
+#[cfg(test)]
+#[path = "header_tests.rs"]
+mod tests;

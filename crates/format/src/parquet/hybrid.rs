@@ -164,3 +164,7 @@ fn value_at(bytes: &[u8], bit: usize, mask: u32) -> u32 {
     word[..length].copy_from_slice(&tail[..length]);
     (u64::from_le_bytes(word) >> (bit % 8)) as u32 & mask
 }
+
+#[cfg(test)]
+#[path = "hybrid_tests.rs"]
+mod tests;

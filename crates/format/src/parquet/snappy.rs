@@ -221,3 +221,7 @@ fn careful(input: &[u8], output: &mut [u8], length: usize, at: At) -> Result<At>
     }
     Ok(At { input: i + 1 + extra, output: o + len })
 }
+
+#[cfg(test)]
+#[path = "snappy_tests.rs"]
+mod tests;

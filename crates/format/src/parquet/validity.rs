@@ -74,6 +74,22 @@ pub(crate) struct Validity {
     nulls: usize,
 }
 
+/// Which of some rows have a value.
+#[derive(Clone, Copy)]
+pub(crate) struct ValidBits<'a> {
+    bytes: &'a [u8],
+    start: usize,
+}
+
+impl ValidBits<'_> {
+    /// Whether the row has one. Rows beyond the bits have none.
+    #[inline(always)]
+    pub fn get(&self, row: usize) -> bool {
+        let bit = self.start + row;
+        self.bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    }
+}
+
 impl Validity {
     /// Rows so far.
     pub fn rows(&self) -> usize {
@@ -88,9 +104,9 @@ impl Validity {
         }
     }
 
-    /// Whether row `row` has a value.
-    pub fn is_valid(&self, row: usize) -> bool {
-        self.bits.as_ref().is_none_or(|bits| bits.get_bit(row))
+    /// Which rows from `start` on have values. There must have been a null.
+    pub fn from(&self, start: usize) -> ValidBits<'_> {
+        ValidBits { bytes: self.bits.as_ref().map_or(&[], |bits| bits.as_slice()), start }
     }
 
     /// The bitmap; `None` without nulls.

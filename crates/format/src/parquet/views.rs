@@ -11,6 +11,7 @@ use super::column::{PageEncoding, Values, page_ends};
 use super::delta;
 use super::fixed::spread;
 use super::indexes::{Indexes, Slots};
+use super::validity::ValidBits;
 
 /// Values up to this length stand in the view itself.
 const INLINE_BYTES: usize = 12;
@@ -137,12 +138,12 @@ impl Values for Views {
         }
     }
 
-    fn spread(&mut self, rows: usize, dense: usize, is_valid: &dyn Fn(usize) -> bool) {
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
         let Some(out) = &mut self.out else { return };
         let start = self.len - dense;
         if let Some(slots) = out.typed_mut::<u128>().get_mut(start..start + rows) {
             // A view of no bytes is all zeros.
-            spread(slots, dense, is_valid);
+            spread(slots, dense, valid);
         }
         self.len = start + rows;
     }

@@ -1,0 +1,31 @@
+use proptest::prelude::*;
+
+use super::{byte_arrays, fixed_byte_arrays, integers, joined_streams, prefixed_byte_arrays};
+
+/// From Encodings.md: 1, 2, 3, 4, 5 has a least difference of 1 and widths of 0.
+#[test]
+fn the_example_of_the_specification() {
+    let data = [128, 1, 4, 5, 2, 2, 0, 0, 0, 0];
+    let plain = integers(&data, 4, 5).ok().map(|bytes| bytes.to_vec());
+    let wanted: Vec<u8> = (1..=5i32).flat_map(i32::to_le_bytes).collect();
+    assert_eq!(plain, Some(wanted));
+    assert!(integers(&data, 4, 4).is_err(), "more values than the page has");
+    assert!(integers(&data, 3, 5).is_err());
+}
+
+#[test]
+fn streams_are_joined() {
+    let plain = joined_streams(&[1, 2, 3, 4, 5, 6], 2).ok().map(|bytes| bytes.to_vec());
+    assert_eq!(plain, Some(vec![1, 4, 2, 5, 3, 6]));
+    assert!(joined_streams(&[1, 2, 3], 2).is_err());
+}
+
+proptest! {
+    #[test]
+    fn noise_does_no_harm(noise in prop::collection::vec(any::<u8>(), 0..200), count in 0usize..1000) {
+        let _ = integers(&noise, 8, count);
+        let _ = byte_arrays(&noise, count);
+        let _ = prefixed_byte_arrays(&noise, count);
+        let _ = fixed_byte_arrays(&noise, count, 3);
+    }
+}
