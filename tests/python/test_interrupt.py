@@ -74,21 +74,53 @@ except KeyboardInterrupt:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_scan_can_be_used_again(tmp_path: Path) -> None:
-    path = tmp_path / "big.csv"
+@pytest.fixture(scope="module")
+def big_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten million rows."""
+    path: Path = tmp_path_factory.mktemp("csv") / "big.csv"
     with path.open("w") as file:
         file.write("a,b,c\n")
         for _ in range(200):
             file.write("123456,some text that is parsed,1.25\n" * 50_000)
+    return path
+
+
+@pytest.mark.parametrize("consume", ["scan.to_arrow()", "scan.to_polars()", "list(scan.batches())", "pa.table(scan)"])
+def test_consumers(big_csv: Path, consume: str) -> None:
+    code = f"""
+import time
+import lakerace as lr
+import pyarrow as pa
+import polars
+scan = lr.scan({str(big_csv)!r}, threads=1)
+print("ready", flush=True)
+try:
+    try:
+        while True:
+            {consume}
+    except pa.ArrowException:
+        time.sleep(60)  # the consumer says that its stream ended; Ctrl-C itself arrives behind that
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    out, err = interrupt(process, lambda: True)
+    assert (process.returncode, out) == (0, "interrupted\n"), err
+
+
+def test_a_scan_can_be_used_again(big_csv: Path) -> None:
     code = f"""
 import lakerace as lr
-scan = lr.scan({str(path)!r}, threads=1)
+scan = lr.scan({str(big_csv)!r}, threads=1)
 print("ready", flush=True)
 try:
     while True:
         scan.checksum()
 except KeyboardInterrupt:
-    print(scan.report()["rows"], lr.scan({str(path)!r}, limit=5).count(), next(scan.batches()).num_rows > 0)
+    print(scan.report()["rows"], lr.scan({str(big_csv)!r}, limit=5).count(), next(scan.batches()).num_rows > 0)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

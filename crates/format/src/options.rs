@@ -139,22 +139,17 @@ impl FromStr for Compression {
             }
         };
         let levels = match codec {
-            Codec::Gzip => 0..=9,
-            Codec::Brotli => 0..=11,
-            Codec::Zstd => 1..=22,
-            Codec::None | Codec::Snappy | Codec::Lz4 => 0..=-1,
+            Codec::Gzip => Some((0, 9)),
+            Codec::Brotli => Some((0, 11)),
+            Codec::Zstd => Some((1, 22)),
+            Codec::None | Codec::Snappy | Codec::Lz4 => None,
         };
-        let level = match level {
-            None => None,
-            Some(_) if levels.is_empty() => {
-                return Err(Error::usage(format!("codec {name} has no levels")));
-            }
-            Some(level) => match level.trim().parse::<i32>() {
-                Ok(level) if levels.contains(&level) => Some(level),
-                _ => {
-                    let (low, high) = (levels.start(), levels.end());
-                    return Err(Error::usage(format!("level {level:?} of {name} is not within {low} to {high}")));
-                }
+        let level = match (level, levels) {
+            (None, _) => None,
+            (Some(_), None) => return Err(Error::usage(format!("codec {name} has no levels"))),
+            (Some(level), Some((low, high))) => match level.trim().parse::<i32>() {
+                Ok(level) if (low..=high).contains(&level) => Some(level),
+                _ => return Err(Error::usage(format!("level {level:?} of {name} is not within {low} to {high}"))),
             },
         };
         Ok(Self { codec, level })
