@@ -19,14 +19,18 @@ const ALIGNMENT: usize = 4096;
 /// Smaller buffers are cheap to make.
 const SMALLEST_POOLED: usize = 64 << 10;
 
-/// Capacities are powers of two from [`SMALLEST_POOLED`] on, so that a buffer fits many requests; untouched pages of
-/// one cost nothing.
-const CLASSES: usize = 12;
+/// Capacities are powers of two from [`SMALLEST_POOLED`] on and three steps between each two, so that a buffer fits
+/// many requests and little of it is left over.
+const CLASSES: usize = 48;
 
-/// Bytes of unused buffers kept at most.
-const KEPT_BYTES: usize = 64 << 20;
+/// Bytes of unused buffers kept at most: while something is fetched, as many as are read ahead by default.
+const KEPT_BYTES_BUSY: usize = crate::job::PREFETCH_BYTES as usize;
 
-static POOL: Pool = Pool { state: Mutex::new(PoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0 }) };
+/// The same while nothing is fetched.
+const KEPT_BYTES_IDLE: usize = 64 << 20;
+
+static POOL: Pool =
+    Pool { state: Mutex::new(PoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }) };
 
 struct Pool {
     state: Mutex<PoolState>,
@@ -35,6 +39,41 @@ struct Pool {
 struct PoolState {
     classes: [Vec<Memory>; CLASSES],
     kept_bytes: usize,
+    users: usize,
+}
+
+/// Somebody who fetches: the pool keeps more while there is one.
+#[derive(Debug)]
+pub(crate) struct PoolUser(());
+
+impl PoolUser {
+    pub(crate) fn new() -> Self {
+        POOL.lock().users += 1;
+        Self(())
+    }
+}
+
+impl Drop for PoolUser {
+    fn drop(&mut self) {
+        let mut state = POOL.lock();
+        state.users -= 1;
+        if state.users == 0 {
+            state.shrink(KEPT_BYTES_IDLE);
+        }
+    }
+}
+
+impl PoolState {
+    /// Frees the largest buffers until at most `bytes` are kept.
+    fn shrink(&mut self, bytes: usize) {
+        for class in self.classes.iter_mut().rev() {
+            while self.kept_bytes > bytes
+                && let Some(memory) = class.pop()
+            {
+                self.kept_bytes -= memory.capacity;
+            }
+        }
+    }
 }
 
 /// Bytes to be filled once and then shared. Goes back to the pool when the last share of it is dropped.
@@ -89,7 +128,7 @@ impl Buffer {
         let memory = match class_of(capacity) {
             Some(class) => match POOL.take(class) {
                 Some(memory) => memory,
-                None => Memory::new(SMALLEST_POOLED << class)?,
+                None => Memory::new(class_bytes(class))?,
             },
             None => Memory::new(capacity)?,
         };
@@ -249,8 +288,12 @@ impl Drop for Growing {
 }
 
 impl Pool {
+    fn lock(&self) -> std::sync::MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self, class: usize) -> Option<Memory> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let memory = state.classes[class].pop()?;
         state.kept_bytes -= memory.capacity;
         Some(memory)
@@ -258,8 +301,9 @@ impl Pool {
 
     fn give_back(&self, memory: Memory) {
         let Some(class) = class_of(memory.capacity) else { return };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.capacity == SMALLEST_POOLED << class && state.kept_bytes + memory.capacity <= KEPT_BYTES {
+        let mut state = self.lock();
+        let most = if state.users > 0 { KEPT_BYTES_BUSY } else { KEPT_BYTES_IDLE };
+        if memory.capacity == class_bytes(class) && state.kept_bytes + memory.capacity <= most {
             state.kept_bytes += memory.capacity;
             state.classes[class].push(memory);
         }
@@ -271,8 +315,15 @@ fn class_of(capacity: usize) -> Option<usize> {
     if capacity < SMALLEST_POOLED {
         return None;
     }
-    let class = capacity.div_ceil(SMALLEST_POOLED).next_power_of_two().trailing_zeros() as usize;
+    let power = (capacity / SMALLEST_POOLED).ilog2();
+    let base = SMALLEST_POOLED.checked_shl(power)?;
+    let class = 4 * power as usize + (capacity - base).div_ceil(base / 4);
     (class < CLASSES).then_some(class)
+}
+
+/// The capacity of a class's buffers.
+fn class_bytes(class: usize) -> usize {
+    (SMALLEST_POOLED << (class / 4)) / 4 * (4 + class % 4)
 }
 
 /// The whole body of an answer, in one buffer of the announced size. More or fewer bytes are an error.

@@ -41,11 +41,13 @@ fn slices_keep_the_buffer_alive() {
 #[test]
 fn classes_hold_what_they_are_asked_for() {
     assert_eq!(class_of(1), None);
-    for capacity in [SMALLEST_POOLED, SMALLEST_POOLED + 1, 1 << 20, (1 << 20) + 1, 100 << 20] {
+    for capacity in [SMALLEST_POOLED, SMALLEST_POOLED + 1, 1 << 20, (1 << 20) + 1, 40 << 20, (48 << 20) - 1, 100 << 20]
+    {
         let class = class_of(capacity).unwrap();
-        assert!(SMALLEST_POOLED << class >= capacity, "{capacity}");
-        assert!(class == 0 || SMALLEST_POOLED << (class - 1) < capacity, "{capacity}");
+        assert!(class_bytes(class) >= capacity, "{capacity}");
+        assert!(class == 0 || class_bytes(class - 1) < capacity, "{capacity}");
     }
+    assert_eq!(class_bytes(class_of(40 << 20).unwrap()), 40 << 20);
     assert_eq!(class_of(usize::MAX / 2), None);
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::task::AbortHandle;
 
 use super::local::LocalFiles;
-use crate::buffers::{Filler, Growing, fill_from_body};
+use crate::buffers::{Filler, Growing, PoolUser, fill_from_body};
 use crate::profile::Stopwatch;
 use crate::{Error, Job, Object, Request, RequestPlan, Result, store_error};
 
@@ -30,6 +30,7 @@ pub(super) struct Shared {
     prefetch_bytes: u64,
     job: Job,
     local: LocalFiles,
+    _pool: PoolUser,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -93,6 +94,7 @@ impl Shared {
         Self {
             extra_bytes_tolerance: job.options().ranges.extra_bytes_tolerance,
             local: LocalFiles::new(objects.len()),
+            _pool: PoolUser::new(),
             objects,
             requests,
             by_position,
