@@ -102,6 +102,27 @@ impl BadFields<'_> {
 }
 
 impl<'a> Text<'a> {
+    /// Where the text of a field in quotes begins and ends. What is in it was not looked at.
+    #[inline]
+    pub fn inside_quotes(&self, start: usize, end: usize) -> Option<(usize, usize)> {
+        let field = self.bytes.get(start..end.wrapping_sub(1))?;
+        match (self.rules.quote, field) {
+            (Some(quote), [first, .., last]) if *first == quote && *last == quote => Some((start + 1, end - 2)),
+            _ => None,
+        }
+    }
+
+    /// Whether what stands inside quotes has quotes or escapes itself.
+    #[inline]
+    pub fn has_specials(&self, start: usize, end: usize) -> bool {
+        let inside = self.bytes.get(start..end).unwrap_or(&[]);
+        match (self.rules.quote, self.rules.escape) {
+            (Some(quote), None) if inside.len() <= 16 => inside.contains(&quote),
+            (Some(quote), None) => memchr::memchr(quote, inside).is_some(),
+            _ => true,
+        }
+    }
+
     /// A field by the long way: nulls and quotes looked at. `end` is one behind the field's end, as in a table.
     pub fn field(&self, start: usize, end: usize) -> FieldText<'a> {
         let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return FieldText::Null };
@@ -335,6 +356,14 @@ where
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let parsed = if try_first { (self.parse)(text.bytes, at.0, at.1 - 1) } else { None };
             if let Some(value) = parsed {
+                self.values.push(value);
+                run += 1;
+                continue;
+            }
+            // A number in quotes is one all the same.
+            if let Some((start, end)) = text.inside_quotes(at.0, at.1)
+                && let Some(value) = (self.parse)(text.bytes, start, end)
+            {
                 self.values.push(value);
                 run += 1;
                 continue;

@@ -1,6 +1,6 @@
 //! Where fields begin and end: whole records of text become a table of offsets.
 
-use super::bits::{STEP, chunk_at, low_bits, positions};
+use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
 use super::rules::Rules;
 
 /// The fields of some records, row by row: field `j` of a row with offsets `o` is `text[o[j]..o[j + 1] - 1]`. A missing
@@ -48,6 +48,8 @@ pub(super) struct FieldSplitter<'a> {
     delimiters: u64,
     newlines: u64,
     specials: u64,
+    /// The delimiters and line feeds are those outside quotes; quotes don't matter any more.
+    is_final: bool,
     row_start: usize,
     /// Where the current row's offsets begin in the table.
     row_at: usize,
@@ -58,6 +60,8 @@ pub(super) struct FieldSplitter<'a> {
     quoted: bool,
     /// A quote or escape before this position has been dealt with.
     handled: usize,
+    /// Behind a closing quote that ended 64 bytes: a quote here doubles it. `usize::MAX` where there is none.
+    closed_at: usize,
     done: bool,
 }
 
@@ -95,15 +99,19 @@ impl<'a> FieldSplitter<'a> {
             delimiters: 0,
             newlines: 0,
             specials: 0,
+            is_final: false,
             row_start: 0,
             row_at: 0,
             field_start: 0,
             fields: 0,
             quoted: false,
             handled: 0,
+            closed_at: usize::MAX,
             done: text.is_empty(),
         };
-        splitter.load();
+        if !splitter.done {
+            splitter.load();
+        }
         splitter
     }
 
@@ -149,16 +157,39 @@ impl<'a> FieldSplitter<'a> {
         let valid = low_bits(len);
         self.delimiters = positions(&chunk, self.rules.delimiter) & valid;
         self.newlines = positions(&chunk, b'\n') & valid;
-        self.specials = self.rules.quote.map_or(0, |q| positions(&chunk, q))
-            | self.rules.escape.map_or(0, |e| positions(&chunk, e));
-        self.specials &= valid;
+        let quotes = self.rules.quote.map_or(0, |q| positions(&chunk, q)) & valid;
+        let escapes = self.rules.escape.map_or(0, |e| positions(&chunk, e)) & valid;
+        self.specials = quotes | escapes;
+        self.is_final = self.specials == 0 && !self.quoted;
+        if !self.is_final && self.rules.escape.is_none() && self.handled <= self.base {
+            self.mask_quoted(quotes, len);
+        }
+    }
+
+    /// Takes out what stands inside quotes, by their parity, if all quotes are where RFC 4180 has them.
+    #[inline]
+    fn mask_quoted(&mut self, quotes: u64, len: usize) {
+        let inside = parity_prefix(quotes) ^ if self.quoted { !0 } else { 0 };
+        let may_open_first = u64::from(self.field_start == self.base || self.closed_at == self.base);
+        let may_open = (quotes | self.newlines | self.delimiters) << 1 | may_open_first;
+        if quotes & inside & !may_open != 0 {
+            return;
+        }
+        self.delimiters &= !inside;
+        self.newlines &= !inside;
+        self.is_final = true;
+        let last = 1u64 << (len - 1);
+        self.quoted = inside & last != 0;
+        if !self.quoted && quotes & last != 0 {
+            self.closed_at = self.base + len;
+        }
     }
 
     /// Goes on to the next line feed outside quotes, noting the fields on the way. `None` at the end of the text.
     #[inline]
     fn next_line_end(&mut self, offsets: &mut Vec<u32>) -> Option<usize> {
         loop {
-            if self.specials == 0 && !self.quoted {
+            if self.is_final {
                 // Up to the line feed, only delimiters matter.
                 let before = if self.newlines == 0 { !0 } else { (self.newlines & self.newlines.wrapping_neg()) - 1 };
                 self.note_fields(self.delimiters & before, offsets);
@@ -242,7 +273,7 @@ impl<'a> FieldSplitter<'a> {
                 self.newlines &= still;
                 self.specials &= still;
                 return Some(at);
-            } else if Some(byte) == self.rules.quote && at == self.field_start {
+            } else if Some(byte) == self.rules.quote && (at == self.field_start || at == self.closed_at) {
                 self.quoted = true;
             }
         }

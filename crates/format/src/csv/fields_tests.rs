@@ -1,8 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
 use super::*;
 use crate::CsvOptions;
 use crate::csv::rules::Dialect;
+use crate::csv::scan::{State, step};
 
 fn split(text: &str, columns: usize, on_ragged: OnRagged, most: usize) -> (Vec<Vec<Option<String>>>, Option<Ragged>) {
     let rules = Rules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
@@ -56,4 +60,46 @@ fn far_too_many_fields_are_counted() {
     let text = format!("{}\n1,2\n", ",".repeat(100_000));
     assert_eq!(split(&text, 2, OnRagged::Stop, 10).1, Some(Ragged { start: 0, fields: 100_001 }));
     assert_eq!(split(&text, 2, OnRagged::Skip, 10).0, [some(&["1", "2"])]);
+}
+
+/// Fields as walking through byte by byte finds them.
+fn walked(text: &str, columns: usize) -> Vec<Vec<Option<String>>> {
+    let rules = Rules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
+    let (mut rows, mut row, mut from) = (Vec::new(), Vec::new(), 0);
+    let mut state = State::Start;
+    for at in 0..=text.len() {
+        let byte = text.as_bytes().get(at).copied();
+        let (next, ended) = byte.map_or((State::Start, true), |b| step(state, b, &rules));
+        let is_delimiter = byte == Some(b',') && next == State::Start && state != State::Quoted;
+        if ended || is_delimiter {
+            let field = &text[from..at];
+            let field = if ended { field.strip_suffix('\r').unwrap_or(field) } else { field };
+            row.push(Some(field.to_owned()));
+            from = at + 1;
+        }
+        if ended {
+            let row = std::mem::take(&mut row);
+            if row.len() == columns {
+                rows.push(row);
+            }
+        }
+        state = next;
+    }
+    rows
+}
+
+#[test]
+fn random_text_is_split_as_if_walked_through() {
+    let mut random = StdRng::seed_from_u64(5);
+    let alphabet = ["\"", "\"\"", ",", ",", "\n", "\r\n", "x", "some more text", ",\"", "\",", "\"\n"];
+    let mut seen = 0;
+    for _ in 0..20_000 {
+        let len = random.random_range(0..100);
+        let text: String = (0..len).map(|_| alphabet[random.random_range(0..alphabet.len())]).collect();
+        let wanted = walked(&text, 2);
+        seen += wanted.len();
+        let most = random.random_range(1..5);
+        assert_eq!(split(&text, 2, OnRagged::Skip, most).0, wanted, "{text:?}");
+    }
+    assert!(seen > 10_000);
 }

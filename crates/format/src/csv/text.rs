@@ -110,6 +110,15 @@ impl Column for ViewColumn {
                 run += 1;
                 continue;
             }
+            if plain
+                && let Some((start, end)) = text.inside_quotes(at.0, at.1)
+                && start < end
+                && !text.has_specials(start, end)
+            {
+                self.push_at(text, start, end);
+                run += 1;
+                continue;
+            }
             self.nulls.append_n_non_nulls(std::mem::take(&mut run));
             if !self.append_slowly(text, at, row, bad) {
                 return;
