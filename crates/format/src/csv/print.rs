@@ -18,9 +18,13 @@ const PAIRS: [[u8; 2]; 100] = {
 /// Seconds in a day.
 const DAY: i64 = 86_400;
 
+/// Digits of the longest number of 64 bits.
+const MAX_DIGITS: usize = 20;
+
 pub(super) fn unsigned(mut n: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
+    // Room behind the digits, so that as many bytes can always be copied: that is faster than their exact number.
+    let mut digits = [0; 2 * MAX_DIGITS];
+    let mut at = MAX_DIGITS;
     while n >= 100 {
         at -= 2;
         digits[at..at + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
@@ -33,7 +37,10 @@ pub(super) fn unsigned(mut n: u64, out: &mut Vec<u8>) {
         at -= 1;
         digits[at] = b'0' + n as u8;
     }
-    out.extend_from_slice(&digits[at..]);
+    if let Some(fixed) = digits[at..].first_chunk::<MAX_DIGITS>() {
+        out.extend_from_slice(fixed);
+        out.truncate(out.len() - at);
+    }
 }
 
 pub(super) fn signed(n: i64, out: &mut Vec<u8>) {
@@ -45,11 +52,46 @@ pub(super) fn signed(n: i64, out: &mut Vec<u8>) {
 
 /// The shortest text that reads back as the same number, with a point or an exponent, so that it is seen to be one.
 pub(super) fn float64(n: f64, out: &mut Vec<u8>) {
+    if short_float(n, out) {
+        return;
+    }
     if n.is_finite() {
         out.extend_from_slice(zmij::Buffer::new().format_finite(n).as_bytes());
     } else {
         not_finite(n, out);
     }
+}
+
+/// Prints a float that has up to four digits after the point, as most that people write. Says whether it has.
+///
+/// If a text of at most 15 digits reads back as the number, no other one of as many digits does, so that it is the shortest
+/// once its trailing zeros are gone.
+fn short_float(n: f64, out: &mut Vec<u8>) -> bool {
+    const SCALE: f64 = 1e4;
+    let scaled = (n.abs() * SCALE).round_ties_even();
+    // Not for zero, whose sign would be lost, nor for what has an exponent in its shortest text.
+    if !(10.0..1e15).contains(&scaled) || scaled / SCALE != n.abs() {
+        return false;
+    }
+    if n < 0.0 {
+        out.push(b'-');
+    }
+    let (whole, fraction) = (scaled as u64 / 10_000, scaled as usize % 10_000);
+    unsigned(whole, out);
+    let [a, b] = PAIRS[fraction / 100];
+    let [c, d] = PAIRS[fraction % 100];
+    out.extend_from_slice(&[b'.', a, b, c, d]);
+    let zeros = if fraction % 10 != 0 {
+        0
+    } else if fraction % 100 != 0 {
+        1
+    } else if fraction % 1000 != 0 {
+        2
+    } else {
+        3
+    };
+    out.truncate(out.len() - zeros);
+    true
 }
 
 /// Like [`float64`], shortest among 32-bit floats.
@@ -131,18 +173,18 @@ fn two(n: i64, out: &mut Vec<u8>) {
 /// Days since 1970-01-01 as `YYYY-MM-DD`; years that four digits don't hold have a sign.
 pub(super) fn date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = civil_from_days(days);
+    let [m1, m2] = PAIRS[month as usize];
+    let [d1, d2] = PAIRS[day as usize];
     if (0..=9999).contains(&year) {
-        two(year / 100, out);
-        two(year % 100, out);
-    } else {
-        out.push(if year < 0 { b'-' } else { b'+' });
-        let width = if year.unsigned_abs() > 9999 { year.unsigned_abs().ilog10() as usize + 1 } else { 4 };
-        padded(year.unsigned_abs(), width, out);
+        let [y1, y2] = PAIRS[year as usize / 100];
+        let [y3, y4] = PAIRS[year as usize % 100];
+        out.extend_from_slice(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+        return;
     }
-    out.push(b'-');
-    two(month, out);
-    out.push(b'-');
-    two(day, out);
+    out.push(if year < 0 { b'-' } else { b'+' });
+    let width = if year.unsigned_abs() > 9999 { year.unsigned_abs().ilog10() as usize + 1 } else { 4 };
+    padded(year.unsigned_abs(), width, out);
+    out.extend_from_slice(&[b'-', m1, m2, b'-', d1, d2]);
 }
 
 /// A time of day in `unit`s, which is within one day, as `HH:MM:SS[.fraction]`.
@@ -181,3 +223,7 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, is_instant: bool, out: &mut 
         out.push(b'Z');
     }
 }
+
+#[cfg(test)]
+#[path = "print_tests.rs"]
+mod tests;
