@@ -2,6 +2,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 use lakerace_format::Format;
+use lakerace_format::folder::list;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Object, ObjectInfo, Result};
 
@@ -59,7 +60,7 @@ impl Files {
         job: &Job,
     ) -> Result<Option<Self>> {
         let (store, path) = location.open(&options.storage, job)?;
-        let found = store.list(&path)?;
+        let found = list(&store, &path)?;
         let root = path.as_ref();
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
         if found.iter().any(|info| below(info).starts_with("_delta_log/")) {
@@ -155,7 +156,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
         let folders = if shows_hidden { below.rsplit_once('/').map_or("", |(folders, _)| folders) } else { below };
         !is_hidden(folders) && matches(&glob, path, root.len())
     };
-    let found: Vec<ObjectInfo> = store.list(&folder)?.into_iter().filter(is_wanted).collect();
+    let found: Vec<ObjectInfo> = list(store, &folder)?.into_iter().filter(is_wanted).collect();
     let nothing = || Error::not_found("no file matches the pattern");
     of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
 }

@@ -2,6 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::csv::{CsvSink, Dialect};
+use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
 use lakerace_format::{Codec, Format, ParquetSink, ReadPlan, Sink, WriteOptions};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
@@ -89,11 +90,25 @@ impl Target {
     /// Begins to write.
     pub(crate) fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         if self.is_folder {
-            return Err(Error::unsupported("folders are not there yet").at(&self.place));
+            return self.create_folder(schema, options, job);
         }
         let if_exists = if self.mode == CopyMode::Overwrite { IfExists::Replace } else { IfExists::Error };
         let output = Output::create(&self.store, &self.path, if_exists)?;
         file_sink(output, self.format, schema, &options.write, job)
+    }
+}
+
+impl Target {
+    fn create_folder(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let mode = match self.mode {
+            CopyMode::Error => FolderMode::Error,
+            CopyMode::Overwrite => FolderMode::Overwrite,
+            CopyMode::Append => FolderMode::Append,
+        };
+        let (format, write, job) = (self.format, options.write.clone(), job.clone());
+        let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));
+        let extension = extension(self.format, &options.write);
+        FolderSink::create(&self.store, &self.path, mode, extension, &options.write, make)
     }
 }
 

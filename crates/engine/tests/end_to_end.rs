@@ -459,3 +459,35 @@ fn explains_without_reading() {
     }
     assert_eq!(job.meter().counts().bytes_read - before.bytes_read, planned);
 }
+
+#[test]
+fn folders_are_written_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = put(&table(0, 3000), &folder.path().join("a.parquet"));
+    let local = folder.path().join("out").to_str().unwrap().to_owned();
+    for target in [format!("{local}/"), "memory://folder-target/out/".to_owned()] {
+        let try_copy = |mode, format| {
+            let write = WriteOptions { row_group_rows: Some(500), file_bytes: Some(1), ..WriteOptions::default() };
+            let read = ReadOptions { batch_rows: Some(1000), ..ReadOptions::default() };
+            copy(&source, &target, &CopyOptions { read, mode, format, write }, &Job::default())
+        };
+        assert_eq!(kind(try_copy(CopyMode::Error, None)).0, ErrorKind::Usage, "no format is named");
+        let written = try_copy(CopyMode::Error, Some(Format::Parquet)).unwrap();
+        assert_eq!((written.rows, written.files.len()), (3000, 3), "{:?}", written.files);
+        assert_eq!(sum_of(&target), sum_of(&source));
+        assert_eq!(kind(try_copy(CopyMode::Error, Some(Format::Parquet))).0, ErrorKind::Conflict);
+        try_copy(CopyMode::Append, Some(Format::Parquet)).unwrap();
+        assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
+        try_copy(CopyMode::Overwrite, Some(Format::Csv)).unwrap();
+        let info = schema(&target, &ReadOptions::default(), &Job::default()).unwrap().info;
+        // The Parquet files are gone.
+        assert_eq!(info.format, "csv");
+        assert_eq!(sum_of(&target), sum_of(&source));
+        // Into the folder that is read.
+        let again = CopyOptions { mode: CopyMode::Overwrite, format: Some(Format::Csv), ..CopyOptions::default() };
+        assert_eq!(kind(copy(&target, &target, &again, &Job::default())).0, ErrorKind::Usage);
+        let again = CopyOptions { mode: CopyMode::Append, ..again };
+        copy(&target, &target, &again, &Job::default()).unwrap();
+        assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
+    }
+}

@@ -26,17 +26,21 @@ pub(super) fn unsigned(value: u64) -> u64 {
 /// `value` x 10^-`scale`.
 pub(super) fn decimal(value: i128, scale: i32) -> u64 {
     match i64::try_from(value) {
-        Ok(value) if scale >= 0 => {
-            let (mut value, mut scale) = (value, scale);
-            while scale > 0 && value % 10 == 0 {
-                value /= 10;
-                // Zero has no digits to strip.
-                scale = if value == 0 { 0 } else { scale - 1 };
-            }
-            if scale == 0 { integer(value) } else { other(value.into(), -scale) }
-        }
+        Ok(value) if scale >= 0 => narrow(value, scale),
         _ => scaled(value, -scale),
     }
+}
+
+/// `value` x 10^-`scale`, which is not negative.
+#[inline]
+fn narrow(value: i64, scale: i32) -> u64 {
+    let (mut value, mut scale) = (value, scale);
+    while scale > 0 && value % 10 == 0 {
+        value /= 10;
+        // Zero has no digits to strip.
+        scale = if value == 0 { 0 } else { scale - 1 };
+    }
+    if scale == 0 { integer(value) } else { short(value, -scale) }
 }
 
 /// `value` x 10^-`scale`.
@@ -63,11 +67,11 @@ pub(super) fn wide_decimal(value: i256, scale: i32) -> u64 {
 
 /// A double, by the shortest decimal that reads back as the same double.
 pub(super) fn double(value: f64) -> u64 {
-    if value.fract() == 0.0 && value.abs() < EXACT_F64 {
+    if value as i64 as f64 == value && value.abs() < EXACT_F64 {
         return integer(value as i64);
     }
-    if let Some((digits, scale)) = short_decimal(value) {
-        return other(digits.into(), -scale);
+    if let Some(word) = short_decimal(value) {
+        return word;
     }
     if !value.is_finite() {
         return not_finite(value);
@@ -77,7 +81,7 @@ pub(super) fn double(value: f64) -> u64 {
 
 /// A float, by the shortest decimal that reads back as the same float.
 pub(super) fn float(value: f32) -> u64 {
-    if value.fract() == 0.0 && value.abs() < EXACT_F32 {
+    if value as i64 as f32 == value && value.abs() < EXACT_F32 {
         return integer(value as i64);
     }
     if !value.is_finite() {
@@ -98,35 +102,35 @@ fn not_finite(value: f64) -> u64 {
 /// A double with up to four digits after the point and up to fifteen in all, such as a price. A decimal of up to fifteen
 /// digits that reads back as the double is its shortest text, because no two of them are the same double; and the
 /// quotient below is the double that the decimal reads as, because both of its sides are exact.
-fn short_decimal(value: f64) -> Option<(i64, i32)> {
+#[inline]
+fn short_decimal(value: f64) -> Option<u64> {
     if value.abs() >= 1e11 {
         return None;
     }
-    for (scale, power) in [(1, 1e1), (2, 1e2), (3, 1e3), (4, 1e4)] {
-        let digits = (value * power).round();
-        if digits / power == value {
-            return Some((digits as i64, scale));
-        }
-    }
-    None
+    // Half away from zero: a cast cuts the rest off, without a call into the maths library.
+    let digits = (value * 1e4 + 0.5f64.copysign(value)) as i64;
+    (digits as f64 / 1e4 == value).then(|| narrow(digits, 4))
 }
 
-/// From `12.34`, `1e21` or `1.5e-7`.
+/// From `12.34`, `1e21` or `1.5e-7`, of at most 18 digits besides zeros in front.
 fn from_text(text: &str) -> u64 {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let mut digits = 0i128;
-    let (mut scale, mut after_point, mut negative) = (0, false, false);
+    let (mut digits, mut scale, mut after_point, mut negative) = (0i64, 0, false, false);
     for byte in mantissa.bytes() {
         match byte {
             b'-' => negative = true,
             b'.' => after_point = true,
             digit => {
-                digits = digits * 10 + i128::from(digit - b'0');
+                digits = digits.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
                 scale += i32::from(after_point);
             }
         }
     }
-    scaled(if negative { -digits } else { digits }, exponent.parse::<i32>().unwrap_or(0) - scale)
+    let digits = if negative { -digits } else { digits };
+    match scale - exponent.parse::<i32>().unwrap_or(0) {
+        scale @ 0.. => narrow(digits, scale),
+        scale => scaled(digits.into(), -scale),
+    }
 }
 
 /// `digits` x 10^`exponent`.
@@ -149,7 +153,19 @@ fn scaled(digits: i128, exponent: i32) -> u64 {
 
 /// A number that is no integer of 64 bits. `digits` is not a multiple of ten.
 fn other(digits: i128, exponent: i32) -> u64 {
+    if let Ok(digits) = i64::try_from(digits) {
+        return short(digits, exponent);
+    }
     let mut bytes = [0; 20];
+    bytes[..4].copy_from_slice(&exponent.to_le_bytes());
+    bytes[4..].copy_from_slice(&digits.to_le_bytes());
+    xxh3_64_with_seed(&bytes, FRACTION)
+}
+
+/// [`other`], where the digits fit 64 bits.
+#[inline]
+fn short(digits: i64, exponent: i32) -> u64 {
+    let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&exponent.to_le_bytes());
     bytes[4..].copy_from_slice(&digits.to_le_bytes());
     xxh3_64_with_seed(&bytes, FRACTION)

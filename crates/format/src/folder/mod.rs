@@ -27,4 +27,4 @@ mod staged;
 
 pub use listing::list;
 pub use marker::visible;
-pub use sink::{FolderMode, FolderSink};
+pub use sink::{FolderMode, FolderSink, MakeSink};
