@@ -12,6 +12,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::encode_block::Blocks;
 use super::encode_compress::Compressor;
 use super::encode_rle::append_varint;
 use super::encode_statistics::{Bounds, Order, chunk_statistics, is_utf8};
@@ -52,6 +53,7 @@ pub(crate) struct PageWriter {
     order: Order,
     dictionary: Option<Bytes>,
     pages: Vec<Page>,
+    blocks: Blocks,
     /// Bytes of all pieces so far.
     compressed_bytes: u64,
     /// Bytes of all pages before compression, headers included.
@@ -59,7 +61,8 @@ pub(crate) struct PageWriter {
 }
 
 struct Page {
-    bytes: Bytes,
+    /// With its header.
+    bytes: usize,
     summary: PageSummary,
 }
 
@@ -67,12 +70,14 @@ impl PageWriter {
     /// A chunk without pages.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>) -> Self {
         let order = Order::of(&column);
+        let blocks = Blocks::new(&settings.blocks);
         Self {
             column,
             settings,
             order,
             dictionary: None,
             pages: Vec::new(),
+            blocks,
             compressed_bytes: 0,
             uncompressed_bytes: 0,
         }
@@ -101,31 +106,36 @@ impl PageWriter {
     /// Adds a data page. `body` is its levels and values.
     pub(crate) fn data_page(&mut self, body: &[u8], summary: PageSummary, compressor: &mut Compressor) -> Result<()> {
         let values = i32::try_from(summary.rows).map_err(|_| self.too_large(summary.rows))?;
-        let bytes = self.piece(body, compressor, |header| header.data_page(values, summary.encoding))?;
-        self.pages.push(Page { bytes, summary });
+        let (header, body) = self.compress(body, compressor, |header| header.data_page(values, summary.encoding))?;
+        self.blocks.push(&header, body);
+        self.pages.push(Page { bytes: header.len() + body.len(), summary });
         Ok(())
     }
 
     /// Adds the dictionary, which comes first in the chunk whenever it is added. `body` is its values in PLAIN encoding.
     pub(crate) fn dictionary_page(&mut self, body: &[u8], values: usize, compressor: &mut Compressor) -> Result<()> {
         let values = i32::try_from(values).map_err(|_| self.too_large(values))?;
-        self.dictionary = Some(self.piece(body, compressor, |header| header.dictionary_page(values))?);
+        let (header, body) = self.compress(body, compressor, |header| header.dictionary_page(values))?;
+        self.dictionary = Some([&header, body].concat().into());
         Ok(())
     }
 
-    fn piece(&mut self, body: &[u8], compressor: &mut Compressor, kind: impl Fn(&mut Header)) -> Result<Bytes> {
+    /// A page's header and compressed body.
+    fn compress<'a>(
+        &mut self,
+        body: &'a [u8],
+        compressor: &'a mut Compressor,
+        kind: impl Fn(&mut Header),
+    ) -> Result<(Vec<u8>, &'a [u8])> {
         let compressed = compressor.compress(body)?;
         let uncompressed_length = i32::try_from(body.len()).map_err(|_| self.too_large(body.len()))?;
         let compressed_length = i32::try_from(compressed.len()).map_err(|_| self.too_large(compressed.len()))?;
         let mut header = Header::new(uncompressed_length, compressed_length);
         kind(&mut header);
         let header = header.finish();
-        let mut bytes = Vec::with_capacity(header.len() + compressed.len());
-        bytes.extend_from_slice(&header);
-        bytes.extend_from_slice(compressed);
-        self.compressed_bytes += bytes.len() as u64;
+        self.compressed_bytes += (header.len() + compressed.len()) as u64;
         self.uncompressed_bytes += (header.len() + body.len()) as u64;
-        Ok(bytes.into())
+        Ok((header, compressed))
     }
 
     fn too_large(&self, length: usize) -> Error {
@@ -160,7 +170,7 @@ impl PageWriter {
         let metadata = builder.build().map_err(internal)?;
         let column_index = if self.settings.statistics { self.column_index()? } else { None };
         let offset_index = Some(self.offset_index(dictionary_bytes));
-        let pieces = self.dictionary.into_iter().chain(self.pages.into_iter().map(|p| p.bytes)).collect();
+        let pieces = self.dictionary.into_iter().chain(self.blocks.finish()).collect();
         Ok(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter })
     }
 
@@ -238,7 +248,7 @@ impl PageWriter {
         let mut offset = first_page;
         for page in &self.pages {
             // A page's length is an i32 by construction, plus a header of some dozens of bytes.
-            let length = page.bytes.len() as i64;
+            let length = page.bytes as i64;
             builder.append_row_count(page.summary.rows as i64);
             builder.append_offset_and_size(offset, i32::try_from(length).unwrap_or(i32::MAX));
             builder.append_unencoded_byte_array_data_bytes(page.summary.value_bytes);

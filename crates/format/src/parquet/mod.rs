@@ -15,6 +15,7 @@ mod column;
 mod convert;
 mod delta;
 mod encode;
+mod encode_block;
 mod encode_boolean;
 mod encode_bytes;
 mod encode_compress;

@@ -9,6 +9,7 @@ use parquet::basic::{self, Type};
 use parquet::file::metadata::KeyValue;
 use parquet::schema::types::SchemaDescPtr;
 
+use super::encode_block::BlockPool;
 use super::encode_compress::parquet_codec;
 use crate::{Codec, Compression, WriteOptions};
 
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) page_bytes: usize,
     pub(crate) dictionary: bool,
     pub(crate) statistics: bool,
+    /// Memory of the row groups before.
+    pub(crate) blocks: BlockPool,
 }
 
 impl Settings {
@@ -53,6 +56,7 @@ impl Settings {
             page_bytes: page.map_or(PAGE_BYTES, |p| p.min(MAX_PAGE_BYTES as u64) as usize),
             dictionary: options.dictionary,
             statistics: options.statistics,
+            blocks: BlockPool::default(),
         })
     }
 }
