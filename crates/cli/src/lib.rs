@@ -32,8 +32,11 @@ use session::Session;
 #[derive(Default)]
 pub struct Host<'a> {
     /// Runs `bench` with the arguments after it and gives the exit code. The wheel has it, the bare binary does not.
-    pub bench: Option<&'a dyn Fn(&[OsString]) -> u8>,
+    pub bench: Option<&'a Bench<'a>>,
 }
+
+/// Takes the arguments behind `bench` and gives the exit code.
+pub type Bench<'a> = dyn Fn(&[OsString]) -> u8 + 'a;
 
 /// Runs the command with `args` (the first is the program's name) and gives the process's exit code: data goes to
 /// stdout, everything else to stderr.
