@@ -42,7 +42,7 @@ impl Blocks {
         if self.open.capacity() - self.open.len() < length {
             self.close();
             // Blocks double with the chunk: what is unused is less than what is used.
-            let size = self.bytes.max(FIRST_BYTES).min(BLOCK_BYTES).max(length);
+            let size = self.bytes.clamp(FIRST_BYTES, BLOCK_BYTES).max(length);
             self.open = if size == BLOCK_BYTES { self.pool.take() } else { Vec::with_capacity(size) };
         }
         self.open.extend_from_slice(header);

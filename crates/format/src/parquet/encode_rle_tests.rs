@@ -69,7 +69,7 @@ fn a_long_repeat_takes_a_few_bytes() {
 #[test]
 fn definition_levels_follow_the_validity() {
     for rows in [1usize, 7, 8, 9, 1000] {
-        for valid in [|_: usize| true, |_: usize| false, |i: usize| i % 3 == 0] {
+        for valid in [|_: usize| true, |_: usize| false, |i: usize| i.is_multiple_of(3)] {
             let bits: BooleanBuffer = (0..rows + 5).map(|i| i >= 5 && valid(i - 5)).collect();
             let mut out = Vec::new();
             append_definition_levels(Some(&bits.slice(5, rows)), rows, &mut out);
