@@ -175,7 +175,8 @@ def _started(contestant: Contestant, cpus: set[int], errors: IO[str]) -> Iterato
     python = str(contestant.python())
     command = [part.replace("{python}", python) for part in contestant.command]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(KIT), os.environ.get("PYTHONPATH"))))
+    inherited = [] if contestant.requirements else filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    environment["PYTHONPATH"] = os.pathsep.join([str(KIT), *(str(Path(part).absolute()) for part in inherited)])
     with pinned(cpus):  # a child inherits its parent's CPUs
         child = subprocess.Popen(
             command,
