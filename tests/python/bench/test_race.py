@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ def test_without_a_server_every_contestant_of_an_s3_case_says_why(
     [sample] = samples
     assert sample.verdict == UNABLE
     assert "no S3 server" in (sample.why or "")
+
+
+def test_requests_are_counted_by_the_proxy(tmp_path: Path, tables: Path) -> None:
+    if not (os.environ.get("LAKERACE_VERSITYGW") or Path(".cache/bin/versitygw").exists()):
+        pytest.skip("no versitygw: `make versitygw`, or name one in LAKERACE_VERSITYGW")
+    code, _, samples = race(tmp_path, tables, "scan/s3/two", "lakerace", "pyarrow")
+    assert code == 0
+    for sample in samples:
+        assert sample.verdict == RIGHT, sample.why
+        counts = sample.counts or {}
+        assert 0 < (sample.requests or 0) == counts["requests"] < 100
+        assert 5_000 * 10 < counts["bytes_to_client"]
+    assert not list(tables.glob("s3-*"))
 
 
 @pytest.mark.parametrize(
