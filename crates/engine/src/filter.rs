@@ -339,16 +339,16 @@ fn number(text: &str) -> Option<Literal> {
         let digits = format!("{whole}{fraction}").parse().ok()?;
         Some(Literal::Number { digits, scale: u8::try_from(fraction.len()).ok()? })
     };
-    if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        if let Some(exact) = exact() {
-            return Some(exact);
-        }
+    if text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        && let Some(exact) = exact()
+    {
+        return Some(exact);
     }
     text.parse().ok().map(Literal::Float)
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 || !text.is_ascii() {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).ok()).collect()

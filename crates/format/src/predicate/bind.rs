@@ -183,12 +183,11 @@ impl Binder<'_> {
         let names = || fields.iter().map(|f| f.name().as_str());
         let Some((root, path, data_type)) = resolve(fields, name)? else {
             // Where the struct exists, a field of it was meant.
-            if let Some((head, tail)) = name.rsplit_once('.') {
-                if let Some((_, _, DataType::Struct(inner))) = resolve(fields, head)? {
-                    let inner: Vec<String> = inner.iter().map(|f| format!("{head}.{}", f.name())).collect();
-                    let _ = tail;
-                    return Err(column_not_found(name, inner.iter().map(String::as_str)));
-                }
+            if let Some((head, _)) = name.rsplit_once('.')
+                && let Some((_, _, DataType::Struct(inner))) = resolve(fields, head)?
+            {
+                let inner: Vec<String> = inner.iter().map(|f| format!("{head}.{}", f.name())).collect();
+                return Err(column_not_found(name, inner.iter().map(String::as_str)));
             }
             return Err(column_not_found(name, names()));
         };
@@ -342,10 +341,10 @@ fn constant(literal: &Literal) -> Result<ArrayRef> {
 
 /// The coarsest type that holds an instant exactly.
 fn instant(nanoseconds: i128) -> Result<ArrayRef> {
-    if nanoseconds % DAY_NS == 0 {
-        if let Ok(days) = i32::try_from(nanoseconds / DAY_NS) {
-            return Ok(Arc::new(Date32Array::from(vec![days])));
-        }
+    if nanoseconds % DAY_NS == 0
+        && let Ok(days) = i32::try_from(nanoseconds / DAY_NS)
+    {
+        return Ok(Arc::new(Date32Array::from(vec![days])));
     }
     if let Ok(nanoseconds) = i64::try_from(nanoseconds) {
         return Ok(Arc::new(TimestampNanosecondArray::from(vec![nanoseconds])));
