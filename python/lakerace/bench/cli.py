@@ -14,7 +14,7 @@ from lakerace.bench.process import cpus_for
 from lakerace.bench.race import Race
 
 #: The command's exit codes, as for all of lakerace.
-DONE, FAILED, USAGE, INVALID = 0, 1, 2, 4
+DONE, USAGE, NOT_FOUND, INVALID = 0, 2, 3, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ManifestError, ValueError) as error:
         print(f"lakerace bench: {error}", file=sys.stderr)
         return USAGE
+    except FileNotFoundError as error:
+        print(f"lakerace bench: {error.filename}: no such file", file=sys.stderr)
+        return NOT_FOUND
 
 
 def _list(_: argparse.Namespace) -> int:

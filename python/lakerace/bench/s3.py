@@ -116,6 +116,9 @@ def served(folder: Path) -> Iterator[S3]:
         yield S3(json.loads(line)["address"], server_address, [process.pid for process in processes])
     finally:
         for process in reversed(processes):
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
             process.terminate()
         for process in processes:
             try:
