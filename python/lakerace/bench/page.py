@@ -30,10 +30,15 @@ dt { color: var(--soft); } dd { margin: 0; }
 details { margin: 10px 0; } summary { cursor: pointer; color: var(--soft); }
 """
 
+_SUBTITLE = (
+    "Every number is made from raw samples: a fresh process each, after a warm-up, the contestants taking turns; the rows "
+    "that each of them holds or has written are checked against a reference by duckdb and pyarrow."
+)
+
 
 def render(report: Document, figures: dict[str, str]) -> str:
     """The whole page; `figures` maps a panel's key (and `ratios`) to its SVG."""
-    parts = [f"<h1>{escape(report.title)}</h1>", f"<p>{escape(_subtitle(report))}</p>"]
+    parts = [f"<h1>{escape(report.title)}</h1>", f"<p>{_SUBTITLE}</p>"]
     if report.wrong:
         items = "".join(f"<li>WRONG {escape(line)}</li>" for line in report.wrong)
         parts.append(
@@ -62,15 +67,6 @@ def render(report: Document, figures: dict[str, str]) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(report.title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
-    )
-
-
-def _subtitle(report: Document) -> str:
-    rounds = report.run.options["rounds"]
-    return (
-        f"Every number is made from raw samples: {rounds} round{'s' if rounds > 1 else ''} after a warm-up, a fresh "
-        "process each, the contestants taking turns; the rows that each of them holds or has written are checked "
-        "against a reference by duckdb and pyarrow."
     )
 
 

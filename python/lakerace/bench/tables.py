@@ -94,12 +94,12 @@ def _panel(
         for result in results
         for entry in result.entries
     ]
-    rounds = run.options["rounds"]
+    rounds = max((len(e.seconds.values) for r in results for e in r.entries if e.seconds), default=0)
     return Panel(
         key=f"{bench}-{store}",
         title=f"{_BENCHES.get(bench, bench)}: {_STORES.get(store, store)}" if bench == "scan" else _BENCHES[bench],
         about=f"{run.options['rows']:,} rows x 8 columns, {run.options['codec']}; median of {rounds} "
-        f"round{'s' if rounds > 1 else ''} after a warm-up, contestants taking turns",
+        f"round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns",
         results=tuple(results),
         table=Table(tuple(headings), tuple(rows), numbers_from=3),
     )
