@@ -101,7 +101,7 @@ impl Hybrid {
             let bit = self.at * 8;
             let available = (data.len() - self.at) * 8;
             let values = count.saturating_mul(8);
-            let left = if width == 0 { values } else { values.min(available / width) };
+            let left = available.checked_div(width).map_or(values, |held| values.min(held));
             self.at = self.at.saturating_add(count.saturating_mul(width)).min(data.len());
             if left == 0 && count > 0 {
                 return Err(short());

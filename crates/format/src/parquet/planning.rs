@@ -115,7 +115,7 @@ impl Unit {
     /// All rows of a row group.
     pub fn whole(file: &Arc<FileMeta>, file_number: u32, row_group: usize) -> Self {
         let rows = file.metadata().row_group(row_group).num_rows() as u64;
-        Self { file: Arc::clone(file), file_number, row_group, rows: Arc::new(vec![0..rows]) }
+        Self { file: Arc::clone(file), file_number, row_group, rows: Arc::new(std::iter::once(0..rows).collect()) }
     }
 
     /// How many rows are not pruned.
