@@ -142,7 +142,7 @@ fn write(path: &Path, table: &RecordBatch, layout: &Layout) {
         .set_write_batch_size(layout.page_rows.min(64))
         .set_max_row_group_row_count(Some(layout.group_rows))
         .set_statistics_enabled(EnabledStatistics::Page)
-        .set_bloom_filter_enabled(layout.page_rows % 2 == 0);
+        .set_bloom_filter_enabled(layout.page_rows.is_multiple_of(2));
     if !layout.dictionary {
         for (at, field) in table.schema().fields().iter().enumerate() {
             if let Some(encoding) = encoding(field.data_type(), (at + layout.page_rows) % 3) {

@@ -48,10 +48,11 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
+    /// Zeroed bytes.
     fn new(capacity: usize) -> Self {
         // A capacity that overflows a layout can't be asked for: pages are bounded far below.
         let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
-        // SAFETY: the size is not zero: every capacity has the slack in it.
+        // SAFETY: the size is not zero: every capacity is a multiple of the slack.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
         Self { start, layout }
@@ -75,14 +76,17 @@ pub(crate) struct Block {
 
 impl Pool {
     /// A block of at least `bytes` bytes and the slack, with unspecified contents.
+    pub fn take_with_slack(self: &Arc<Self>, bytes: usize) -> Block {
+        self.take(bytes.saturating_add(SLACK_BYTES))
+    }
+
+    /// A block of at least `bytes` bytes, with unspecified contents.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Block {
-        let capacity = class(bytes.saturating_add(SLACK_BYTES));
-        let recycled = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = state.blocks.get_mut(&capacity).and_then(Vec::pop);
-            state.bytes -= found.as_ref().map_or(0, |memory| memory.layout.size());
-            found
-        };
+        let capacity = class(bytes.max(1));
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let recycled = state.blocks.get_mut(&capacity).and_then(Vec::pop);
+        state.bytes -= recycled.as_ref().map_or(0, |_| capacity);
+        drop(state);
         Block { memory: Some(recycled.unwrap_or_else(|| Memory::new(capacity))), pool: Arc::clone(self) }
     }
 
@@ -221,3 +225,7 @@ impl PageBytes {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod tests;

@@ -15,7 +15,7 @@ pub(crate) const PAGE_BYTES_AT_MOST: usize = 1 << 30;
 /// Decompresses `stored` to exactly `length` bytes, which stand at the start of the block.
 pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, pool: &Arc<Pool>) -> Result<Block> {
     check_ratio(codec, stored.len(), length)?;
-    let mut block = pool.take(length);
+    let mut block = pool.take_with_slack(length);
     let target = &mut block[..];
     let written = match codec {
         CompressionCodec::SNAPPY => snappy::decompress(stored, target, length).map(|()| length)?,

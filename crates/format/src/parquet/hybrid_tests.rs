@@ -65,7 +65,7 @@ proptest! {
             let cut = |value: u32| value & ((1 << width) - 1);
             if is_packed {
                 let values: Vec<u32> = (0..count.div_ceil(8) * 8).map(|i| cut(value.wrapping_mul(i as u32 | 1))).collect();
-                data.extend(varint(values.len() / 8 << 1 | 1));
+                data.extend(varint((values.len() / 8) << 1 | 1));
                 data.extend(pack(&values, width));
                 wanted.extend(values);
             } else {

@@ -166,16 +166,16 @@ fn index_bytes(file: &FileMeta, range: Range<u64>) -> Result<Bytes> {
 
 /// Where all indexes of the file lie; empty where that is too long to read at once.
 fn span(file: &FileMeta) -> Range<u64> {
-    let mut all = u64::MAX..0;
+    let (mut start, mut end) = (u64::MAX, 0);
     let mut add = |column: &ColumnChunkMetaData| {
         let indexes = [
             range(file, column.column_index_offset(), column.column_index_length()),
             range(file, column.offset_index_offset(), column.offset_index_length()),
         ];
         for range in indexes.into_iter().flatten() {
-            all = all.start.min(range.start)..all.end.max(range.end);
+            (start, end) = (start.min(range.start), end.max(range.end));
         }
     };
     file.metadata().row_groups().iter().flat_map(|group| group.columns()).for_each(&mut add);
-    if all.start < all.end && all.end - all.start <= SPAN_BYTES { all } else { 0..0 }
+    if start < end && end - start <= SPAN_BYTES { start..end } else { 0..0 }
 }

@@ -1,0 +1,45 @@
+use std::sync::Arc;
+
+use super::{Pool, SLACK_BYTES, class};
+
+#[test]
+fn blocks_are_zeroed_aligned_and_apart() {
+    let pool = Arc::new(Pool::default());
+    let mut blocks = Vec::new();
+    for (number, bytes) in [1, 20_000, 1 << 20, 3 << 20, 70_000].into_iter().cycle().take(60).enumerate() {
+        let mut block = pool.take_with_slack(bytes);
+        assert!(block.len() >= bytes + SLACK_BYTES && block.as_ptr().addr().is_multiple_of(64));
+        assert!(block.iter().all(|byte| *byte == 0), "new memory is zeroed");
+        block.fill(number as u8);
+        blocks.push(block);
+    }
+    for (number, block) in blocks.iter().enumerate() {
+        assert!(block.iter().all(|byte| *byte == number as u8), "block {number} is its own");
+    }
+}
+
+#[test]
+fn a_block_comes_back_when_its_last_buffer_goes() {
+    let pool = Arc::new(Pool::default());
+    let block = pool.take(100_000);
+    let place = block.as_ptr();
+    let buffer = block.into_buffer(10);
+    let slice = buffer.slice(3);
+    drop(buffer);
+    assert_ne!(pool.take(100_000).as_ptr(), place, "still in use");
+    drop(slice);
+    let again = pool.take(100_000);
+    assert_eq!(again.as_ptr(), place);
+    pool.close();
+    drop(again);
+    assert!(pool.state.lock().is_ok_and(|state| state.blocks.is_empty() && state.bytes == 0));
+}
+
+#[test]
+fn classes_waste_a_quarter_at_most() {
+    for bytes in (1..3_000_000).step_by(997) {
+        let capacity = class(bytes);
+        assert!(capacity >= bytes && capacity.is_multiple_of(64));
+        assert!(capacity - bytes <= (bytes / 4).max(64), "{bytes} in {capacity}");
+    }
+}
