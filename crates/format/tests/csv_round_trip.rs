@@ -328,7 +328,7 @@ fn text_looks_as_documented() {
     .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
-    write(&path, &[batch.clone()], Dialect::Csv, &WriteOptions::default(), &job(2)).unwrap();
+    write(&path, std::slice::from_ref(&batch), Dialect::Csv, &WriteOptions::default(), &job(2)).unwrap();
     assert_eq!(
         std::fs::read_to_string(path).unwrap(),
         "i,f,d,t,s,b,y\n-5,1.0,-0.05,1970-01-01T00:00:01.500Z,\"\",true,-0001-12-31\n\
@@ -367,7 +367,8 @@ fn what_text_can_not_hold_is_an_error_and_leaves_nothing() {
     let batch = RecordBatch::try_from_iter([("c", Arc::new(Int8Array::from(vec![1])) as ArrayRef)]).unwrap();
     for codec in [Codec::Snappy, Codec::Zstd] {
         let options = WriteOptions { compression: Some(Compression::new(codec)), ..WriteOptions::default() };
-        let error = write(&folder.path().join("t.csv.gz"), &[batch.clone()], Dialect::Csv, &options, &job(1));
+        let error =
+            write(&folder.path().join("t.csv.gz"), std::slice::from_ref(&batch), Dialect::Csv, &options, &job(1));
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Usage);
     }
 }
