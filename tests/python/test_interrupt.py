@@ -99,7 +99,8 @@ try:
         while True:
             {consume}
     except pa.ArrowException:
-        time.sleep(60)  # the consumer says that its stream ended; Ctrl-C itself arrives behind that
+        for _ in range(600):
+            time.sleep(0.1)  # the consumer says that its stream ended; Ctrl-C itself arrives behind that
 except KeyboardInterrupt:
     print("interrupted")
 """

@@ -25,7 +25,7 @@ fn reference(text: &[u8], columns: usize) -> Vec<Vec<Option<String>>> {
     let (mut row, mut field): (Vec<Option<Vec<u8>>>, Vec<u8>) = (Vec::new(), Vec::new());
     let (mut quoted, mut inside, mut bad, mut touched) = (false, false, false, false);
     let mut at = 0;
-    let mut end_field = |row: &mut Vec<Option<Vec<u8>>>, field: &mut Vec<u8>, quoted: &mut bool| {
+    let end_field = |row: &mut Vec<Option<Vec<u8>>>, field: &mut Vec<u8>, quoted: &mut bool| {
         let text = std::mem::take(field);
         row.push(if text.is_empty() && !*quoted { None } else { Some(text) });
         *quoted = false;

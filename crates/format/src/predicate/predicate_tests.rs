@@ -488,6 +488,8 @@ fn naive(expr: &Expr, batch: &RecordBatch, row: usize) -> Option<bool> {
 }
 
 fn any_of(values: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    // Three-valued OR: unlike `try_fold`, it goes on behind a null, for a true may follow.
+    #[allow(clippy::manual_try_fold)]
     values.fold(Some(false), |so_far, next| match (so_far, next) {
         (Some(true), _) | (_, Some(true)) => Some(true),
         (None, _) | (_, None) => None,

@@ -35,7 +35,7 @@ fn numbers(random: &mut StdRng, rows: usize, shape: &Shape) -> Vec<Option<u64>> 
 fn text(n: u64) -> String {
     // Lengths from 0, letters of one to four bytes; some are longer than bounds may be.
     const LETTERS: [&str; 8] = ["a", "Z", "7", " ", "é", "ß", "漢", "🦀"];
-    let length = if n % 97 == 0 { 120 } else { n % 23 };
+    let length = if n.is_multiple_of(97) { 120 } else { n % 23 };
     (0..length).map(|i| LETTERS[(n.rotate_left(i as u32 * 5) % 8) as usize]).collect()
 }
 
