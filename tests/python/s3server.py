@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -190,6 +191,13 @@ def _make_bucket(server: S3) -> None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that is free, as is the one 10,000 above it, where SeaweedFS listens for its own."""
+    for port in random.sample(range(15_000, 30_000), 100):
+        try:
+            for candidate in (port, port + 10_000):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", candidate))
+        except OSError:
+            continue
+        return port
+    pytest.fail("no free port between 15,000 and 30,000")
