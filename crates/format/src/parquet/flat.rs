@@ -7,7 +7,9 @@ use lakerace_io::{Error, Result};
 use parquet::basic::{CompressionCodec, Encoding};
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::block::Pool;
 use super::column::{PageEncoding, Values, values_for};
+use super::footer::FileMeta;
 use super::header::PageKind;
 use super::lane::LaneSource;
 use super::pages::{Chunk, ClosedPage, PageWalk};
@@ -41,27 +43,21 @@ enum Page {
 impl FlatLane {
     /// A lane for root column `root`; `None` where this decoder does not know its type or an encoding in it.
     pub fn open(source: &LaneSource, root: usize) -> Result<Option<Self>> {
-        let leaves = source.file.leaves.get(root).cloned().unwrap_or(0..0);
-        let chunk = source.file.metadata().row_group(source.row_group).column(leaves.start);
-        let descriptor = chunk.column_descr();
-        let is_flat = leaves.len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
-        let file_type = source.file.schema().field(root).data_type();
-        if !is_flat || file_type.is_nested() || !are_known(chunk) {
-            return Ok(None);
-        }
-        let Some(values) = values_for(descriptor, file_type, &source.pool) else { return Ok(None) };
-        let places = source.pages(root, leaves.start)?;
+        let Some(values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
+        let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
+        let chunk = source.file.metadata().row_group(source.row_group).column(leaf);
+        let places = source.pages(root, leaf)?;
         let pages = PageWalk::new(Chunk {
             fetcher: source.fetcher.clone(),
             file: source.file_number,
-            range: source.file.chunk_range(source.row_group, leaves.start)?,
+            range: source.file.chunk_range(source.row_group, leaf)?,
             places,
             rows: Arc::clone(&source.rows),
             codec: chunk.compression_codec(),
             values: chunk.num_values() as u64,
             pool: Arc::clone(&source.pool),
         });
-        let is_optional = descriptor.max_def_level() == 1;
+        let is_optional = chunk.column_descr().max_def_level() == 1;
         let validity = Validity::default();
         Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, validity }))
     }
@@ -215,6 +211,20 @@ fn open(pages: &mut PageWalk, page: &ClosedPage, is_optional: bool, values: &mut
     let encoding = PageEncoding::of(header.encoding)?;
     values.page(bytes, encoding, header.values)?;
     Ok(levels)
+}
+
+/// The decoder for a root column of a row group; `None` where it is left to the parquet crate, which walks through
+/// all pages of a chunk, and so needs all of its bytes.
+pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
+    let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
+    let chunk = file.metadata().row_group(row_group).columns().get(leaves.start)?;
+    let descriptor = chunk.column_descr();
+    let is_flat = leaves.len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
+    let file_type = file.schema().field(root).data_type();
+    if !is_flat || file_type.is_nested() || !are_known(chunk) {
+        return None;
+    }
+    values_for(descriptor, file_type, pool)
 }
 
 /// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.

@@ -8,6 +8,7 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result, Wanted};
 
+use super::flat::decoder;
 use super::footer::FileMeta;
 use super::index::{ChunkPages, chunk_pages};
 use crate::names::column_not_found;
@@ -144,10 +145,10 @@ impl Unit {
         Ok(ranges)
     }
 
-    /// The pages of a flat column, where some of its rows are pruned and the file says where its pages are.
+    /// The pages of a column of ours, where some of its rows are pruned and the file says where its pages are.
     pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
-        let is_flat = !self.file.schema().field(root).data_type().is_nested();
-        if is_flat && self.is_partial() { chunk_pages(&self.file, self.row_group, leaf) } else { Ok(None) }
+        let is_ours = || decoder(&self.file, self.row_group, root, &Arc::default()).is_some();
+        if self.is_partial() && is_ours() { chunk_pages(&self.file, self.row_group, leaf) } else { Ok(None) }
     }
 }
 
