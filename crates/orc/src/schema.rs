@@ -19,6 +19,9 @@ pub const MAX_COLUMNS: usize = 1 << 20;
 /// The greatest precision of a decimal.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;
 
+/// A union has no more members than this: Arrow counts them in a signed byte.
+pub const MAX_UNION_MEMBERS: usize = 127;
+
 /// The name of the only column where the root of a file isn't a struct.
 pub const UNNAMED_COLUMN: &str = "_col0";
 
@@ -162,6 +165,10 @@ impl OrcType {
                 let field = |(nth, name): (usize, &String)| Ok((name.clone(), child(nth)?));
                 OrcKind::Struct(wire.field_names.iter().enumerate().map(field).collect::<Result<_>>()?)
             }
+            Wire::Union if children > MAX_UNION_MEMBERS => {
+                let message = format!("a union has {children} members, more than Arrow's {MAX_UNION_MEMBERS}");
+                return Err(Error::unsupported(message).at(place()));
+            }
             Wire::Union => OrcKind::Union((0..children).map(child).collect::<Result<_>>()?),
         };
         let attributes = wire.attributes.iter().map(|a| (a.key().to_owned(), a.value().to_owned())).collect();
@@ -224,14 +231,14 @@ impl OrcType {
 
     /// The children in order.
     pub fn children(&self) -> impl Iterator<Item = &OrcType> {
-        let (boxed, named, plain): ([Option<&OrcType>; 2], &[(String, OrcType)], &[OrcType]) = match &self.kind {
-            OrcKind::List(item) => ([Some(item), None], &[], &[]),
-            OrcKind::Map(key, value) => ([Some(key), Some(value)], &[], &[]),
-            OrcKind::Struct(fields) => ([None; 2], fields, &[]),
-            OrcKind::Union(members) => ([None; 2], &[], members),
-            _ => ([None; 2], &[], &[]),
+        let children: Vec<&OrcType> = match &self.kind {
+            OrcKind::List(item) => vec![item],
+            OrcKind::Map(key, value) => vec![key, value],
+            OrcKind::Struct(fields) => fields.iter().map(|(_, child)| child).collect(),
+            OrcKind::Union(members) => members.iter().collect(),
+            _ => Vec::new(),
         };
-        boxed.into_iter().flatten().chain(named.iter().map(|(_, child)| child)).chain(plain)
+        children.into_iter()
     }
 
     /// The node with the column id `id` in this tree.
