@@ -24,7 +24,6 @@ BAD = [path for path in sorted(corpus("parquet-bad").glob("*.parquet")) if path.
 
 # Files on which the two readers differ on purpose.
 EXCEPTIONS = {
-    "dict-page-offset-zero.parquet": "its footer has a Thrift list of the wrong element type, which ours refuses",
     "datapage_v1-corrupt-checksum.parquet": "two pages fail their CRC; pyarrow does not verify it unless asked to",
     "rle-dict-uncompressed-corrupt-checksum.parquet": "a page fails its CRC; pyarrow does not verify it unless asked",
 }

@@ -5,14 +5,18 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, make_array};
+use arrow::array::types::Float16Type;
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, make_array,
+};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, UnionFields, UnionMode};
 use lakerace_format::{Codec, Compression, ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::basic::Encoding;
+use parquet::basic::{ColumnOrder, Encoding};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -363,5 +367,79 @@ fn sorted_pages_say_so() {
         let found = index.column_index(0).unwrap();
         assert_eq!(format!("{:?}", found.get_boundary_order().unwrap()), order);
         assert_eq!(found.num_pages(), 50);
+    }
+}
+
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// A table of floats alone, flat and nested, of these values.
+fn floats(values: &[f64]) -> RecordBatch {
+    let doubles: ArrayRef = Arc::new(arrow::array::Float64Array::from(values.to_vec()));
+    let singles = cast(&doubles, &DataType::Float32).unwrap();
+    let halves = cast(&doubles, &DataType::Float16).unwrap();
+    let inner = |array: &ArrayRef| (Arc::new(Field::new("x", array.data_type().clone(), true)), Arc::clone(array));
+    let nested = |array| Arc::new(StructArray::from(vec![inner(array)])) as ArrayRef;
+    let columns = [&doubles, &singles, &halves]
+        .into_iter()
+        .flat_map(|array| [Arc::clone(array), nested(array)])
+        .enumerate()
+        .map(|(number, array)| (format!("c{number}"), array));
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+#[test]
+fn floats_have_the_order_and_the_bounds_that_every_reader_knows() {
+    let one_page = |values: &[f64]| {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("t.parquet");
+        let table = floats(values);
+        write(&path, std::slice::from_ref(&table), &WriteOptions::default(), 1);
+        let (metadata, found) = read(&path);
+        assert_same(&table, &found);
+        metadata
+    };
+    // The bits of every bound as a double, so that the sign of a zero shows.
+    let wide = |column: usize, bytes: &[u8]| -> u64 {
+        let value = match column / 2 {
+            0 => f64::from_le_bytes(bytes.try_into().unwrap()),
+            1 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+            _ => f64::from(Half::from_le_bytes(bytes.try_into().unwrap())),
+        };
+        value.to_bits()
+    };
+    for (values, nans, bounds) in [
+        (&[0.0, f64::NAN, 2.5, -f64::NAN][..], 2, Some((-0.0, 2.5))),
+        (&[-1.5, -0.0, f64::NAN], 1, Some((-1.5, 0.0))),
+        (&[f64::NEG_INFINITY, f64::INFINITY], 0, Some((f64::NEG_INFINITY, f64::INFINITY))),
+        (&[f64::NAN, f64::NAN], 2, None),
+    ] {
+        let metadata = one_page(values);
+        for column in 0..6 {
+            let order = metadata.file_metadata().column_order(column);
+            assert!(matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_)), "column {column}: {order:?}");
+            let statistics = metadata.row_group(0).column(column).statistics().unwrap();
+            assert_eq!((statistics.null_count_opt(), statistics.nan_count_opt()), (Some(0), Some(nans)));
+            let found = statistics.min_bytes_opt().zip(statistics.max_bytes_opt());
+            let wanted = bounds.map(|(min, max): (f64, f64)| (min.to_bits(), max.to_bits()));
+            assert_eq!(found.map(|(min, max)| (wide(column, min), wide(column, max))), wanted, "column {column}");
+            let index = metadata.page_index_for_row_group(0);
+            let Some(index) = index.column_index(column) else {
+                assert_eq!(bounds, None, "column {column} has no column index");
+                continue;
+            };
+            let page = match index {
+                ColumnIndexMetaData::DOUBLE(pages) => pages.min_value(0).zip(pages.max_value(0)).map(|(a, b)| (*a, *b)),
+                ColumnIndexMetaData::FLOAT(pages) => {
+                    pages.min_value(0).zip(pages.max_value(0)).map(|(a, b)| (f64::from(*a), f64::from(*b)))
+                }
+                ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(pages) => pages
+                    .min_value(0)
+                    .zip(pages.max_value(0))
+                    .map(|(a, b)| (f64::from_bits(wide(column, a)), f64::from_bits(wide(column, b)))),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(page.map(|(min, max)| (min.to_bits(), max.to_bits())), wanted, "column {column}");
+            assert_eq!(index.nan_count(0), Some(nans as i64));
+        }
     }
 }

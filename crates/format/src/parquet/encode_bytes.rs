@@ -6,22 +6,21 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
-use parquet::basic::{Encoding, Type};
+use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::encode::{
-    ColumnEncoder, DICTIONARY_BYTES, Held, Levels, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, Held, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
 };
+use super::encode_buffer::PageBuffer;
 use super::encode_dictionary::BytesDictionary;
-use super::encode_page::{EncodedChunk, PageSummary, PageWriter};
-use super::encode_rle::{append_hybrid, index_bits};
+use super::encode_page::{EncodedChunk, PageWriter};
+use super::encode_rle::index_bits;
 use super::encode_statistics::{Bounds, Order};
 use super::encode_values::{ByteStrings, Layout};
 use super::write_options::Settings;
 
-/// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
-const GAP: usize = 16;
 /// Bytes that may be held back before deciding on a dictionary.
 const HELD_BYTES: u64 = 4 << 20;
 /// Parquet stores lengths as positive i32, of pages as well: leave room for what a page adds to its value.
@@ -37,18 +36,8 @@ pub(crate) struct BytesEncoder {
     mode: Mode,
     held: Held<ByteStrings>,
     held_bytes: u64,
-    page: Page,
-}
-
-/// The page under way.
-struct Page {
-    levels: Levels,
-    bounds: Bounds,
-    /// PLAIN values, behind a gap.
-    plain: Vec<u8>,
-    /// Dictionary indices.
-    indices: Vec<u32>,
-    /// Bytes of the values without their lengths.
+    page: PageBuffer,
+    /// Bytes of the page's values without their lengths.
     value_bytes: u64,
 }
 
@@ -70,7 +59,7 @@ impl BytesEncoder {
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
         let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
-        let levels = Levels::new(column.max_def_level() > 0);
+        let page = PageBuffer::new(column.max_def_level() > 0);
         let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
         let page_bytes = settings.page_bytes;
         let writer = PageWriter::new(column, settings);
@@ -83,7 +72,8 @@ impl BytesEncoder {
             mode,
             held: Held::new(),
             held_bytes: 0,
-            page: Page { levels, bounds: Bounds::default(), plain: vec![0; GAP], indices: Vec::new(), value_bytes: 0 },
+            page,
+            value_bytes: 0,
         })
     }
 
@@ -133,7 +123,7 @@ impl BytesEncoder {
                 rows /= 2;
                 bytes = access.total(at, at + rows);
             }
-            if self.page.plain.len() > GAP && self.page.plain.len() + bytes + 4 * rows > self.page_bytes + GAP {
+            if self.page.plain_bytes() > 0 && self.page.plain_bytes() + bytes + 4 * rows > self.page_bytes {
                 self.flush_page(scratch)?;
             }
             let nulls = strings.nulls.as_ref().map(|nulls| nulls.slice(at, rows)).filter(|n| n.null_count() > 0);
@@ -172,14 +162,14 @@ impl BytesEncoder {
     /// Appends values without nulls.
     fn append_run(&mut self, access: &impl Access, from: usize, to: usize) -> Result<()> {
         if self.order != Order::None {
-            self.page.widen_bounds(access, from, to, self.order);
+            widen(&mut self.page.bounds, access, from, to, self.order);
         }
         let before = self.page.plain.len();
         match &mut self.mode {
             Mode::Dictionary(dictionary) => {
                 for at in from..to {
                     let value = access.get(at);
-                    self.page.value_bytes += value.len() as u64;
+                    self.value_bytes += value.len() as u64;
                     self.page.indices.push(dictionary.index(checked(value)?));
                 }
                 return Ok(());
@@ -192,7 +182,7 @@ impl BytesEncoder {
                     plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
                     plain.extend_from_slice(value);
                 }
-                self.page.value_bytes += (plain.len() - before - 4 * (to - from)) as u64;
+                self.value_bytes += (plain.len() - before - 4 * (to - from)) as u64;
             }
             Mode::Plain | Mode::Undecided => {
                 for at in from..to {
@@ -207,43 +197,13 @@ impl BytesEncoder {
     }
 
     fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
-        let page = &mut self.page;
-        let (rows, nulls) = (page.levels.rows(), page.levels.nulls());
-        if rows == 0 {
-            return Ok(());
-        }
-        let value_bytes = self.has_lengths.then_some(page.value_bytes as i64);
-        page.value_bytes = 0;
-        let bounds = std::mem::take(&mut page.bounds);
-        let body = &mut scratch.body;
-        body.clear();
-        page.levels.flush(body);
-        match &self.mode {
-            Mode::Dictionary(dictionary) => {
-                let bits = index_bits(dictionary.len());
-                body.push(bits);
-                append_hybrid(&page.indices, bits, body);
-                page.indices.clear();
-                let summary = PageSummary { rows, nulls, encoding: Encoding::RLE_DICTIONARY, bounds, value_bytes };
-                self.writer.data_page(body, summary, &mut scratch.compressor)
-            }
-            Mode::Plain | Mode::Undecided => {
-                let summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes };
-                let body = match GAP.checked_sub(body.len()) {
-                    Some(start) => {
-                        page.plain[start..GAP].copy_from_slice(body);
-                        &page.plain[start..]
-                    }
-                    None => {
-                        body.extend_from_slice(&page.plain[GAP..]);
-                        &body[..]
-                    }
-                };
-                self.writer.data_page(body, summary, &mut scratch.compressor)?;
-                page.plain.truncate(GAP);
-                Ok(())
-            }
-        }
+        let dictionary = match &self.mode {
+            Mode::Dictionary(dictionary) => Some(dictionary.len()),
+            Mode::Plain | Mode::Undecided => None,
+        };
+        let value_bytes = std::mem::take(&mut self.value_bytes);
+        let value_bytes = self.has_lengths.then_some(value_bytes as i64);
+        self.page.flush(dictionary, value_bytes, &mut self.writer, scratch)
     }
 
     /// Writes the dictionary and goes on without.
@@ -266,7 +226,7 @@ impl BytesEncoder {
         let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
         let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
         let dictionary_bytes = (dictionary.plain().len() + index_bytes) as u64;
-        if self.writer.is_empty() && dictionary_bytes >= page.value_bytes + length_bytes {
+        if self.writer.is_empty() && dictionary_bytes >= self.value_bytes + length_bytes {
             for index in page.indices.drain(..) {
                 let value = dictionary.value(index);
                 if self.has_lengths {
@@ -294,8 +254,7 @@ impl ColumnEncoder for BytesEncoder {
     }
 
     fn bytes(&self) -> u64 {
-        let under_way = self.page.plain.len() - GAP + self.page.indices.len();
-        self.writer.compressed_bytes() + self.held_bytes + under_way as u64
+        self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
     }
 
     fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
@@ -309,33 +268,33 @@ impl ColumnEncoder for BytesEncoder {
     }
 }
 
-impl Page {
-    fn widen_bounds(&mut self, access: &impl Access, from: usize, to: usize, order: Order) {
-        if from == to {
-            return;
-        }
-        if order == Order::Float16 {
-            return (from..to).for_each(|at| {
-                let value = access.get(at).to_vec();
-                let nans = u64::from(order.is_nan(&value));
-                self.bounds.merge(&Bounds { min_max: Some((value.clone(), value)), nans }, order);
-            });
-        }
-        let (min, max) = extremes(access, from, to, order);
-        let (min, max) = (access.get(min), access.get(max));
-        match &mut self.bounds.min_max {
-            Some((old_min, old_max)) => {
-                if order.compare(min, old_min) == Ordering::Less {
-                    old_min.clear();
-                    old_min.extend_from_slice(min);
-                }
-                if order.compare(max, old_max) == Ordering::Greater {
-                    old_max.clear();
-                    old_max.extend_from_slice(max);
-                }
+/// Widens bounds by the values of a range.
+fn widen(bounds: &mut Bounds, access: &impl Access, from: usize, to: usize, order: Order) {
+    if from == to {
+        return;
+    }
+    if order == Order::Float16 {
+        return (from..to).for_each(|at| {
+            let value = access.get(at).to_vec();
+            let min_max = order.float_bounds(value.clone(), value);
+            let nans = u64::from(min_max.is_none());
+            bounds.merge(&Bounds { min_max, nans }, order);
+        });
+    }
+    let (min, max) = extremes(access, from, to, order);
+    let (min, max) = (access.get(min), access.get(max));
+    match &mut bounds.min_max {
+        Some((old_min, old_max)) => {
+            if order.compare(min, old_min) == Ordering::Less {
+                old_min.clear();
+                old_min.extend_from_slice(min);
             }
-            None => self.bounds.min_max = Some((min.to_vec(), max.to_vec())),
+            if order.compare(max, old_max) == Ordering::Greater {
+                old_max.clear();
+                old_max.extend_from_slice(max);
+            }
         }
+        None => bounds.min_max = Some((min.to_vec(), max.to_vec())),
     }
 }
 

@@ -6,17 +6,17 @@ use arrow::array::ArrayRef;
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, ToByteSlice};
 use lakerace_io::Result;
-use parquet::basic::Encoding;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::encode::{
-    ColumnEncoder, DICTIONARY_BYTES, Held, Levels, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, Held, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
 };
+use super::encode_buffer::PageBuffer;
 use super::encode_dictionary::NumberDictionary;
-use super::encode_page::{EncodedChunk, PageSummary, PageWriter};
-use super::encode_rle::{append_hybrid, index_bits};
-use super::encode_statistics::{Bounds, MinMax, Order};
+use super::encode_page::{EncodedChunk, PageWriter};
+use super::encode_rle::index_bits;
+use super::encode_statistics::{MinMax, Order};
 use super::write_options::Settings;
 
 /// A physical type of fixed width, and how Arrow arrays become values of it.
@@ -37,9 +37,6 @@ pub(crate) struct Numbers<T: ArrowNativeType> {
     pub(crate) nulls: Option<NullBuffer>,
 }
 
-/// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
-const GAP: usize = 16;
-
 /// Encodes numbers of type `P`.
 pub(crate) struct FixedEncoder<P: Physical> {
     writer: PageWriter,
@@ -48,13 +45,8 @@ pub(crate) struct FixedEncoder<P: Physical> {
     mode: Mode<P>,
     held: Held<Numbers<P::Native>>,
     held_bytes: u64,
-    levels: Levels,
+    page: PageBuffer,
     page_rows: usize,
-    bounds: Bounds,
-    /// PLAIN values of the page under way, behind a gap.
-    plain: Vec<u8>,
-    /// Dictionary indices of the page under way.
-    indices: Vec<u32>,
     /// The values of a piece without its nulls.
     present: Vec<P::Native>,
 }
@@ -69,7 +61,7 @@ impl<P: Physical> FixedEncoder<P> {
     /// An encoder for one chunk of `column`.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
-        let levels = Levels::new(column.max_def_level() > 0);
+        let page = PageBuffer::new(column.max_def_level() > 0);
         let page_rows = (settings.page_bytes / size_of::<P::Native>()).clamp(1, PAGE_ROWS);
         let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
         let writer = PageWriter::new(column, settings);
@@ -80,11 +72,8 @@ impl<P: Physical> FixedEncoder<P> {
             mode,
             held: Held::new(),
             held_bytes: 0,
-            levels,
+            page,
             page_rows,
-            bounds: Bounds::default(),
-            plain: vec![0; GAP],
-            indices: Vec::new(),
             present: Vec::new(),
         })
     }
@@ -114,15 +103,15 @@ impl<P: Physical> FixedEncoder<P> {
     fn append(&mut self, numbers: &Numbers<P::Native>, scratch: &mut Scratch) -> Result<()> {
         let mut at = 0;
         while at < numbers.values.len() {
-            let rows = (numbers.values.len() - at).min(PIECE_ROWS).min(self.page_rows - self.levels.rows());
+            let rows = (numbers.values.len() - at).min(PIECE_ROWS).min(self.page_rows - self.page.levels.rows());
             let piece = &numbers.values[at..at + rows];
             match numbers.nulls.as_ref().map(|nulls| nulls.slice(at, rows)).filter(|nulls| nulls.null_count() > 0) {
                 None => {
-                    self.levels.push_valid(rows);
+                    self.page.levels.push_valid(rows);
                     self.append_present(piece, scratch)?;
                 }
                 Some(nulls) => {
-                    self.levels.push(&nulls)?;
+                    self.page.levels.push(&nulls)?;
                     let mut present = std::mem::take(&mut self.present);
                     present.clear();
                     nulls.valid_slices().for_each(|(from, to)| present.extend_from_slice(&piece[from..to]));
@@ -132,7 +121,7 @@ impl<P: Physical> FixedEncoder<P> {
                 }
             }
             at += rows;
-            if self.levels.rows() == self.page_rows {
+            if self.page.levels.rows() == self.page_rows {
                 self.flush_page(scratch)?;
             }
         }
@@ -141,11 +130,11 @@ impl<P: Physical> FixedEncoder<P> {
 
     fn append_present(&mut self, values: &[P::Native], scratch: &mut Scratch) -> Result<()> {
         if self.order != Order::None {
-            self.bounds.merge(&P::Native::min_max(values, self.order), self.order);
+            self.page.bounds.merge(&P::Native::min_max(values, self.order), self.order);
         }
         match &mut self.mode {
             Mode::Dictionary(dictionary) => {
-                dictionary.append_indices(values, &mut self.indices);
+                dictionary.append_indices(values, &mut self.page.indices);
                 if dictionary.plain_bytes() > DICTIONARY_BYTES {
                     self.flush_page(scratch)?;
                     self.end_dictionary(scratch)?;
@@ -155,48 +144,18 @@ impl<P: Physical> FixedEncoder<P> {
                 if let Some(bloom) = &mut self.bloom {
                     values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));
                 }
-                self.plain.extend_from_slice(values.to_byte_slice());
+                self.page.plain.extend_from_slice(values.to_byte_slice());
             }
         }
         Ok(())
     }
 
     fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
-        if self.levels.rows() == 0 {
-            return Ok(());
-        }
-        let bounds = std::mem::take(&mut self.bounds);
-        let (rows, nulls) = (self.levels.rows(), self.levels.nulls());
-        let body = &mut scratch.body;
-        body.clear();
-        self.levels.flush(body);
-        match &self.mode {
-            Mode::Dictionary(dictionary) => {
-                let bits = index_bits(dictionary.len());
-                body.push(bits);
-                append_hybrid(&self.indices, bits, body);
-                self.indices.clear();
-                let summary =
-                    PageSummary { rows, nulls, encoding: Encoding::RLE_DICTIONARY, bounds, value_bytes: None };
-                self.writer.data_page(body, summary, &mut scratch.compressor)
-            }
-            Mode::Plain | Mode::Undecided => {
-                let summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes: None };
-                let body = match GAP.checked_sub(body.len()) {
-                    Some(start) => {
-                        self.plain[start..GAP].copy_from_slice(body);
-                        &self.plain[start..]
-                    }
-                    None => {
-                        body.extend_from_slice(&self.plain[GAP..]);
-                        &body[..]
-                    }
-                };
-                self.writer.data_page(body, summary, &mut scratch.compressor)?;
-                self.plain.truncate(GAP);
-                Ok(())
-            }
-        }
+        let dictionary = match &self.mode {
+            Mode::Dictionary(dictionary) => Some(dictionary.len()),
+            Mode::Plain | Mode::Undecided => None,
+        };
+        self.page.flush(dictionary, None, &mut self.writer, scratch)
     }
 
     /// Writes the dictionary and goes on without.
@@ -216,12 +175,12 @@ impl<P: Physical> FixedEncoder<P> {
     /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
     fn reconsider(&mut self) {
         let Mode::Dictionary(dictionary) = &self.mode else { return };
-        let plain_bytes = self.indices.len() * size_of::<P::Native>();
-        let index_bytes = self.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
+        let plain_bytes = self.page.indices.len() * size_of::<P::Native>();
+        let index_bytes = self.page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
         if self.writer.is_empty() && dictionary.plain_bytes() + index_bytes >= plain_bytes {
             let values = dictionary.values();
-            for index in self.indices.drain(..) {
-                self.plain.extend_from_slice(std::slice::from_ref(&values[index as usize]).to_byte_slice());
+            for index in self.page.indices.drain(..) {
+                self.page.plain.extend_from_slice(std::slice::from_ref(&values[index as usize]).to_byte_slice());
             }
             if let Some(bloom) = &mut self.bloom {
                 values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));
@@ -243,8 +202,7 @@ impl<P: Physical> ColumnEncoder for FixedEncoder<P> {
     }
 
     fn bytes(&self) -> u64 {
-        let under_way = self.plain.len() - GAP + self.indices.len();
-        self.writer.compressed_bytes() + self.held_bytes + under_way as u64
+        self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
     }
 
     fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {

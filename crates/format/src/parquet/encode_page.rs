@@ -202,7 +202,7 @@ impl PageWriter {
         stats
     }
 
-    /// `None` where a page with values has no bounds.
+    /// `None` where a page with values has no bounds: there is no order, or a page of floats has nothing but NaNs.
     fn column_index(&self) -> Result<Option<ColumnIndexMetaData>> {
         let utf8 = is_utf8(&self.column);
         let mut builder = ColumnIndexBuilder::new(self.column.physical_type());
@@ -225,9 +225,6 @@ impl PageWriter {
 
     fn boundary_order(&self) -> BoundaryOrder {
         let bounds: Vec<_> = self.pages.iter().filter_map(|p| p.summary.bounds.min_max.as_ref()).collect();
-        if bounds.iter().any(|(min, _)| self.order.is_nan(min)) {
-            return BoundaryOrder::UNORDERED;
-        }
         let follows = |wrong: Ordering| {
             bounds.windows(2).all(|pair| {
                 let ((min, max), (next_min, next_max)) = (pair[0], pair[1]);

@@ -1,8 +1,8 @@
 //! Minima and maxima as Parquet orders them, in their PLAIN encoding.
 //!
 //! Source of the orders: parquet-format, `LogicalTypes.md` and the `ColumnOrder` union of `parquet.thrift`. Floating
-//! point columns use `IEEE754TotalOrder` (the footer says so): NaNs are counted apart, and are bounds only where there
-//! is nothing else.
+//! point columns use `TypeDefinedOrder`, the one that every reader knows: NaNs are counted apart and are never bounds, a
+//! minimum of zero is -0 and a maximum of zero is +0.
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ pub(crate) enum Order {
 /// The bounds of a page or column chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Minimum and maximum; `None` where there are no values or no order.
+    /// Minimum and maximum; `None` where there are no values but NaNs, or no order.
     pub(crate) min_max: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
     pub(crate) nans: u64,
@@ -96,8 +96,30 @@ impl Order {
         }
     }
 
+    /// The bounds of floats whose least and greatest are these by IEEE 754's total order, as the type's own order has
+    /// them: none where they are NaN, and zeros of the sign that includes both.
+    pub(crate) fn float_bounds(self, mut min: Vec<u8>, mut max: Vec<u8>) -> Option<(Vec<u8>, Vec<u8>)> {
+        if self.is_nan(&min) || self.is_nan(&max) {
+            return None;
+        }
+        // Little-endian: the sign is in the last byte.
+        let is_zero = |value: &[u8]| {
+            value.split_last().is_some_and(|(top, rest)| top & 0x7f == 0 && rest.iter().all(|byte| *byte == 0))
+        };
+        let with_sign = |value: &mut Vec<u8>, sign: u8| {
+            if is_zero(value)
+                && let Some(top) = value.last_mut()
+            {
+                *top = sign;
+            }
+        };
+        with_sign(&mut min, 0x80);
+        with_sign(&mut max, 0);
+        Some((min, max))
+    }
+
     /// Whether a PLAIN value is NaN.
-    pub(crate) fn is_nan(self, value: &[u8]) -> bool {
+    fn is_nan(self, value: &[u8]) -> bool {
         match self {
             Self::Float16 => number(value).is_some_and(|b| u16::from_le_bytes(b) & 0x7fff > 0x7c00),
             Self::Float32 => number(value).is_some_and(|b| f32::from_le_bytes(b).is_nan()),
@@ -108,12 +130,12 @@ impl Order {
 }
 
 impl Bounds {
-    /// Widens these bounds by others of the same column. A NaN gives way to any number.
+    /// Widens these bounds by others of the same column.
     pub(crate) fn merge(&mut self, other: &Self, order: Order) {
         self.nans += other.nans;
         let Some((min, max)) = &other.min_max else { return };
         match &mut self.min_max {
-            Some((old_min, old_max)) if order.is_nan(old_min) == order.is_nan(min) => {
+            Some((old_min, old_max)) => {
                 if order.compare(min, old_min).is_lt() {
                     old_min.clone_from(min);
                 }
@@ -121,8 +143,7 @@ impl Bounds {
                     old_max.clone_from(max);
                 }
             }
-            Some((old_min, _)) if order.is_nan(min) && !order.is_nan(old_min) => {}
-            _ => self.min_max = Some((min.clone(), max.clone())),
+            None => self.min_max = Some((min.clone(), max.clone())),
         }
     }
 
@@ -232,7 +253,7 @@ integer_min_max!(i64, u64, Order::Unsigned64);
 macro_rules! float_min_max {
     ($type:ty, $int:ty) => {
         impl MinMax for $type {
-            fn min_max(values: &[Self], _order: Order) -> Bounds {
+            fn min_max(values: &[Self], order: Order) -> Bounds {
                 if values.is_empty() {
                     return Bounds::default();
                 }
@@ -249,13 +270,12 @@ macro_rules! float_min_max {
                     nans += nan as $int;
                 }
                 if nans as usize == values.len() {
-                    min = values.iter().fold(<$int>::MAX, |min, v| min.min(key(*v)));
-                    max = values.iter().fold(<$int>::MIN, |max, v| max.max(key(*v)));
+                    return Bounds { min_max: None, nans: nans as u64 };
                 }
-                let value = |k: $int| {
-                    (k ^ (((k >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int).to_le_bytes()
+                let bytes = |k: $int| {
+                    (k ^ (((k >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int).to_le_bytes().to_vec()
                 };
-                Bounds { min_max: Some((value(min).to_vec(), value(max).to_vec())), nans: nans as u64 }
+                Bounds { min_max: order.float_bounds(bytes(min), bytes(max)), nans: nans as u64 }
             }
         }
     };

@@ -24,19 +24,31 @@ fn floats_leave_nans_out() {
     assert_eq!(found.min_max, Some(((-2.5f64).to_le_bytes().to_vec(), f64::INFINITY.to_le_bytes().to_vec())));
     let zeros = f32::min_max(&[0.0, -0.0], Order::Float32);
     assert_eq!(zeros.min_max, Some(((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec())));
-    let only = f64::min_max(&[f64::NAN, f64::NAN], Order::Float64);
-    assert_eq!(only.nans, 2);
-    assert!(Order::Float64.is_nan(&only.min_max.unwrap().0));
+    for zeros in [&[0.0f32][..], &[-0.0]] {
+        let found = f32::min_max(zeros, Order::Float32);
+        assert_eq!(found.min_max, Some(((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec())));
+    }
+    assert_eq!(f64::min_max(&[f64::NAN, -f64::NAN], Order::Float64), Bounds { min_max: None, nans: 2 });
 }
 
 #[test]
-fn a_nan_bound_gives_way_to_numbers() {
+fn bounds_of_nothing_but_nans_change_no_others() {
     let mut all = f64::min_max(&[f64::NAN], Order::Float64);
     all.merge(&f64::min_max(&[1.0, 2.0], Order::Float64), Order::Float64);
     all.merge(&f64::min_max(&[f64::NAN], Order::Float64), Order::Float64);
     all.merge(&f64::min_max(&[0.5], Order::Float64), Order::Float64);
     assert_eq!(all.nans, 2);
     assert_eq!(all.min_max, Some((0.5f64.to_le_bytes().to_vec(), 2.0f64.to_le_bytes().to_vec())));
+}
+
+#[test]
+fn half_floats_have_bounds_by_the_same_rules() {
+    let bytes = |bits: u16| bits.to_le_bytes().to_vec();
+    let (one, zero, minus_zero, nan) = (0x3c00, 0x0000, 0x8000, 0x7e01);
+    let order = Order::Float16;
+    assert_eq!(order.float_bounds(bytes(zero), bytes(one)), Some((bytes(minus_zero), bytes(one))));
+    assert_eq!(order.float_bounds(bytes(minus_zero), bytes(minus_zero)), Some((bytes(minus_zero), bytes(zero))));
+    assert_eq!(order.float_bounds(bytes(nan), bytes(nan)), None);
 }
 
 #[test]

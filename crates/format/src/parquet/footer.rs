@@ -15,6 +15,7 @@ use parquet::file::metadata::{
     ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
+use super::footer_mend::without_wrong_fields;
 use super::schema::with_root_views;
 use crate::{Constants, InputFile};
 
@@ -121,10 +122,9 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
     let footer = footer_bytes(&object, &tail.bytes, tail.size_bytes, length)?;
     tail_bytes.fetch_max((needed + needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
 
-    let metadata = guarded("the footer", || {
-        // Histograms of sizes are of no use here.
-        let options = ParquetMetaDataOptions::new().with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
-        ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
+    let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
+        Some(mended) => decode_footer(&mended),
+        None => Err(error),
     })?;
     check_row_groups(&metadata, tail.size_bytes)?;
     let metadata = Arc::new(with_row_count(metadata));
@@ -138,6 +138,14 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
         leaves,
         index_span: OnceLock::new(),
         constants,
+    })
+}
+
+fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData> {
+    guarded("the footer", || {
+        // Histograms of sizes are of no use here.
+        let options = ParquetMetaDataOptions::new().with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options))
     })
 }
 

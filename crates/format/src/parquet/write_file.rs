@@ -136,8 +136,35 @@ impl FileParts {
         let mut tracked = TrackedWrite::new(&mut tail);
         feed_zeros(&mut tracked, self.position).map_err(|e| Error::internal(e.to_string()))?;
         ParquetMetaDataWriter::new_with_tracked(tracked, &metadata).finish().map_err(internal)?;
+        order_by_type(&mut tail.bytes, columns)?;
         Ok(tail.bytes.into())
     }
+}
+
+/// Footer length and magic at the end of a file.
+const TRAILER_BYTES: usize = 8;
+/// The bytes of a `ColumnOrder` in Thrift's compact protocol: the header of its one field, an empty struct, its end.
+const ORDER_BYTES: usize = 3;
+/// `ColumnOrder.TYPE_ORDER` and `ColumnOrder.IEEE_754_TOTAL_ORDER`: fields 1 and 2, structs.
+const TYPE_ORDER: [u8; ORDER_BYTES] = [0x1c, 0, 0];
+const TOTAL_ORDER: [u8; ORDER_BYTES] = [0x2c, 0, 0];
+
+/// Declares the type's own order for the columns of floats, where the crate declares IEEE 754's total order, which most
+/// readers don't know: they would take no notice of the statistics. `tail` is the end of a file of so many columns.
+///
+/// The orders are the footer's last field, so they stand before the byte that ends it.
+fn order_by_type(tail: &mut [u8], columns: usize) -> Result<()> {
+    let unexpected = || Error::internal("the column orders are not where they should be in the footer");
+    let end = tail.len().checked_sub(TRAILER_BYTES + 1).ok_or_else(unexpected)?;
+    let start = end.checked_sub(columns * ORDER_BYTES).ok_or_else(unexpected)?;
+    for order in tail[start..end].chunks_exact_mut(ORDER_BYTES) {
+        if order == TOTAL_ORDER {
+            order.copy_from_slice(&TYPE_ORDER);
+        } else if order != TYPE_ORDER {
+            return Err(unexpected());
+        }
+    }
+    Ok(())
 }
 
 /// The metadata writer takes the bytes that went through it for the place in the file. The bytes before the footer

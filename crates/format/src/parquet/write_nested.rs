@@ -11,13 +11,17 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnWriter, ArrowRowGroupWriterFactory, PageKey, PageStore, PageStoreArgs, PageStoreFactory, compute_leaves,
 };
+use parquet::basic::{BoundaryOrder, Type as Physical};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::encode::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
 use super::encode_page::EncodedChunk;
+use super::encode_statistics::{Bounds, Order, chunk_statistics};
 use super::write_options::{ColumnLayout, Settings};
 
 /// Encodes one nested column, all of its leaves.
@@ -103,16 +107,78 @@ impl ColumnEncoder for NestedEncoder {
                 page.offset = offset;
                 offset += i64::from(page.compressed_page_size);
             }
+            let (metadata, column_index) =
+                type_ordered(metadata, close.column_index.clone()).map_err(|e| failed(&self.field, e))?;
             chunks.push(EncodedChunk {
                 pieces,
                 metadata,
-                column_index: close.column_index.clone(),
+                column_index,
                 offset_index,
                 bloom_filter: close.bloom_filter.clone(),
             });
         }
         Ok(chunks)
     }
+}
+
+/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares.
+fn type_ordered(
+    metadata: ColumnChunkMetaData,
+    index: Option<ColumnIndexMetaData>,
+) -> Result<(ColumnChunkMetaData, Option<ColumnIndexMetaData>), ParquetError> {
+    let column = metadata.column_descr_ptr();
+    let order = Order::of(&column);
+    if !order.is_float() {
+        return Ok((metadata, index));
+    }
+    let index = index.map(|index| type_ordered_pages(column.physical_type(), order, &index)).transpose()?.flatten();
+    let Some(statistics) = metadata.statistics() else { return Ok((metadata, index)) };
+    let min_max = match (statistics.min_bytes_opt(), statistics.max_bytes_opt()) {
+        (Some(min), Some(max)) => order.float_bounds(min.to_vec(), max.to_vec()),
+        _ => None,
+    };
+    let bounds = Bounds { min_max, nans: statistics.nan_count_opt().unwrap_or(0) };
+    let statistics = chunk_statistics(&column, order, &bounds, statistics.null_count_opt().unwrap_or(0));
+    Ok((metadata.into_builder().set_statistics(statistics).build()?, index))
+}
+
+/// The same of a column index; `None` where a page has nothing but NaNs.
+fn type_ordered_pages(
+    physical: Physical,
+    order: Order,
+    index: &ColumnIndexMetaData,
+) -> Result<Option<ColumnIndexMetaData>, ParquetError> {
+    let mut builder = ColumnIndexBuilder::new(physical);
+    for page in 0..usize::try_from(index.num_pages())? {
+        let histogram = |levels: Option<&[i64]>| levels.map(|levels| LevelHistogram::from(levels.to_vec()));
+        let levels =
+            (histogram(index.repetition_level_histogram(page)), histogram(index.definition_level_histogram(page)));
+        builder.append_histograms(&levels.0, &levels.1);
+        let (nulls, nans) = (index.null_count(page).unwrap_or(0), Some(index.nan_count(page).unwrap_or(0)));
+        if index.is_null_page(page) {
+            builder.append(true, Vec::new(), Vec::new(), nulls, nans);
+            continue;
+        }
+        let min_max = match index {
+            ColumnIndexMetaData::FLOAT(index) => index
+                .min_value(page)
+                .zip(index.max_value(page))
+                .map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec())),
+            ColumnIndexMetaData::DOUBLE(index) => index
+                .min_value(page)
+                .zip(index.max_value(page))
+                .map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec())),
+            ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => {
+                index.min_value(page).zip(index.max_value(page)).map(|(a, b)| (a.to_vec(), b.to_vec()))
+            }
+            _ => None,
+        };
+        let Some((min, max)) = min_max.and_then(|(min, max)| order.float_bounds(min, max)) else { return Ok(None) };
+        builder.append(false, min, max, nulls, nans);
+    }
+    // Zeros of either sign are alike now: an order that held before holds on.
+    builder.set_boundary_order(index.get_boundary_order().unwrap_or(BoundaryOrder::UNORDERED));
+    builder.build().map(Some)
 }
 
 /// The crate hands the dictionary page over when it is complete, after data pages: moves its header and body to the

@@ -1,0 +1,80 @@
+//! The data page under way of a column that is not nested.
+
+use lakerace_io::Result;
+use parquet::basic::Encoding;
+
+use super::encode::{Levels, Scratch};
+use super::encode_page::{PageSummary, PageWriter};
+use super::encode_rle::{append_hybrid, index_bits};
+use super::encode_statistics::Bounds;
+
+/// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
+const GAP: usize = 16;
+
+/// Levels and values of a page, the values as PLAIN or as indices of a dictionary.
+pub(crate) struct PageBuffer {
+    pub(crate) levels: Levels,
+    pub(crate) bounds: Bounds,
+    /// PLAIN values, behind a gap: to be appended to only.
+    pub(crate) plain: Vec<u8>,
+    /// Dictionary indices.
+    pub(crate) indices: Vec<u32>,
+}
+
+impl PageBuffer {
+    /// Without a row.
+    pub(crate) fn new(is_optional: bool) -> Self {
+        Self { levels: Levels::new(is_optional), bounds: Bounds::default(), plain: vec![0; GAP], indices: Vec::new() }
+    }
+
+    /// Bytes of PLAIN values so far.
+    pub(crate) fn plain_bytes(&self) -> usize {
+        self.plain.len() - GAP
+    }
+
+    /// Bytes that wait here; an index counts as one.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.plain_bytes() + self.indices.len()) as u64
+    }
+
+    /// Gives the page to `writer`, unless it has no rows, and begins the next one. `dictionary`: the values of the
+    /// dictionary that the indices are for. `value_bytes`: bytes of a byte array's values without their lengths.
+    pub(crate) fn flush(
+        &mut self,
+        dictionary: Option<usize>,
+        value_bytes: Option<i64>,
+        writer: &mut PageWriter,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (rows, nulls) = (self.levels.rows(), self.levels.nulls());
+        if rows == 0 {
+            return Ok(());
+        }
+        let bounds = std::mem::take(&mut self.bounds);
+        let body = &mut scratch.body;
+        body.clear();
+        self.levels.flush(body);
+        let encoding = if dictionary.is_some() { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN };
+        let summary = PageSummary { rows, nulls, encoding, bounds, value_bytes };
+        if let Some(values) = dictionary {
+            let bits = index_bits(values);
+            body.push(bits);
+            append_hybrid(&self.indices, bits, body);
+            self.indices.clear();
+            return writer.data_page(body, summary, &mut scratch.compressor);
+        }
+        let body = match GAP.checked_sub(body.len()) {
+            Some(start) => {
+                self.plain[start..GAP].copy_from_slice(body);
+                &self.plain[start..]
+            }
+            None => {
+                body.extend_from_slice(&self.plain[GAP..]);
+                &body[..]
+            }
+        };
+        writer.data_page(body, summary, &mut scratch.compressor)?;
+        self.plain.truncate(GAP);
+        Ok(())
+    }
+}

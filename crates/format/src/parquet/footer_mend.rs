@@ -1,0 +1,255 @@
+//! Footers with fields that are not of the format.
+//!
+//! Some writers use field numbers of their own, which the format has given to other things since: Dremio's files have a
+//! list where `ColumnMetaData` has the length of a bloom filter. Readers made by the Thrift compiler skip a field whose
+//! type is not the one that they expect; the parquet crate reads on in the wrong place. So such fields are cut out.
+//!
+//! Sources: Apache Thrift, `thrift-compact-protocol.md`; parquet-format, `parquet.thrift`.
+
+/// Types of the compact protocol.
+mod wire {
+    pub(super) const STOP: u8 = 0;
+    pub(super) const TRUE: u8 = 1;
+    pub(super) const FALSE: u8 = 2;
+    pub(super) const I8: u8 = 3;
+    pub(super) const I16: u8 = 4;
+    pub(super) const I32: u8 = 5;
+    pub(super) const I64: u8 = 6;
+    pub(super) const DOUBLE: u8 = 7;
+    pub(super) const BINARY: u8 = 8;
+    pub(super) const LIST: u8 = 9;
+    pub(super) const SET: u8 = 10;
+    pub(super) const MAP: u8 = 11;
+    pub(super) const STRUCT: u8 = 12;
+    pub(super) const UUID: u8 = 13;
+}
+
+/// Structs in structs beyond this are refused. The format has fewer than ten.
+const DEPTH_AT_MOST: usize = 32;
+
+/// The footer without the fields that have another type than the format gives them. `None` where there is no such field,
+/// or where the bytes are no footer.
+pub(crate) fn without_wrong_fields(footer: &[u8]) -> Option<Vec<u8>> {
+    let mut mender = Mender { input: footer, at: 0, out: Vec::with_capacity(footer.len()), cut: 0 };
+    mender.structure(Struct::File)?;
+    (mender.cut > 0).then_some(mender.out)
+}
+
+/// The structs whose fields are looked at.
+#[derive(Debug, Clone, Copy)]
+enum Struct {
+    File,
+    RowGroup,
+    Chunk,
+    ChunkMetaData,
+}
+
+/// What stands in a field.
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    /// A value of this type, kept as it is.
+    Plain(u8),
+    /// A list of this type, kept as it is.
+    ListOf(u8),
+    /// A list of structs that are looked at.
+    Structs(Struct),
+    /// A struct that is looked at.
+    One(Struct),
+}
+
+impl Struct {
+    /// What the format has in a field; `None` where it has none of this number.
+    fn field(self, id: i16) -> Option<Field> {
+        use Field::{ListOf, One, Plain, Structs};
+        Some(match (self, id) {
+            (Self::File, 1) => Plain(wire::I32),
+            (Self::File, 3) => Plain(wire::I64),
+            (Self::File, 4) => Structs(Self::RowGroup),
+            (Self::File, 2 | 5 | 7) => ListOf(wire::STRUCT),
+            (Self::File, 6 | 9) => Plain(wire::BINARY),
+            (Self::File, 8) => Plain(wire::STRUCT),
+            (Self::RowGroup, 1) => Structs(Self::Chunk),
+            (Self::RowGroup, 2 | 3 | 5 | 6) => Plain(wire::I64),
+            (Self::RowGroup, 4) => ListOf(wire::STRUCT),
+            (Self::RowGroup, 7) => Plain(wire::I16),
+            (Self::Chunk, 1 | 9) => Plain(wire::BINARY),
+            (Self::Chunk, 2 | 4 | 6) => Plain(wire::I64),
+            (Self::Chunk, 3) => One(Self::ChunkMetaData),
+            (Self::Chunk, 5 | 7) => Plain(wire::I32),
+            (Self::Chunk, 8) => Plain(wire::STRUCT),
+            (Self::ChunkMetaData, 1 | 4 | 15) => Plain(wire::I32),
+            (Self::ChunkMetaData, 2) => ListOf(wire::I32),
+            (Self::ChunkMetaData, 3) => ListOf(wire::BINARY),
+            (Self::ChunkMetaData, 5..=7 | 9..=11 | 14) => Plain(wire::I64),
+            (Self::ChunkMetaData, 8 | 13) => ListOf(wire::STRUCT),
+            (Self::ChunkMetaData, 12 | 16 | 17) => Plain(wire::STRUCT),
+            _ => return None,
+        })
+    }
+}
+
+/// Copies a footer, field by field. All methods give `None` where the bytes end early or make no sense.
+struct Mender<'a> {
+    input: &'a [u8],
+    at: usize,
+    out: Vec<u8>,
+    /// Fields left out.
+    cut: usize,
+}
+
+impl Mender<'_> {
+    fn structure(&mut self, kind: Struct) -> Option<()> {
+        let (mut last, mut last_kept) = (0i16, 0i16);
+        loop {
+            let header = self.byte()?;
+            let found = header & 0x0f;
+            if found == wire::STOP {
+                self.out.push(wire::STOP);
+                return Some(());
+            }
+            let id = match header >> 4 {
+                0 => i16::try_from(zigzag(self.varint()?)).ok()?,
+                step => last.checked_add(i16::from(step))?,
+            };
+            last = id;
+            let expected = kind.field(id);
+            if expected.is_some_and(|field| !self.fits(field, found)) {
+                self.skip(found, 0)?;
+                self.cut += 1;
+                continue;
+            }
+            self.field_header(id, last_kept, found);
+            last_kept = id;
+            match expected {
+                Some(Field::Structs(kind)) => self.structures(kind)?,
+                Some(Field::One(kind)) => self.structure(kind)?,
+                _ => {
+                    let start = self.at;
+                    self.skip(found, 0)?;
+                    self.out.extend_from_slice(&self.input[start..self.at]);
+                }
+            }
+        }
+    }
+
+    fn structures(&mut self, kind: Struct) -> Option<()> {
+        let start = self.at;
+        let (_, count) = self.list_header()?;
+        self.out.extend_from_slice(&self.input[start..self.at]);
+        (0..count).try_for_each(|_| self.structure(kind))
+    }
+
+    /// Whether a field of type `found`, which begins here, is what the format has there.
+    fn fits(&self, field: Field, found: u8) -> bool {
+        let (outer, inner) = match field {
+            Field::Plain(expected) => (expected, None),
+            Field::One(_) => (wire::STRUCT, None),
+            Field::ListOf(inner) => (wire::LIST, Some(inner)),
+            Field::Structs(_) => (wire::LIST, Some(wire::STRUCT)),
+        };
+        // An empty list may name any type.
+        let list_fits =
+            |inner| self.input.get(self.at).is_some_and(|header| header & 0x0f == inner || header >> 4 == 0);
+        found == outer && inner.is_none_or(list_fits)
+    }
+
+    fn field_header(&mut self, id: i16, last: i16, found: u8) {
+        match id.checked_sub(last) {
+            Some(step @ 1..=15) => self.out.push((step as u8) << 4 | found),
+            _ => {
+                self.out.push(found);
+                let id = i32::from(id);
+                let mut rest = ((id << 1) ^ (id >> 31)) as u32;
+                while rest >= 0x80 {
+                    self.out.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                self.out.push(rest as u8);
+            }
+        }
+    }
+
+    /// Type and count of the elements of a list.
+    fn list_header(&mut self) -> Option<(u8, u64)> {
+        let header = self.byte()?;
+        let count = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };
+        Some((header & 0x0f, count))
+    }
+
+    fn skip(&mut self, found: u8, depth: usize) -> Option<()> {
+        if depth > DEPTH_AT_MOST {
+            return None;
+        }
+        match found {
+            wire::TRUE | wire::FALSE => Some(()),
+            wire::I8 => self.pass(1),
+            wire::I16 | wire::I32 | wire::I64 => self.varint().map(drop),
+            wire::DOUBLE => self.pass(8),
+            wire::UUID => self.pass(16),
+            wire::BINARY => {
+                let length = self.varint()?;
+                self.pass(length)
+            }
+            wire::LIST | wire::SET => {
+                let (inner, count) = self.list_header()?;
+                (0..count).try_for_each(|_| self.skip_element(inner, depth))
+            }
+            wire::MAP => {
+                let count = self.varint()?;
+                let types = if count == 0 { 0 } else { self.byte()? };
+                (0..count).try_for_each(|_| {
+                    self.skip_element(types >> 4, depth)?;
+                    self.skip_element(types & 0x0f, depth)
+                })
+            }
+            wire::STRUCT => loop {
+                let header = self.byte()?;
+                if header & 0x0f == wire::STOP {
+                    return Some(());
+                }
+                if header >> 4 == 0 {
+                    self.varint()?;
+                }
+                self.skip(header & 0x0f, depth + 1)?;
+            },
+            _ => None,
+        }
+    }
+
+    /// An element of a list, a set or a map, where booleans take a byte.
+    fn skip_element(&mut self, found: u8, depth: usize) -> Option<()> {
+        if matches!(found, wire::TRUE | wire::FALSE) { self.pass(1) } else { self.skip(found, depth + 1) }
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.input.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn pass(&mut self, bytes: u64) -> Option<()> {
+        let end = self.at.checked_add(usize::try_from(bytes).ok()?)?;
+        self.at = Some(end).filter(|end| *end <= self.input.len())?;
+        Some(())
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+fn zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+#[path = "footer_mend_tests.rs"]
+mod tests;
