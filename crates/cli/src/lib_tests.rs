@@ -1,0 +1,22 @@
+#![allow(clippy::panic, reason = "a test may panic")]
+
+use super::*;
+
+fn code(line: &str, host: &Host<'_>) -> u8 {
+    run(line.split(' ').map(OsString::from), host)
+}
+
+#[test]
+fn a_panic_is_an_internal_error() {
+    let broken = |_: &[OsString]| -> u8 { panic!("on purpose") };
+    assert_eq!(code("lakerace bench list", &Host { bench: Some(&broken) }), 1);
+}
+
+#[test]
+fn exit_codes_name_what_to_do() {
+    let host = Host::default();
+    assert_eq!(code("lakerace --version", &host), 0);
+    assert_eq!(code("lakerace nonsense", &host), 2);
+    assert_eq!(code("lakerace scan /no/such/file.parquet", &host), 3);
+    assert_eq!(code("lakerace bench list", &host), 6);
+}
