@@ -1,4 +1,4 @@
-"""Ctrl-C: the job ends within seconds, with 130 or `KeyboardInterrupt`, and leaves nothing."""
+"""Ctrl-C and the like: the job ends within seconds, with 130 or `KeyboardInterrupt`, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def interrupt(process: subprocess.Popen[str], is_under_way: Callable[[], bool]) -> tuple[str, str]:
-    """Sends SIGINT once the job is under way and waits for the end."""
+def interrupt(
+    process: subprocess.Popen[str], is_under_way: Callable[[], bool], by: signal.Signals = signal.SIGINT
+) -> tuple[str, str]:
+    """Sends a signal once the job is under way and waits for the end."""
     deadline = time.monotonic() + 60
     while not is_under_way():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline, "the job did not begin"
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     out, err = process.communicate(timeout=END_SECONDS)
     return out, err
 
 
-def test_the_command(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_command(source: Path, tmp_path: Path, by: signal.Signals) -> None:
     slow = ["--compression", "zstd:22", "--threads", 1]
     process = subprocess.Popen(
         command("copy", source, tmp_path / "out.parquet", *slow, "--json"),
@@ -53,11 +56,24 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    out, err = interrupt(process, lambda: any(tmp_path.iterdir()))
+    out, err = interrupt(process, lambda: any(tmp_path.iterdir()), by)
     assert process.returncode == 130, err
     assert '"cancelled"' in out
     assert "interrupted" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_hangup_is_ignored_where_nohup_says_so(source: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        ["nohup", *command("copy", source, tmp_path / "out.parquet", "--threads", 1, "-q")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, err = interrupt(process, lambda: any(tmp_path.iterdir()), signal.SIGHUP)
+    assert (process.returncode, err) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 
 
 def test_a_python_copy(source: Path, tmp_path: Path) -> None:
