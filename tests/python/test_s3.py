@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -199,6 +201,143 @@ def test_faults_are_survived(s3: S3, large: str, fault: str) -> None:
     assert report["requests"]["get"] == seen["get"]
     assert report["checksum"] == expected
     assert ok("scan", s3.url(f"survived{fault}.parquet"), "--checksum", env=s3.env).out.strip() == expected
+
+
+def test_a_body_that_stands_still_is_asked_for_again(s3: S3, large: str) -> None:
+    """After the 20 seconds that a server may be silent for."""
+    expected = ok("scan", large, "--checksum", env=s3.env).out
+    with proxied(s3, "--stall-every", 2) as front:
+        assert ok("scan", large, "--checksum", env=front.env).out == expected
+        assert counts(front)["faults"] > 0
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server of the test's own; its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def answering(status: int, body: str) -> Iterator[str]:
+    """A server that answers every request alike."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            data = b"" if self.command == "HEAD" else body.encode()
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with serving(Answer) as endpoint:
+        yield endpoint
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "code"),
+    [
+        (400, "AuthorizationHeaderMalformed", 4),
+        (403, "AccessDenied", 4),
+        (403, "SignatureDoesNotMatch", 4),
+        (404, "NoSuchBucket", 3),
+        (404, "NoSuchKey", 3),
+        (200, "NotParquet", 5),
+    ],
+)
+def test_what_a_server_may_answer(parquet: Path, status: int, name: str, code: int) -> None:
+    body = f"<?xml version='1.0'?><Error><Code>{name}</Code><Message>told by the server</Message></Error>"
+    with answering(status, body) as endpoint:
+        env = {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "key-of-the-test",
+            "AWS_SECRET_ACCESS_KEY": "secret-of-the-test",
+        }
+        commands: list[list[object]] = [["scan", "s3://bucket/x.parquet"]]
+        if status >= 400:
+            commands.append(["copy", parquet, "s3://bucket/x.parquet", "--mode", "overwrite"])
+        for arguments in commands:
+            done = run(*arguments, "--json", env=env)
+            assert done.code == code, done.err
+            assert "s3://bucket/x.parquet" in done.error["place"]
+            assert "secret-of-the-test" not in done.out + done.err
+
+
+@contextmanager
+def uploads_meet_another_object() -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    """A server on which somebody else's object appears while an upload is under way, and what it was asked."""
+    asked: list[tuple[str, str | None]] = []
+
+    class Bucket(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self, status: int, body: str = "", **headers: str) -> None:
+            data = body.encode()
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(data))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_HEAD(self) -> None:
+            self.answer(404)
+
+        def do_PUT(self) -> None:
+            self.answer(200, ETag='"part"')
+
+        def do_POST(self) -> None:
+            if "uploadId=" not in self.path:
+                xml = "<Bucket>b</Bucket><Key>k</Key><UploadId>1</UploadId>"
+                self.answer(200, f"<InitiateMultipartUploadResult>{xml}</InitiateMultipartUploadResult>")
+                return
+            condition = self.headers.get("If-None-Match")
+            asked.append(("complete", condition))
+            if condition:
+                self.answer(412, "<Error><Code>PreconditionFailed</Code></Error>")
+            else:
+                xml = '<Location>l</Location><Bucket>b</Bucket><Key>k</Key><ETag>"e"</ETag>'
+                self.answer(200, f"<CompleteMultipartUploadResult>{xml}</CompleteMultipartUploadResult>")
+
+        def do_DELETE(self) -> None:
+            asked.append(("abort", None))
+            self.answer(204)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with serving(Bucket) as endpoint:
+        yield endpoint, asked
+
+
+def test_an_upload_does_not_replace_what_appeared_meanwhile() -> None:
+    table = pa.table({"a": [os.urandom(500) for _ in range(30_000)]})
+    with uploads_meet_another_object() as (endpoint, asked):
+        options = {
+            "aws_endpoint_url": endpoint,
+            "aws_allow_http": "true",
+            "aws_access_key_id": "key",
+            "aws_secret_access_key": "secret",
+        }
+        with pytest.raises(lr.ConflictError, match="exists already"):
+            lr.copy(table, "s3://b/x.parquet", compression="none", storage_options=options)
+        assert asked == [("complete", "*"), ("abort", None)]
+        asked.clear()
+        lr.copy(table, "s3://b/x.parquet", mode="overwrite", compression="none", storage_options=options)
+        assert asked == [("complete", None)]
 
 
 @pytest.mark.parametrize("fault", ["--error-every", "--reset-every"])

@@ -19,8 +19,8 @@ use upload::Upload;
 pub enum IfExists {
     /// Fail with `Conflict`, leaving it as it is.
     ///
-    /// Exact on a local disk, and for objects of one PUT. S3 can't complete a multipart upload on a condition: there
-    /// the check is made at the beginning.
+    /// Exact on local disks and on S3. Some of S3's imitations take no notice of the condition on which a multipart
+    /// upload is completed: there the check at the beginning is all.
     Error,
     /// Replace it when the new one is complete.
     Replace,

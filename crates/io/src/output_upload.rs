@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::IfExists;
 use crate::store_error::{is_transient, store_error};
+use crate::wrap::if_absent;
 use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
@@ -66,9 +67,7 @@ struct Sending {
 impl Upload {
     pub(super) fn create(store: &JobStore, path: &Path, if_exists: IfExists) -> Result<Self> {
         if if_exists == IfExists::Error && store.stat(path)?.is_some() {
-            return Err(Error::conflict("it exists already")
-                .advice("remove it, choose another name, or allow it to be replaced")
-                .at(store.url(path)));
+            return Err(exists().at(store.url(path)));
         }
         Ok(Self {
             store: store.clone(),
@@ -134,19 +133,27 @@ impl Upload {
     fn complete(&self, multipart: Multipart) -> Result<()> {
         let (store, path, url, sent) =
             (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.sent_bytes);
+        let must_be_absent = self.if_exists == IfExists::Error;
         self.store.wait(async move {
             let mut multipart = multipart.lock().await;
-            let Err(error) = multipart.complete().await else { return Ok(()) };
+            let outcome =
+                if must_be_absent { if_absent(multipart.complete()).await } else { multipart.complete().await };
+            let Err(error) = outcome else { return Ok(()) };
+            let refused = must_be_absent
+                && matches!(
+                    error,
+                    object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }
+                );
             // The answer may have been lost after the object was made. A store that does not know the upload any more
             // has completed it, as nobody else knows its name.
             let given_up = multipart.abort().await;
-            if is_transient(&error)
+            if (refused || is_transient(&error))
                 && matches!(given_up, Err(object_store::Error::NotFound { .. }))
                 && store.head(&path).await.is_ok_and(|meta| meta.size == sent)
             {
                 return Ok(());
             }
-            Err(store_error(error, &url))
+            Err(if refused { exists().at(&url) } else { store_error(error, &url) })
         })
     }
 
@@ -229,6 +236,10 @@ impl Upload {
             sending = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+fn exists() -> Error {
+    Error::conflict("it exists already").advice("remove it, choose another name, or allow it to be replaced")
 }
 
 impl UnderWay {

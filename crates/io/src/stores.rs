@@ -11,7 +11,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use crate::local_store::LocalStore;
 use crate::profile::Observations;
 use crate::store_error::{no_credentials, store_error, unknown_option};
-use crate::wrap::{CountingConnector, Metered, RetryPolicy, Retrying};
+use crate::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
 use crate::{Error, Job, JobStore, Result, StorageOptions};
 
 /// A store and what was observed on it.
@@ -148,7 +148,7 @@ fn build_s3(bucket: &str, settings: &BTreeMap<String, String>) -> Result<Arc<dyn
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
         .with_client_options(client)
-        .with_http_connector(CountingConnector::default())
+        .with_http_connector(ConditionalConnector::default())
         .with_retry(RetryConfig {
             backoff: BackoffConfig::default(),
             max_retries: REQUEST_RETRIES,

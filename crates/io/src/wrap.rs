@@ -3,13 +3,14 @@
 //! A remote store of a job is `Retrying(Metered(store))`: every attempt goes through the meter. Tests put
 //! [`Throttled`] or [`Failing`] innermost.
 
+mod conditional;
 mod failing;
 mod metered;
 mod retrying;
 mod throttled;
 
+pub(crate) use conditional::{ConditionalConnector, if_absent};
 pub use failing::{Failing, FailingOptions, Operation};
-pub(crate) use metered::CountingConnector;
 pub use metered::Metered;
 pub use retrying::{RetryPolicy, Retrying};
 pub use throttled::{ThrottleOptions, Throttled};

@@ -235,7 +235,7 @@ impl MultipartUpload for MeteredUpload {
 
 /// Makes HTTP clients that count each request they send for the job on whose behalf it goes out.
 #[derive(Debug, Default)]
-pub(crate) struct CountingConnector {
+pub(super) struct CountingConnector {
     inner: ReqwestConnector,
 }
 
