@@ -64,8 +64,8 @@ pub(crate) fn is_hidden_name(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
 }
 
-/// Makes the missing folders and says which.
-pub(crate) fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Makes a folder and those above it that are missing, and says which, the outermost first.
+pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
     let mut made = Vec::new();
     for folder in missing.into_iter().rev() {
@@ -82,7 +82,8 @@ pub(crate) fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-fn remove_folders(made: &[PathBuf]) {
+/// Removes folders that [`make_folders`] made, as far as they are still empty.
+pub fn remove_folders(made: &[PathBuf]) {
     for folder in made.iter().rev() {
         // One that holds something by now is somebody else's, too, and stays.
         let _ = std::fs::remove_dir(folder);

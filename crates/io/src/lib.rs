@@ -26,6 +26,7 @@ pub mod wrap;
 
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetcher;
+pub use hidden_file::{make_folders, remove_folders};
 pub use job::{Job, JobOptions, runtime};
 pub use location::{Location, StorageOptions};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};

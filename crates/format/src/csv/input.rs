@@ -183,7 +183,16 @@ impl Input {
             ranges.reverse();
             return Ok(Some(Current::Ranges { file, ranges, is_first: true }));
         }
-        let packed = FetchReader { fetcher: self.fetcher.clone(), file: file as u32, at: 0, size, bytes: Bytes::new() };
+        let fetcher = self.fetcher.clone();
+        let packed = Steps::new(move |at| {
+            if at >= size {
+                return Ok(Bytes::new());
+            }
+            let bytes = fetcher.bytes_some(file as u32, at..size.min(at + BLOCK_BYTES as u64))?;
+            // Nobody comes back to it.
+            fetcher.release(file as u32, at..at + bytes.len() as u64);
+            Ok(bytes)
+        });
         let reader = packing.unpack(packed).map_err(|e| e.at(object.url()))?;
         Ok(Some(Current::Unpacked { file, reader, is_first: true }))
     }
@@ -229,16 +238,21 @@ fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<
     ranges
 }
 
-/// A file's packed bytes in order, given back as they are read.
-struct FetchReader {
-    fetcher: Fetcher,
-    file: u32,
+/// Packed bytes in order, fetched in steps: `fetch(at)` gives those that begin at a place, none at the end.
+pub(super) struct Steps<F> {
+    fetch: F,
     at: u64,
-    size: u64,
     bytes: Bytes,
 }
 
-impl Read for FetchReader {
+impl<F: FnMut(u64) -> Result<Bytes>> Steps<F> {
+    /// From the front.
+    pub fn new(fetch: F) -> Self {
+        Self { fetch, at: 0, bytes: Bytes::new() }
+    }
+}
+
+impl<F: FnMut(u64) -> Result<Bytes>> Read for Steps<F> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let ready = self.fill_buf()?;
         let n = ready.len().min(buffer.len());
@@ -248,14 +262,11 @@ impl Read for FetchReader {
     }
 }
 
-impl BufRead for FetchReader {
+impl<F: FnMut(u64) -> Result<Bytes>> BufRead for Steps<F> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if self.bytes.is_empty() && self.at < self.size {
-            let range = self.at..self.size.min(self.at + BLOCK_BYTES as u64);
-            self.bytes = self.fetcher.bytes_some(self.file, range).map_err(std::io::Error::other)?;
-            let end = self.at + self.bytes.len() as u64;
-            self.fetcher.release(self.file, self.at..end);
-            self.at = end;
+        if self.bytes.is_empty() {
+            self.bytes = (self.fetch)(self.at).map_err(std::io::Error::other)?;
+            self.at += self.bytes.len() as u64;
         }
         Ok(&self.bytes)
     }

@@ -1,6 +1,6 @@
 //! The front of a file: its columns' names, and rows to infer their types from.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 use arrow::datatypes::DataType;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use super::columns::Text;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;
-use super::input::{Packing, read_block};
+use super::input::{Packing, Steps, read_block};
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
 
@@ -151,7 +151,11 @@ fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
             return Ok((text, is_whole));
         }
     }
-    let mut packed = ObjectReader { object: object.clone(), at: 0, size, bytes: Bytes::new() };
+    let source = object.clone();
+    let mut packed = Steps::new(move |at| {
+        let end = size.min(at + PACKED_STEP_BYTES);
+        if at < end { source.read_range(at..end) } else { Ok(Bytes::new()) }
+    });
     let packing = if named == Packing::None {
         let first = packed.fill_buf().map_err(|e| named.error(&e))?;
         Packing::of("", first)
@@ -175,37 +179,4 @@ fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
 /// Whether the text has so many lines behind a header.
 fn has_rows(text: &[u8], rows: usize) -> bool {
     memchr::memchr_iter(b'\n', text).nth(rows).is_some()
-}
-
-/// The bytes of an object from the front, some at a time.
-struct ObjectReader {
-    object: Object,
-    at: u64,
-    size: u64,
-    bytes: Bytes,
-}
-
-impl Read for ObjectReader {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let ready = self.fill_buf()?;
-        let n = ready.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&ready[..n]);
-        self.consume(n);
-        Ok(n)
-    }
-}
-
-impl BufRead for ObjectReader {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if self.bytes.is_empty() && self.at < self.size {
-            let end = self.size.min(self.at + PACKED_STEP_BYTES);
-            self.bytes = self.object.read_range(self.at..end).map_err(std::io::Error::other)?;
-            self.at = end;
-        }
-        Ok(&self.bytes)
-    }
-
-    fn consume(&mut self, n: usize) {
-        let _ = self.bytes.split_to(n.min(self.bytes.len()));
-    }
 }

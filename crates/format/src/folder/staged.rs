@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, IfExists, JobStore, Output, Result};
+use lakerace_io::{Error, IfExists, JobStore, Output, Result, make_folders, remove_folders};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
@@ -156,28 +156,4 @@ fn not_a_folder() -> Error {
 
 fn file_path(path: &Path) -> PathBuf {
     PathBuf::from(format!("/{path}"))
-}
-
-/// Makes the missing folders and says which.
-fn make_folders(folder: &FilePath) -> std::io::Result<Vec<PathBuf>> {
-    let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(FilePath::to_path_buf).collect();
-    let mut made = Vec::new();
-    for folder in missing.into_iter().rev() {
-        match fs::create_dir(&folder) {
-            Ok(()) => made.push(folder),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => {
-                remove_folders(&made);
-                return Err(e);
-            }
-        }
-    }
-    Ok(made)
-}
-
-fn remove_folders(made: &[PathBuf]) {
-    for folder in made.iter().rev() {
-        // One that holds something by now is somebody else's, too, and stays.
-        let _ = fs::remove_dir(folder);
-    }
 }
