@@ -13,7 +13,7 @@ use crate::value::{self, CommaList, Threads};
 #[command(name = "lakerace", version, arg_required_else_help = true, disable_help_subcommand = true)]
 #[command(after_help = "\
 Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
-7 conflict, 8 unavailable (worth retrying), 130 interrupted.
+7 conflict, 8 unavailable (worth retrying), 130 interrupted or terminated.
 S3 is configured by the usual AWS_* variables (AWS_ENDPOINT_URL and AWS_ALLOW_HTTP included) or --storage-option.")]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -67,11 +67,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_enum, default_value_t = Mode::Error)]
     pub(crate) mode: Mode,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
-    #[command(flatten)]
-    pub(crate) csv: CsvArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
 }
@@ -103,11 +99,7 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
-    #[command(flatten)]
-    pub(crate) csv: CsvArgs,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) input: InputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -138,6 +130,17 @@ pub(crate) struct DemoArgs {
     /// Keep the generated files, in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// What is read, and how.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -8,13 +8,13 @@ use crate::session::{Session, csv_options, read_options};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     let options = CopyOptions {
-        read: read_options(&args.read, &args.csv, &args.store),
-        write: write_options(&args.write, &args.csv),
+        read: read_options(&args.input),
+        write: write_options(&args.write, &args.input.csv),
         format: args.write.output_format.map(Into::into),
         mode: args.mode.into(),
     };
     let written = {
-        let _progress = session.progress(None);
+        let _progress = session.progress();
         lakerace::copy(&args.source, &args.target, &options, &session.job)?
     };
     let more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });

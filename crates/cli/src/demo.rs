@@ -112,7 +112,7 @@ impl Demo<'_> {
         let job = Job::new(self.session.job.options().clone());
         interrupt::cancels(&job);
         let started = Instant::now();
-        let _progress = crate::progress::Progress::start(&job, !self.session.global.quiet, None);
+        let _progress = crate::progress::Progress::start(&job, !self.session.global.quiet);
         let (rows, value) = run(&job)?;
         let counts = job.meter().counts();
         let Requests { get, put, list, head, delete } = counts.requests;

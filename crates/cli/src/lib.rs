@@ -69,8 +69,8 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
     match cli.command {
-        Command::Copy(args) => copy::run(&args, &Session::start(cli.global, &args.store)),
-        Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Copy(args) => copy::run(&args, &Session::start(cli.global, &args.input.store)),
+        Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),
@@ -98,27 +98,5 @@ fn usage(error: &clap::Error, wants_json: bool) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::panic, reason = "a test may panic")]
-
-    use super::*;
-
-    fn code(line: &str, host: &Host<'_>) -> u8 {
-        run(line.split(' ').map(OsString::from), host)
-    }
-
-    #[test]
-    fn a_panic_is_an_internal_error() {
-        let broken = |_: &[OsString]| -> u8 { panic!("on purpose") };
-        assert_eq!(code("lakerace bench list", &Host { bench: Some(&broken) }), 1);
-    }
-
-    #[test]
-    fn exit_codes_name_what_to_do() {
-        let host = Host::default();
-        assert_eq!(code("lakerace --version", &host), 0);
-        assert_eq!(code("lakerace nonsense", &host), 2);
-        assert_eq!(code("lakerace scan /no/such/file.parquet", &host), 3);
-        assert_eq!(code("lakerace bench list", &host), 6);
-    }
-}
+#[path = "lib_tests.rs"]
+mod tests;

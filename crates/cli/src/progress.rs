@@ -13,6 +13,9 @@ use crate::human;
 /// How often the line is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Positions of the bar.
+const STEPS: u64 = 1000;
+
 /// A line that moves until this is dropped, and is gone then.
 pub(crate) struct Progress {
     stop: Option<Sender<()>>,
@@ -20,14 +23,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts drawing where stderr is a terminal and `is_wanted`. `total_bytes`: what the job will read, where known.
-    pub(crate) fn start(job: &Job, is_wanted: bool, total_bytes: Option<u64>) -> Self {
+    /// Starts drawing where stderr is a terminal and `is_wanted`.
+    pub(crate) fn start(job: &Job, is_wanted: bool) -> Self {
         if !is_wanted || !std::io::stderr().is_terminal() {
             return Self { stop: None, drawer: None };
         }
         let (stop, stopped) = channel();
         let job = job.clone();
-        let drawer = std::thread::spawn(move || draw(&job, total_bytes.filter(|n| *n > 0), &stopped));
+        let drawer = std::thread::spawn(move || draw(&job, &stopped));
         Self { stop: Some(stop), drawer: Some(drawer) }
     }
 }
@@ -42,14 +45,12 @@ impl Drop for Progress {
     }
 }
 
-fn draw(job: &Job, total_bytes: Option<u64>, stopped: &Receiver<()>) {
+fn draw(job: &Job, stopped: &Receiver<()>) {
     let started = Instant::now();
     let before = job.meter().counts();
-    let bar = total_bytes.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    let template = if total_bytes.is_some() { "{spinner} {bar:24} {percent:>3} %  {msg}" } else { "{spinner} {msg}" };
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
+    let bar = ProgressBar::new_spinner();
+    set_template(&bar, "{spinner} {msg}");
+    let mut has_percentage = false;
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let counts = job.meter().counts();
         let seconds = started.elapsed().as_secs_f64();
@@ -57,7 +58,14 @@ fn draw(job: &Job, total_bytes: Option<u64>, stopped: &Receiver<()>) {
         let rate = read.max(counts.bytes_written - before.bytes_written) as f64 / seconds / 1e6;
         let rows = counts.rows_read.max(counts.rows_written);
         let rows = human::plural(rows, "row");
-        bar.set_position(read.min(total_bytes.unwrap_or(u64::MAX)));
+        if let Some(share) = job.meter().progress() {
+            // The plan is made while the line moves already.
+            if !std::mem::replace(&mut has_percentage, true) {
+                bar.set_length(STEPS);
+                set_template(&bar, "{spinner} {bar:24} {percent:>3} %  {msg}");
+            }
+            bar.set_position((share * STEPS as f64) as u64);
+        }
         let read = human::bytes(counts.bytes_read);
         let written = match counts.bytes_written {
             0 => String::new(),
@@ -67,4 +75,10 @@ fn draw(job: &Job, total_bytes: Option<u64>, stopped: &Receiver<()>) {
         bar.tick();
     }
     bar.finish_and_clear();
+}
+
+fn set_template(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
 }

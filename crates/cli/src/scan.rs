@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
             .advice("leave --at out; Delta tables have versions"));
     }
     let format = row_format(args)?;
-    let options = ReadOptions { limit: args.limit, ..read_options(&args.read, &args.csv, &args.store) };
+    let options = ReadOptions { limit: args.limit, ..read_options(&args.input) };
     let scan = Scan::open(&args.source, &options, &session.job)?;
     if args.explain {
         return explain(&scan, session);
@@ -39,7 +39,7 @@ fn explain(scan: &Scan, session: &Session) -> Result<()> {
 
 fn count(scan: &Scan, session: &Session) -> Result<()> {
     let rows = {
-        let _progress = session.progress(planned_bytes(scan));
+        let _progress = session.progress();
         scan.count()?
     };
     if !session.global.json {
@@ -50,7 +50,7 @@ fn count(scan: &Scan, session: &Session) -> Result<()> {
 
 fn checksum(scan: &Scan, session: &Session) -> Result<()> {
     let sum = {
-        let _progress = session.progress(planned_bytes(scan));
+        let _progress = session.progress();
         scan.checksum()?
     };
     if !session.global.json {
@@ -62,7 +62,7 @@ fn checksum(scan: &Scan, session: &Session) -> Result<()> {
 fn rows(args: &ScanArgs, format: RowFormat, scan: &Scan, session: &Session) -> Result<()> {
     let batches = scan.batches()?;
     let schema = batches.schema().clone();
-    let storage = crate::session::storage_options(&args.store);
+    let storage = crate::session::storage_options(&args.input.store);
     let mut sink = match target(args) {
         Some(file) => Some(RowSink::file(format, schema, file, &storage, &session.job)?),
         None if session.global.json => {
@@ -73,7 +73,7 @@ fn rows(args: &ScanArgs, format: RowFormat, scan: &Scan, session: &Session) -> R
     };
     // A progress line and a table do not share a terminal well.
     let is_shown = sink.is_none() || target(args).is_some() || !console::Term::stdout().is_term();
-    let progress = is_shown.then(|| session.progress(planned_bytes(scan)));
+    let progress = is_shown.then(|| session.progress());
     let mut rows = 0;
     for batch in batches {
         let batch = batch?;
@@ -88,12 +88,6 @@ fn rows(args: &ScanArgs, format: RowFormat, scan: &Scan, session: &Session) -> R
     }
     drop(progress);
     session.done("scanned", rows, json!({}))
-}
-
-/// What the plan will read, for the progress line.
-fn planned_bytes(scan: &Scan) -> Option<u64> {
-    let requests = &scan.plan().requests;
-    Some(requests.wanted_bytes + requests.read_through_bytes)
 }
 
 /// The file that rows go to; `None`: stdout.

@@ -4,7 +4,7 @@ use lakerace::{Clock, CsvOptions, Job, JobOptions, Prices, RangeOptions, ReadOpt
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::{CsvArgs, Global, ReadArgs, StoreArgs};
+use crate::args::{CsvArgs, Global, InputArgs, StoreArgs};
 use crate::progress::Progress;
 use crate::value::{BatchRows, Quote};
 use crate::{human, interrupt, stdout};
@@ -25,8 +25,8 @@ impl Session {
     }
 
     /// A progress line while the job runs.
-    pub(crate) fn progress(&self, total_bytes: Option<u64>) -> Progress {
-        Progress::start(&self.job, !self.global.quiet, total_bytes)
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::start(&self.job, !self.global.quiet)
     }
 
     /// What the job has cost so far.
@@ -69,7 +69,7 @@ fn job_options(args: &StoreArgs) -> JobOptions {
 }
 
 /// What to read, without a limit.
-pub(crate) fn read_options(read: &ReadArgs, csv: &CsvArgs, store: &StoreArgs) -> ReadOptions {
+pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOptions {
     ReadOptions {
         columns: read.columns.as_ref().map(|list| list.0.clone()),
         filter: read.filter.clone(),

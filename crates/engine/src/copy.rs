@@ -42,6 +42,9 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     let target = Target::resolve(target, options, job)?;
     let scan = Scan::open(source, &options.read, job)?;
     target.refuse_sources(scan.plan())?;
+    if let Some(rows) = scan.known_rows() {
+        job.meter().plan_write(rows);
+    }
     run(scan.batches()?, target, options, job)
 }
 

@@ -88,8 +88,21 @@ impl Scan {
         Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges)
     }
 
+    /// Rows that the scan will give, where that is known before.
+    pub(crate) fn known_rows(&self) -> Option<u64> {
+        let limit = self.plan.request.limit.unwrap_or(u64::MAX);
+        self.plan.rows_at_most().filter(|_| self.plan.request.filter.is_none()).map(|rows| rows.min(limit))
+    }
+
+    /// Tells the meter what is going to be read.
+    fn note_plan(&self) {
+        let requests = &self.plan.requests;
+        self.job.meter().plan_read(requests.wanted_bytes + requests.read_through_bytes, self.known_rows());
+    }
+
     /// Starts reading. May be called again: each call reads anew.
     pub fn batches(&self) -> Result<Batches> {
+        self.note_plan();
         let Some(rows) = self.plan.request.batch_rows else { return self.source.read(&self.plan) };
         let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
         let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
@@ -98,11 +111,10 @@ impl Scan {
 
     /// The number of rows; from metadata alone where that is exact.
     pub fn count(&self) -> Result<u64> {
-        let limit = self.plan.request.limit.unwrap_or(u64::MAX);
-        let is_counted = self.plan.request.filter.is_none();
-        if let Some(rows) = self.plan.rows_at_most().filter(|_| is_counted) {
-            return Ok(rows.min(limit));
+        if let Some(rows) = self.known_rows() {
+            return Ok(rows);
         }
+        self.note_plan();
         // The filter's columns alone, and no other: its requests are planned anew.
         let request = ReadRequest { columns: Some(Vec::new()), batch_rows: None, ..self.plan.request.clone() };
         let plan = ReadPlan {

@@ -22,6 +22,10 @@ pub struct Meter {
     bad_rows: AtomicU64,
     billed_reads: AtomicU64,
     billed_writes: AtomicU64,
+    /// What the counts will be when all of the plan is done; 0 where that is not known.
+    planned_bytes: AtomicU64,
+    planned_rows_read: AtomicU64,
+    planned_rows_written: AtomicU64,
 }
 
 /// The kind of a request, as object stores bill it.
@@ -85,6 +89,30 @@ impl Meter {
     /// Counts rows that did not fit their schema and were left out or mended.
     pub fn bad_rows(&self, n: u64) {
         self.bad_rows.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Notes that the job is going to read so many bytes from here on, and so many rows, where they are known.
+    pub fn plan_read(&self, bytes: u64, rows: Option<u64>) {
+        self.planned_bytes.store(self.counts().bytes_read + bytes, Ordering::Relaxed);
+        self.planned_rows_read.store(rows.map_or(0, |rows| self.counts().rows_read + rows), Ordering::Relaxed);
+    }
+
+    /// Notes that the job is going to write so many rows from here on.
+    pub fn plan_write(&self, rows: u64) {
+        self.planned_rows_written.store(self.counts().rows_written + rows, Ordering::Relaxed);
+    }
+
+    /// How much of what was planned is done, from 0 to 1; `None` where nothing was. The end of the work counts: rows
+    /// written before rows read, and these before bytes, which are read ahead.
+    pub fn progress(&self) -> Option<f64> {
+        let counts = self.counts();
+        let share = |done: u64, planned: &AtomicU64| {
+            let planned = planned.load(Ordering::Relaxed);
+            (planned > 0).then(|| (done as f64 / planned as f64).min(1.0))
+        };
+        share(counts.rows_written, &self.planned_rows_written)
+            .or_else(|| share(counts.rows_read, &self.planned_rows_read))
+            .or_else(|| share(counts.bytes_read, &self.planned_bytes))
     }
 
     /// The counts so far.
@@ -177,3 +205,7 @@ impl Requests {
         (reads * prices.get_usd_per_1000 + writes * prices.put_usd_per_1000) / 1000.0
     }
 }
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;
