@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ok, people, run
+from conftest import TIMEOUT_SECONDS, Done, command, ok, people, run
 
 import lakerace as lr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -154,15 +156,52 @@ def test_folders_of_different_types(tmp_path: Path) -> None:
     assert "a" in done.err
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_unreadable_folders(tmp_path: Path) -> None:
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0)
+#: The user that owns nothing.
+NOBODY = 65534
+
+
+def test_unreadable_folders(parquet: Path) -> None:
+    # Not below pytest's own folder, which is closed to other users, too.
+    root = Path(tempfile.mkdtemp())
+    folder, locked = root / "closed", root / "locked.parquet"
+    user = NOBODY if os.geteuid() == 0 else None
+
+    def run_as_user(*args: object) -> Done:
+        done = subprocess.run(
+            command(*args), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False, user=user, cwd="/"
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
     try:
-        assert run("scan", f"{folder}/").code == 4
-        assert run("copy", "x.csv", folder / "x.parquet").code in (3, 4)
+        root.chmod(0o755)
+        locked.write_bytes(parquet.read_bytes())
+        locked.chmod(0)
+        folder.mkdir(mode=0)
+        try:
+            usable = run_as_user("--version").code == 0
+        except PermissionError:
+            usable = False
+        if not usable:
+            pytest.skip("we are root, who may read everything, and other users can't run this Python")
+        for arguments in (
+            ["scan", f"{folder}/"],
+            ["scan", f"{folder}/*.parquet"],
+            ["scan", folder / "x.parquet"],
+            ["scan", locked],
+            ["copy", f"{folder}/", "/tmp/never.parquet"],
+        ):
+            done = run_as_user(*arguments, "--json")
+            assert done.code == 4, done.err
+            assert str(root) in done.error["place"]
+            assert "permission" in done.err.lower()
     finally:
-        folder.chmod(0o700)
+        shutil.rmtree(root)
+
+
+def test_a_folder_that_can_not_be_written_to(parquet: Path) -> None:
+    done = run("copy", parquet, "/proc/lakerace/x.parquet", "--json")
+    assert done.code in (3, 4), done.err
+    assert "/proc/lakerace" in done.error["place"]
 
 
 @contextmanager
