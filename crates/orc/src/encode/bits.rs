@@ -1,0 +1,112 @@
+//! Bit packing, most significant bit first, in the widths that run length encoding v2 can name.
+
+/// Bits needed for `value`; 1 for zero, as widths start there.
+#[inline]
+pub(crate) fn bits_of(value: u64) -> u32 {
+    64 - (value | 1).leading_zeros()
+}
+
+/// The smallest width of at least `bits` bits that has a code.
+#[inline]
+pub(crate) fn closest_width(bits: u32) -> u32 {
+    match bits {
+        0 => 1,
+        1..=24 => bits,
+        25..=26 => 26,
+        27..=28 => 28,
+        29..=30 => 30,
+        31..=32 => 32,
+        33..=40 => 40,
+        41..=48 => 48,
+        49..=56 => 56,
+        _ => 64,
+    }
+}
+
+/// The five bits that name a width of [`closest_width`].
+#[inline]
+pub(crate) fn width_code(width: u32) -> u8 {
+    match width {
+        0..=1 => 0,
+        2..=24 => (width - 1) as u8,
+        25..=26 => 24,
+        27..=28 => 25,
+        29..=30 => 26,
+        31..=32 => 27,
+        33..=40 => 28,
+        41..=48 => 29,
+        49..=56 => 30,
+        _ => 31,
+    }
+}
+
+/// Bytes that `count` values of `width` bits take.
+#[inline]
+pub(crate) fn packed_len(count: usize, width: u32) -> usize {
+    (count * width as usize).div_ceil(8)
+}
+
+/// Values that one call of an unrolled packer takes: as many bits as whole 32-bit words, whatever the width.
+const BLOCK: usize = 32;
+
+/// Appends `values`, each of at most `width` bits, packed from the most significant bit on; the last byte is padded with
+/// zeros.
+pub(crate) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
+    debug_assert!(values.iter().all(|&v| bits_of(v) <= width || v == 0));
+    let start = out.len();
+    out.resize(start + packed_len(values.len(), width), 0);
+    let out = &mut out[start..];
+    macro_rules! by_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => pack_narrow::<$width>(values, out),)*
+                40 => pack_bytes::<5>(values, out),
+                48 => pack_bytes::<6>(values, out),
+                56 => pack_bytes::<7>(values, out),
+                _ => pack_bytes::<8>(values, out),
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 26 28 30 32);
+}
+
+fn pack_bytes<const N: usize>(values: &[u64], out: &mut [u8]) {
+    for (value, out) in values.iter().zip(out.chunks_exact_mut(N)) {
+        out.copy_from_slice(&value.to_be_bytes()[8 - N..]);
+    }
+}
+
+fn pack_narrow<const WIDTH: u32>(values: &[u64], out: &mut [u8]) {
+    let (blocks, rest) = values.as_chunks::<BLOCK>();
+    let block_bytes = BLOCK * WIDTH as usize / 8;
+    let (head, tail) = out.split_at_mut(blocks.len() * block_bytes);
+    for (block, out) in blocks.iter().zip(head.chunks_exact_mut(block_bytes)) {
+        pack_block::<WIDTH>(block, out);
+    }
+    if !rest.is_empty() {
+        let mut padded = [0; BLOCK];
+        padded[..rest.len()].copy_from_slice(rest);
+        let mut packed = [0; BLOCK * 4];
+        pack_block::<WIDTH>(&padded, &mut packed[..block_bytes]);
+        tail.copy_from_slice(&packed[..tail.len()]);
+    }
+}
+
+#[inline(always)]
+fn pack_block<const WIDTH: u32>(values: &[u64; BLOCK], out: &mut [u8]) {
+    // At most 31 bits wait for their word when the next value, of at most 32, comes.
+    let (mut waiting, mut bits, mut at) = (0u64, 0, 0);
+    for value in values {
+        waiting = (waiting << WIDTH) | value;
+        bits += WIDTH;
+        if bits >= 32 {
+            bits -= 32;
+            out[at..at + 4].copy_from_slice(&((waiting >> bits) as u32).to_be_bytes());
+            at += 4;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "bits_tests.rs"]
+mod tests;

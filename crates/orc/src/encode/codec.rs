@@ -1,0 +1,129 @@
+//! Compression of blocks, each with a header of three bytes.
+
+use flate2::{Compress, FlushCompress, Status};
+
+use crate::compress::Codec;
+use crate::{Error, Result};
+
+/// Bytes of the header in front of each compressed block: its length, and whether it was left as it is.
+pub(crate) const HEADER_LEN: usize = 3;
+
+/// Largest block: its length and one bit must fit the header.
+pub(crate) const MAX_BLOCK: usize = (1 << 23) - 1;
+
+/// The state of a codec, kept from block to block; one for each thread.
+pub(crate) struct Compressor {
+    coder: Coder,
+    scratch: Vec<u8>,
+}
+
+enum Coder {
+    None,
+    Zlib(Box<Compress>),
+    Snappy(Box<snap::raw::Encoder>),
+    /// Always the large table: the small one makes way for it for good at the first large block, and bytes must not depend
+    /// on what was compressed before.
+    Lz4(Box<lz4_flex::block::CompressTable>),
+    Zstd(zstd::bulk::Compressor<'static>),
+}
+
+impl Compressor {
+    /// A compressor for `codec` at `level`, the codec's usual one where it is not given.
+    ///
+    /// # Errors
+    /// Unsupported for codecs that are only read, Invalid for levels that the codec does not have.
+    pub(crate) fn new(codec: Codec, level: Option<i32>) -> Result<Self> {
+        let in_range = |low: i32, high: i32, usual: i32| match level {
+            None => Ok(usual),
+            Some(level) if (low..=high).contains(&level) => Ok(level),
+            Some(level) => {
+                Err(Error::invalid(format!("{codec:?} has no level {level}; take one from {low} to {high}")))
+            }
+        };
+        let no_level = || match level {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format!("{codec:?} has no levels; leave the level out"))),
+        };
+        let coder = match codec {
+            Codec::None => no_level().map(|()| Coder::None)?,
+            Codec::Zlib => {
+                let level = flate2::Compression::new(in_range(0, 9, 6)? as u32);
+                Coder::Zlib(Box::new(Compress::new(level, false)))
+            }
+            Codec::Snappy => no_level().map(|()| Coder::Snappy(Box::new(snap::raw::Encoder::new())))?,
+            Codec::Lz4 => no_level().map(|()| Coder::Lz4(Box::new(lz4_flex::block::CompressTable::large())))?,
+            Codec::Zstd => {
+                let range = zstd::compression_level_range();
+                let level = in_range(*range.start(), *range.end(), 3)?;
+                Coder::Zstd(zstd::bulk::Compressor::new(level).map_err(|e| Error::internal(format!("zstd: {e}")))?)
+            }
+            other => {
+                return Err(Error::unsupported(format!(
+                    "{other:?} is for reading only; write with zstd, zlib, snappy, lz4 or none"
+                )));
+            }
+        };
+        Ok(Self { coder, scratch: Vec::new() })
+    }
+
+    /// Whether blocks are left as they are, without a header.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.coder, Coder::None)
+    }
+
+    /// Appends `block`, which is at most [`MAX_BLOCK`] long and not empty, with its header, compressed if that is shorter.
+    pub(crate) fn append(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        debug_assert!(block.len() <= MAX_BLOCK);
+        if self.is_none() {
+            out.extend_from_slice(block);
+            return Ok(());
+        }
+        let compressed = self.compress(block)?;
+        let original = compressed >= block.len();
+        let content = if original { block } else { &self.scratch[..compressed] };
+        let header = (content.len() as u32) << 1 | u32::from(original);
+        out.extend_from_slice(&header.to_le_bytes()[..HEADER_LEN]);
+        out.extend_from_slice(content);
+        Ok(())
+    }
+
+    /// Appends all of `bytes`, cut into blocks.
+    pub(crate) fn append_all(&mut self, bytes: &[u8], block_size: usize, out: &mut Vec<u8>) -> Result<()> {
+        bytes.chunks(block_size).try_for_each(|block| self.append(block, out))
+    }
+
+    /// Compresses into the scratch buffer and says how long that is.
+    fn compress(&mut self, block: &[u8]) -> Result<usize> {
+        let scratch = &mut self.scratch;
+        let room = match &self.coder {
+            Coder::None => 0,
+            // What does not get shorter is of no use.
+            Coder::Zlib(_) => block.len(),
+            Coder::Snappy(_) => snap::raw::max_compress_len(block.len()),
+            Coder::Lz4(_) => lz4_flex::block::get_maximum_output_size(block.len()),
+            Coder::Zstd(_) => zstd::zstd_safe::compress_bound(block.len()),
+        };
+        if scratch.len() < room {
+            scratch.resize(room, 0);
+        }
+        match &mut self.coder {
+            Coder::None => Ok(block.len()),
+            Coder::Zlib(coder) => {
+                coder.reset();
+                let status = coder.compress(block, &mut scratch[..room], FlushCompress::Finish).map_err(fail)?;
+                Ok(if status == Status::StreamEnd { coder.total_out() as usize } else { block.len() })
+            }
+            Coder::Snappy(coder) => coder.compress(block, scratch).map_err(fail),
+            Coder::Lz4(table) => lz4_flex::block::compress_into_with_table(block, scratch, table).map_err(fail),
+            Coder::Zstd(coder) => coder.compress_to_buffer(block, &mut scratch[..]).map_err(fail),
+        }
+    }
+}
+
+fn fail(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("compressing a block failed: {error}"))
+}
+
+#[cfg(test)]
+#[path = "codec_tests.rs"]
+mod tests;

@@ -1,0 +1,260 @@
+//! From batches to the bytes of a file.
+//!
+//! A [`Writer`] takes record batches and hands out pieces of bytes; the caller puts them behind each other, into a file, an
+//! upload, or memory. Rows are encoded a row group at a time, columns in parallel if asked; a stripe is handed out when its
+//! encoded bytes reach the size that the options say, so that no more than a stripe is ever held. The bytes do not depend on
+//! the number of threads, and not on how the rows were cut into batches, unless single rows are so large that a row group
+//! does not fit a stripe.
+//!
+//! ```
+//! use arrow::array::{Int64Array, RecordBatch};
+//! use lakerace_orc::write::{Writer, WriterOptions};
+//! use std::sync::Arc;
+//!
+//! let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+//! let mut writer = Writer::new(batch.schema(), WriterOptions::default())?;
+//! let mut pieces = writer.write(&batch)?;
+//! let finished = writer.finish()?;
+//! pieces.extend(finished.pieces);
+//! assert_eq!(finished.rows, 3);
+//! assert!(pieces.concat().starts_with(b"ORC"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod binaries;
+mod bloom;
+mod booleans;
+mod byte_strings;
+mod column;
+mod decimals;
+mod file;
+mod floats;
+mod integers;
+mod nested;
+mod options;
+mod statistics;
+mod stream;
+mod text_bounds;
+mod texts;
+mod timestamps;
+mod types;
+mod values;
+
+use std::sync::Mutex;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+
+use crate::encode::codec::Compressor;
+use crate::schema::{OrcKind, OrcType};
+use crate::{Error, Result};
+
+use column::{Column, FinishedColumn};
+use file::FileWriter;
+pub use options::WriterOptions;
+use statistics::Statistics;
+
+/// Writes one file.
+pub struct Writer {
+    schema: SchemaRef,
+    options: WriterOptions,
+    columns: Vec<Column>,
+    compressors: Vec<Compressor>,
+    file: FileWriter,
+    /// Rows of the row group and of the stripe at hand.
+    group_rows: usize,
+    stripe_rows: usize,
+    /// Of the root: one entry for each row group of the stripe.
+    root_groups: Vec<u64>,
+}
+
+/// What a finished file is made of.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// The last pieces of the file, in order.
+    pub pieces: Vec<Bytes>,
+    /// Rows of the file.
+    pub rows: u64,
+    /// Stripes of the file.
+    pub stripes: usize,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// A piece of a batch that is encoded at once takes at most this part of a stripe.
+const PIECES_OF_STRIPE: usize = 8;
+
+impl Writer {
+    /// A writer of batches of `schema`.
+    ///
+    /// # Errors
+    /// Unsupported for types that ORC does not have, with advice, and for codecs that are only read; Invalid for options out
+    /// of range and for bloom filters of columns that are not there.
+    pub fn new(schema: SchemaRef, options: WriterOptions) -> Result<Self> {
+        let compressors = options.compressors()?;
+        let root = OrcType::from_arrow(&types::stored_schema(&schema)?)?;
+        let mut blooms = options.bloom_filters.clone();
+        let mut columns = Vec::new();
+        if let OrcKind::Struct(fields) = &root.kind {
+            for (name, orc) in fields {
+                columns.push(Column::new(orc, name.clone(), &options, &mut blooms)?);
+            }
+        }
+        if let Some(name) = blooms.first() {
+            return Err(Error::invalid(format!("there is no column {name} to make a bloom filter of")));
+        }
+        let file = FileWriter::new(&root, &options);
+        let (group_rows, stripe_rows) = (0, 0);
+        Ok(Self { schema, options, columns, compressors, file, group_rows, stripe_rows, root_groups: Vec::new() })
+    }
+
+    /// Takes in a batch, and gives back pieces of finished stripes in order, often none.
+    ///
+    /// # Errors
+    /// Invalid for a batch of another schema and for values that the file can't hold; the place names the column. The writer
+    /// is of no use after an error.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<Vec<Bytes>> {
+        let arrays = self.arrays(batch)?;
+        let limit = self.rows_at_once(batch);
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let group_rest = self.options.group_rows() - self.group_rows;
+            let rows = (batch.num_rows() - start).min(group_rest).min(limit);
+            self.append(&arrays, start, rows)?;
+            start += rows;
+            let encoded: usize = self.columns.iter().map(Column::encoded_bytes).sum();
+            if encoded >= self.options.stripe_size {
+                self.end_stripe()?;
+            }
+        }
+        Ok(self.file.take_pieces())
+    }
+
+    /// Ends the file and gives back its last pieces.
+    ///
+    /// # Errors
+    /// Those of [`Writer::write`].
+    pub fn finish(mut self) -> Result<Finished> {
+        self.end_stripe()?;
+        let mut statistics = vec![counts(self.file.rows())];
+        self.columns.iter().for_each(|column| column.push_file_statistics(&mut statistics));
+        let compressor = first(&mut self.compressors)?;
+        self.file.finish(statistics, &self.options, compressor)
+    }
+
+    /// Bytes held: what is encoded of the stripe at hand, and room for more.
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.iter().map(Column::memory_bytes).sum::<usize>() + self.file.memory_bytes()
+    }
+
+    /// The arrays of the batch, spread out where they are dictionaries of something else than text.
+    fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let types = |schema: &SchemaRef| schema.fields().iter().map(|f| f.data_type().clone()).collect::<Vec<_>>();
+        if types(&self.schema) != types(batch.schema_ref()) {
+            return Err(Error::invalid(format!(
+                "the batch has columns {:?}, the file {:?}",
+                types(batch.schema_ref()),
+                types(&self.schema)
+            )));
+        }
+        batch.columns().iter().map(spread_out).collect()
+    }
+
+    /// Rows that are encoded before the size of the stripe is looked at again, where a row group of them is too large.
+    fn rows_at_once(&self, batch: &RecordBatch) -> usize {
+        let row = batch.get_array_memory_size() / batch.num_rows().max(1);
+        (self.options.stripe_size / PIECES_OF_STRIPE / row.max(1)).max(1)
+    }
+
+    /// Encodes rows that do not reach into the next row group.
+    fn append(&mut self, arrays: &[ArrayRef], start: usize, rows: usize) -> Result<()> {
+        let starts = self.group_rows == 0;
+        let ends = self.group_rows + rows == self.options.group_rows();
+        self.for_each_column(|nth, column, compressor| {
+            if starts {
+                column.start_group();
+            }
+            column.append(&arrays[nth].slice(start, rows), compressor)?;
+            if ends { column.end_group(compressor) } else { Ok(()) }
+        })?;
+        self.group_rows += rows;
+        self.stripe_rows += rows;
+        if ends {
+            self.root_groups.push(self.group_rows as u64);
+            self.group_rows = 0;
+        }
+        Ok(())
+    }
+
+    fn end_stripe(&mut self) -> Result<()> {
+        if self.stripe_rows == 0 {
+            return Ok(());
+        }
+        let ends = self.group_rows > 0;
+        if ends {
+            self.root_groups.push(self.group_rows as u64);
+        }
+        let finished: Vec<Mutex<Vec<FinishedColumn>>> = self.columns.iter().map(|_| Mutex::default()).collect();
+        self.for_each_column(|nth, column, compressor| {
+            if ends {
+                column.end_group(compressor)?;
+            }
+            let mut out = finished[nth].lock().map_err(|_| Error::internal("a thread ended early"))?;
+            column.end_stripe(compressor, &mut out)
+        })?;
+        let columns = finished.into_iter().flat_map(|column| column.into_inner().unwrap_or_default()).collect();
+        let compressor = first(&mut self.compressors)?;
+        let groups = self.root_groups.drain(..).map(counts).collect();
+        self.file.push_stripe(columns, self.stripe_rows as u64, groups, counts(self.stripe_rows as u64), compressor)?;
+        (self.group_rows, self.stripe_rows) = (0, 0);
+        Ok(())
+    }
+
+    /// Calls `work` for every column of the table, on the writer's threads.
+    fn for_each_column(
+        &mut self,
+        work: impl Fn(usize, &mut Column, &mut Compressor) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let threads = self.compressors.len().min(self.columns.len());
+        let mut columns = self.columns.iter_mut().enumerate();
+        if threads <= 1 {
+            let compressor = first(&mut self.compressors)?;
+            return columns.try_for_each(|(nth, column)| work(nth, column, compressor));
+        }
+        let queue = Mutex::new(columns);
+        let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+        let run = |compressor: &mut Compressor| {
+            while let Some((nth, column)) = next() {
+                work(nth, column, compressor)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let (own, others) = self.compressors[..threads].split_at_mut(1);
+            let handles: Vec<_> = others.iter_mut().map(|compressor| scope.spawn(|| run(compressor))).collect();
+            let result = own.iter_mut().try_for_each(run);
+            // All threads are waited for; the first error is told.
+            handles.into_iter().fold(result, |result, handle| {
+                result.and(handle.join().unwrap_or_else(|_| Err(Error::internal("a thread of the writer panicked"))))
+            })
+        })
+    }
+}
+
+/// The statistics of the root, which has no values of its own to tell about.
+fn counts(rows: u64) -> crate::proto::ColumnStatistics {
+    let mut statistics = Statistics::new(&OrcKind::Struct(Vec::new()));
+    statistics.values = rows;
+    statistics.to_proto()
+}
+
+fn first(compressors: &mut [Compressor]) -> Result<&mut Compressor> {
+    compressors.first_mut().ok_or_else(|| Error::internal("a writer has a compressor"))
+}
+
+fn spread_out(array: &ArrayRef) -> Result<ArrayRef> {
+    let stored = types::spread_type(array.data_type());
+    Ok(if stored == *array.data_type() { array.clone() } else { cast(array, &stored)? })
+}

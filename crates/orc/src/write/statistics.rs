@@ -1,0 +1,325 @@
+//! Statistics of a column: of a row group, of a stripe, of the file.
+
+use crate::proto;
+use crate::schema::OrcKind;
+use crate::write::text_bounds::TextBounds;
+
+/// Count of values, whether there are nulls, and what the kind of column allows on top.
+#[derive(Debug, Clone)]
+pub(crate) struct Statistics {
+    pub(crate) values: u64,
+    pub(crate) has_null: bool,
+    /// Compressed bytes of the column's streams; set for stripes and files.
+    pub(crate) bytes_on_disk: u64,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Struct: the counts only.
+    None,
+    Int {
+        range: Option<(i64, i64)>,
+        sum: Option<i64>,
+    },
+    Double {
+        range: Option<(f64, f64)>,
+        sum: f64,
+        /// Not a number has no place in a range, and readers would take the range as complete.
+        nan: bool,
+    },
+    Text {
+        bounds: Option<Box<TextBounds>>,
+        bytes: u64,
+    },
+    Boolean {
+        trues: u64,
+    },
+    Decimal {
+        scale: u8,
+        range: Option<(i128, i128)>,
+        sum: Option<i128>,
+    },
+    Date(Option<(i32, i32)>),
+    Binary {
+        bytes: u64,
+    },
+    /// Milliseconds and the nanoseconds below them.
+    Timestamp(Option<(Instant, Instant)>),
+    Collection {
+        range: Option<(u64, u64)>,
+        children: u64,
+    },
+}
+
+/// A point in time: milliseconds since 1970, rounded down, and nanoseconds on top, below a million.
+pub(crate) type Instant = (i64, u32);
+
+/// A sum of decimals with more digits than this is left out.
+const MAX_DECIMAL: i128 = 10i128.pow(38) - 1;
+
+impl Statistics {
+    /// Statistics of no values.
+    pub(crate) fn new(kind: &OrcKind) -> Self {
+        let kind = match kind {
+            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => Kind::Int { range: None, sum: Some(0) },
+            OrcKind::Float | OrcKind::Double => Kind::Double { range: None, sum: 0.0, nan: false },
+            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => Kind::Text { bounds: None, bytes: 0 },
+            OrcKind::Boolean => Kind::Boolean { trues: 0 },
+            OrcKind::Decimal { scale, .. } => Kind::Decimal { scale: *scale, range: None, sum: Some(0) },
+            OrcKind::Date => Kind::Date(None),
+            OrcKind::Binary | OrcKind::Geometry => Kind::Binary { bytes: 0 },
+            OrcKind::Timestamp | OrcKind::TimestampInstant => Kind::Timestamp(None),
+            OrcKind::List(_) | OrcKind::Map(..) => Kind::Collection { range: None, children: 0 },
+            OrcKind::Struct(_) | OrcKind::Union(_) => Kind::None,
+        };
+        Self { values: 0, has_null: false, bytes_on_disk: 0, kind }
+    }
+
+    /// Back to no values.
+    pub(crate) fn clear(&mut self) {
+        (self.values, self.has_null, self.bytes_on_disk) = (0, false, 0);
+        match &mut self.kind {
+            Kind::None => (),
+            Kind::Int { range, sum } => (*range, *sum) = (None, Some(0)),
+            Kind::Double { range, sum, nan } => (*range, *sum, *nan) = (None, 0.0, false),
+            Kind::Text { bounds, bytes } => (*bounds, *bytes) = (None, 0),
+            Kind::Boolean { trues } => *trues = 0,
+            Kind::Decimal { range, sum, .. } => (*range, *sum) = (None, Some(0)),
+            Kind::Date(range) => *range = None,
+            Kind::Binary { bytes } => *bytes = 0,
+            Kind::Timestamp(range) => *range = None,
+            Kind::Collection { range, children } => (*range, *children) = (None, 0),
+        }
+    }
+
+    /// Takes in whole numbers, or days.
+    pub(crate) fn add_ints(&mut self, values: &[i64]) {
+        let Some(&first) = values.first() else { return };
+        let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
+        match &mut self.kind {
+            Kind::Int { range, sum } => {
+                widen(range, min, max);
+                let added = i64::try_from(values.iter().map(|&v| i128::from(v)).sum::<i128>()).ok();
+                *sum = sum.zip(added).and_then(|(a, b)| a.checked_add(b));
+            }
+            Kind::Date(range) => widen(range, min as i32, max as i32),
+            _ => (),
+        }
+    }
+
+    /// Takes in floats.
+    pub(crate) fn add_floats(&mut self, values: impl Iterator<Item = f64>) {
+        let Kind::Double { range, sum, nan } = &mut self.kind else { return };
+        let (mut min, mut max) = range.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+        let mut any = range.is_some();
+        for value in values {
+            any = true;
+            *nan |= value.is_nan();
+            min = min.min(value);
+            max = max.max(value);
+            *sum += value;
+        }
+        if any {
+            *range = Some((min, max));
+        }
+    }
+
+    /// Takes in a text's bounds; its length is counted by [`Self::add_bytes`].
+    #[inline]
+    pub(crate) fn add_text(&mut self, value: &[u8]) {
+        if let Kind::Text { bounds, .. } = &mut self.kind {
+            match bounds {
+                Some(bounds) => bounds.add(value),
+                None => *bounds = Some(Box::new(TextBounds::new(value))),
+            }
+        }
+    }
+
+    /// Takes in the total length of texts or byte strings.
+    pub(crate) fn add_bytes(&mut self, count: u64) {
+        if let Kind::Text { bytes, .. } | Kind::Binary { bytes } = &mut self.kind {
+            *bytes += count;
+        }
+    }
+
+    /// Takes in the count of values that are true.
+    pub(crate) fn add_trues(&mut self, count: u64) {
+        if let Kind::Boolean { trues } = &mut self.kind {
+            *trues += count;
+        }
+    }
+
+    /// Takes in the smallest, the largest and the sum of decimals, the sum missing where it overflowed.
+    pub(crate) fn add_decimals(&mut self, min: i128, max: i128, added: Option<i128>) {
+        if let Kind::Decimal { range, sum, .. } = &mut self.kind {
+            widen(range, min, max);
+            *sum = add_decimal_sums(*sum, added);
+        }
+    }
+
+    /// Takes in points in time from the earliest to the latest.
+    pub(crate) fn add_instants(&mut self, min: Instant, max: Instant) {
+        if let Kind::Timestamp(range) = &mut self.kind {
+            widen(range, min, max);
+        }
+    }
+
+    /// Takes in the lengths of lists or maps.
+    pub(crate) fn add_lengths(&mut self, lengths: &[i64]) {
+        let Kind::Collection { range, children } = &mut self.kind else { return };
+        for &length in lengths {
+            widen(range, length as u64, length as u64);
+            *children += length as u64;
+        }
+    }
+
+    /// Takes in statistics of the same kind.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.values += other.values;
+        self.has_null |= other.has_null;
+        self.bytes_on_disk += other.bytes_on_disk;
+        match (&mut self.kind, &other.kind) {
+            (Kind::Int { range, sum }, Kind::Int { range: other, sum: added }) => {
+                merge_range(range, *other);
+                *sum = sum.zip(*added).and_then(|(a, b)| a.checked_add(b));
+            }
+            (Kind::Double { range, sum, nan }, Kind::Double { range: other, sum: added, nan: other_nan }) => {
+                *nan |= other_nan;
+                *sum += added;
+                *range = match (*range, *other) {
+                    (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+                    (one, other) => one.or(other),
+                };
+            }
+            (Kind::Text { bounds, bytes }, Kind::Text { bounds: other, bytes: added }) => {
+                *bytes += added;
+                match (bounds, other) {
+                    (Some(bounds), Some(other)) => bounds.merge(other),
+                    (bounds @ None, other) => *bounds = other.clone(),
+                    (Some(_), None) => (),
+                }
+            }
+            (Kind::Boolean { trues }, Kind::Boolean { trues: added }) => *trues += added,
+            (Kind::Decimal { range, sum, .. }, Kind::Decimal { range: other, sum: added, .. }) => {
+                merge_range(range, *other);
+                *sum = add_decimal_sums(*sum, *added);
+            }
+            (Kind::Date(range), Kind::Date(other)) => merge_range(range, *other),
+            (Kind::Binary { bytes }, Kind::Binary { bytes: added }) => *bytes += added,
+            (Kind::Timestamp(range), Kind::Timestamp(other)) => merge_range(range, *other),
+            (Kind::Collection { range, children }, Kind::Collection { range: other, children: added }) => {
+                merge_range(range, *other);
+                *children += added;
+            }
+            _ => (),
+        }
+    }
+
+    /// The message for an index or footer.
+    pub(crate) fn to_proto(&self) -> proto::ColumnStatistics {
+        let mut wire = proto::ColumnStatistics {
+            number_of_values: Some(self.values),
+            has_null: Some(self.has_null),
+            bytes_on_disk: (self.bytes_on_disk > 0).then_some(self.bytes_on_disk),
+            ..Default::default()
+        };
+        match &self.kind {
+            Kind::None => (),
+            Kind::Int { range, sum } => {
+                let (minimum, maximum) = range.unzip();
+                wire.int_statistics = Some(Box::new(proto::IntegerStatistics { minimum, maximum, sum: *sum }));
+            }
+            Kind::Double { range, sum, nan } => {
+                // Both zeros lie between the bounds, whatever their order to the reader.
+                let zero = |bound: f64, zero: f64| if bound == 0.0 { zero } else { bound };
+                let range = range.filter(|_| !nan).map(|(min, max)| (zero(min, -0.0), zero(max, 0.0)));
+                let (minimum, maximum) = range.unzip();
+                let sum = (!nan).then_some(*sum);
+                wire.double_statistics = Some(Box::new(proto::DoubleStatistics { minimum, maximum, sum }));
+            }
+            Kind::Text { bounds, bytes } => {
+                let mut text = bounds.as_ref().map(|b| b.to_proto()).unwrap_or_default();
+                text.sum = i64::try_from(*bytes).ok();
+                wire.string_statistics = Some(Box::new(text));
+            }
+            Kind::Boolean { trues } => {
+                wire.bucket_statistics = Some(Box::new(proto::BucketStatistics { count: vec![*trues] }));
+            }
+            Kind::Decimal { scale, range, sum } => {
+                let (min, max) = range.unzip();
+                let text = |value: i128| decimal_text(value, *scale);
+                wire.decimal_statistics = Some(Box::new(proto::DecimalStatistics {
+                    minimum: min.map(text),
+                    maximum: max.map(text),
+                    sum: sum.map(text),
+                }));
+            }
+            Kind::Date(range) => {
+                let (minimum, maximum) = range.unzip();
+                wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
+            }
+            Kind::Binary { bytes } => {
+                wire.binary_statistics = Some(Box::new(proto::BinaryStatistics { sum: i64::try_from(*bytes).ok() }));
+            }
+            Kind::Timestamp(range) => wire.timestamp_statistics = Some(Box::new(timestamp_proto(*range))),
+            Kind::Collection { range, children } => {
+                let (min_children, max_children) = range.unzip();
+                wire.collection_statistics = Some(Box::new(proto::CollectionStatistics {
+                    min_children,
+                    max_children,
+                    total_children: Some(*children),
+                }));
+            }
+        }
+        wire
+    }
+}
+
+/// Local and UTC bounds are the same, as the writer's zone is UTC. Nanoseconds are stored plus one, and only where they are
+/// not what readers take missing ones for: none in the minimum, all in the maximum.
+fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatistics {
+    const ALL: u32 = 999_999;
+    let (min, max) = range.unzip();
+    proto::TimestampStatistics {
+        minimum: min.map(|(millis, _)| millis),
+        maximum: max.map(|(millis, _)| millis),
+        minimum_utc: min.map(|(millis, _)| millis),
+        maximum_utc: max.map(|(millis, _)| millis),
+        minimum_nanos: min.filter(|&(_, nanos)| nanos != 0).map(|(_, nanos)| nanos as i32 + 1),
+        maximum_nanos: max.filter(|&(_, nanos)| nanos != ALL).map(|(_, nanos)| nanos as i32 + 1),
+    }
+}
+
+fn widen<T: PartialOrd + Copy>(range: &mut Option<(T, T)>, min: T, max: T) {
+    let (low, high) = range.get_or_insert((min, max));
+    if min < *low {
+        *low = min;
+    }
+    if max > *high {
+        *high = max;
+    }
+}
+
+fn merge_range<T: PartialOrd + Copy>(range: &mut Option<(T, T)>, other: Option<(T, T)>) {
+    if let Some((min, max)) = other {
+        widen(range, min, max);
+    }
+}
+
+fn add_decimal_sums(sum: Option<i128>, added: Option<i128>) -> Option<i128> {
+    sum.zip(added).and_then(|(a, b)| a.checked_add(b)).filter(|sum| sum.unsigned_abs() <= MAX_DECIMAL as u128)
+}
+
+/// The number as text, with as many digits behind the point as its scale says.
+pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
+    let sign = if value < 0 { "-" } else { "" };
+    let scale = usize::from(scale);
+    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+}
+
+#[cfg(test)]
+#[path = "statistics_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+use super::*;
+
+fn merged(kind: &OrcKind, add: [fn(&mut Statistics); 2]) -> proto::ColumnStatistics {
+    let mut all = Statistics::new(kind);
+    for add in add {
+        let mut part = Statistics::new(kind);
+        add(&mut part);
+        all.merge(&part);
+    }
+    let wire = all.to_proto();
+    all.clear();
+    assert_eq!(all.to_proto(), Statistics::new(kind).to_proto());
+    wire
+}
+
+#[test]
+fn whole_numbers_have_a_sum_until_it_overflows() {
+    let wire = merged(&OrcKind::Long, [|s| s.add_ints(&[3, -5, 9]), |s| s.add_ints(&[100])]);
+    let expected = proto::IntegerStatistics { minimum: Some(-5), maximum: Some(100), sum: Some(107) };
+    assert_eq!(wire.int_statistics.as_deref(), Some(&expected));
+    let wire = merged(&OrcKind::Long, [|s| s.add_ints(&[i64::MAX]), |s| s.add_ints(&[1])]);
+    assert_eq!(wire.int_statistics.unwrap().sum, None);
+    let wire = merged(&OrcKind::Date, [|s| s.add_ints(&[3]), |s| s.add_ints(&[-1])]);
+    let expected = proto::DateStatistics { minimum: Some(-1), maximum: Some(3) };
+    assert_eq!(wire.date_statistics.as_deref(), Some(&expected));
+}
+
+#[test]
+fn a_range_with_something_that_is_not_a_number_is_left_out() {
+    let wire = merged(&OrcKind::Double, [|s| s.add_floats([1.5, -2.0].into_iter()), |_| ()]);
+    let expected = proto::DoubleStatistics { minimum: Some(-2.0), maximum: Some(1.5), sum: Some(-0.5) };
+    assert_eq!(wire.double_statistics.as_deref(), Some(&expected));
+    let wire = merged(&OrcKind::Float, [|s| s.add_floats([1.5].into_iter()), |s| s.add_floats([f64::NAN].into_iter())]);
+    assert_eq!(wire.double_statistics.as_deref(), Some(&proto::DoubleStatistics::default()));
+    let wire = merged(&OrcKind::Double, [|s| s.add_floats([0.0].into_iter()), |_| ()]).double_statistics.unwrap();
+    assert!(wire.minimum.unwrap().is_sign_negative() && wire.maximum.unwrap().is_sign_positive());
+}
+
+#[test]
+fn decimals_are_text() {
+    assert_eq!(decimal_text(-5, 2), "-0.05");
+    assert_eq!(decimal_text(12_345, 2), "123.45");
+    assert_eq!(decimal_text(0, 0), "0");
+    assert_eq!(decimal_text(i128::MIN, 38), "-1.70141183460469231731687303715884105728");
+    let kind = OrcKind::Decimal { precision: 38, scale: 1 };
+    let wire = merged(&kind, [|s| s.add_decimals(-7, 20, Some(13)), |s| s.add_decimals(1, 1, Some(1))]);
+    let wire = wire.decimal_statistics.unwrap();
+    assert_eq!(
+        (wire.minimum.as_deref(), wire.maximum.as_deref(), wire.sum.as_deref()),
+        (Some("-0.7"), Some("2.0"), Some("1.4"))
+    );
+    let wire =
+        merged(&kind, [|s| s.add_decimals(1, MAX_DECIMAL, Some(MAX_DECIMAL)), |s| s.add_decimals(1, 1, Some(1))]);
+    assert_eq!(wire.decimal_statistics.unwrap().sum, None);
+}
+
+#[test]
+fn times_carry_their_nanoseconds() {
+    let wire =
+        merged(&OrcKind::Timestamp, [|s| s.add_instants((-1, 5), (7, 999_999)), |s| s.add_instants((0, 0), (0, 0))]);
+    let expected = proto::TimestampStatistics {
+        minimum: Some(-1),
+        maximum: Some(7),
+        minimum_utc: Some(-1),
+        maximum_utc: Some(7),
+        minimum_nanos: Some(6),
+        maximum_nanos: None,
+    };
+    assert_eq!(wire.timestamp_statistics.as_deref(), Some(&expected));
+}
+
+#[test]
+fn lengths_and_counts_add_up() {
+    let wire = merged(&OrcKind::Boolean, [|s| s.add_trues(3), |s| s.add_trues(4)]);
+    assert_eq!(wire.bucket_statistics.unwrap().count, [7]);
+    let wire = merged(&OrcKind::Binary, [|s| s.add_bytes(3), |s| s.add_bytes(4)]);
+    assert_eq!(wire.binary_statistics.unwrap().sum, Some(7));
+    let wire = merged(&OrcKind::String, [|s| s.add_text(b"b"), |s| (s.add_text(b"a"), s.add_bytes(2)).0]);
+    let text = wire.string_statistics.unwrap();
+    assert_eq!(
+        (text.minimum.as_deref(), text.maximum.as_deref(), text.sum),
+        (Some(&b"a"[..]), Some(&b"b"[..]), Some(2))
+    );
+    let map = OrcKind::Map(Box::new(leaf(1)), Box::new(leaf(2)));
+    let wire = merged(&map, [|s| s.add_lengths(&[0, 3]), |s| s.add_lengths(&[9])]).collection_statistics.unwrap();
+    assert_eq!((wire.min_children, wire.max_children, wire.total_children), (Some(0), Some(9), Some(12)));
+}
+
+fn leaf(id: u32) -> crate::schema::OrcType {
+    crate::schema::OrcType { id, last_id: id, kind: OrcKind::Int, attributes: Vec::new() }
+}
