@@ -5,7 +5,7 @@
 //! it is dropped, by whomever. Memory of a block is always initialised: zeroed when it is new, else with what it held.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,12 @@ const ALIGNMENT: usize = 64;
 pub(crate) const SLACK_BYTES: usize = 64;
 /// Smaller blocks cost the allocator nothing and are not kept.
 const LEAST_KEPT_BYTES: usize = 16 << 10;
+/// Below this, populating costs as much as it spares.
+#[cfg(target_os = "linux")]
+const LEAST_POPULATED_BYTES: usize = 64 << 10;
+/// The least size of a page; where pages are larger, the kernel declines.
+#[cfg(target_os = "linux")]
+const PAGE_BYTES: usize = 4096;
 /// What a pool keeps at most.
 const KEPT_BYTES: usize = 192 << 20;
 
@@ -30,7 +36,7 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct PoolState {
-    blocks: HashMap<usize, Vec<Memory>>,
+    blocks: BTreeMap<usize, Vec<Memory>>,
     bytes: usize,
     closed: bool,
 }
@@ -48,13 +54,14 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeroed bytes.
-    fn new(capacity: usize) -> Self {
+    /// Zeroed bytes, of which the first `used` will be written at once.
+    fn new(capacity: usize, used: usize) -> Self {
         // A capacity that overflows a layout can't be asked for: pages are bounded far below.
         let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
         // SAFETY: the size is not zero: every capacity is a multiple of the slack.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        populate(start, used.min(layout.size()));
         Self { start, layout }
     }
 }
@@ -83,11 +90,8 @@ impl Pool {
     /// A block of at least `bytes` bytes, with unspecified contents.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Block {
         let capacity = class(bytes.max(1));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let recycled = state.blocks.get_mut(&capacity).and_then(Vec::pop);
-        state.bytes -= recycled.as_ref().map_or(0, |_| capacity);
-        drop(state);
-        Block { memory: Some(recycled.unwrap_or_else(|| Memory::new(capacity))), pool: Arc::clone(self) }
+        let recycled = self.state.lock().unwrap_or_else(PoisonError::into_inner).recycle(capacity);
+        Block { memory: Some(recycled.unwrap_or_else(|| Memory::new(capacity, bytes))), pool: Arc::clone(self) }
     }
 
     /// Frees what is kept, and from now on what comes back.
@@ -101,11 +105,39 @@ impl Pool {
     }
 }
 
-/// Capacities come in quarters of powers of two, so that blocks fit again.
-fn class(bytes: usize) -> usize {
-    let quarter = (bytes.next_power_of_two() / 8).max(SLACK_BYTES);
-    bytes.div_ceil(quarter).saturating_mul(quarter)
+impl PoolState {
+    /// The smallest kept block of `capacity` bytes or up to a quarter more.
+    fn recycle(&mut self, capacity: usize) -> Option<Memory> {
+        let most = capacity.saturating_add(capacity / 4);
+        let (_, kept) = self.blocks.range_mut(capacity..=most).find(|(_, kept)| !kept.is_empty())?;
+        let memory = kept.pop()?;
+        self.bytes -= memory.layout.size();
+        Some(memory)
+    }
 }
+
+/// Capacities come in steps of a sixteenth, so that blocks fit again and little of them is left over.
+fn class(bytes: usize) -> usize {
+    let step = (bytes.next_power_of_two() / 32).max(SLACK_BYTES);
+    bytes.div_ceil(step).saturating_mul(step)
+}
+
+/// Has the kernel map new memory in one go: cheaper than a fault for every page of it. Where it can't, the faults
+/// come as ever.
+#[cfg(target_os = "linux")]
+fn populate(start: NonNull<u8>, bytes: usize) {
+    use rustix::mm::{Advice, madvise};
+    if bytes < LEAST_POPULATED_BYTES {
+        return;
+    }
+    let skipped = start.as_ptr().align_offset(PAGE_BYTES);
+    let Some(bytes) = bytes.checked_sub(skipped) else { return };
+    // SAFETY: the range lies within an allocation of ours, and populating changes no byte of it.
+    let _ = unsafe { madvise(start.as_ptr().add(skipped).cast(), bytes, Advice::LinuxPopulateWrite) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn populate(_: NonNull<u8>, _: usize) {}
 
 impl Drop for Block {
     fn drop(&mut self) {

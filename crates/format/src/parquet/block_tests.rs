@@ -36,10 +36,10 @@ fn a_block_comes_back_when_its_last_buffer_goes() {
 }
 
 #[test]
-fn classes_waste_a_quarter_at_most() {
+fn classes_waste_a_sixteenth_at_most() {
     for bytes in (1..3_000_000).step_by(997) {
         let capacity = class(bytes);
         assert!(capacity >= bytes && capacity.is_multiple_of(64));
-        assert!(capacity - bytes <= (bytes / 4).max(64), "{bytes} in {capacity}");
+        assert!(capacity - bytes <= (bytes / 16).max(64), "{bytes} in {capacity}");
     }
 }
