@@ -6,12 +6,18 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::ops::RangeInclusive;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::buffer::Buffer;
 use bytes::Bytes;
+
+#[cfg(target_os = "linux")]
+use super::region::{Cursor, LARGEST_BYTES, Part};
 
 /// Arrow's recommendation, and the size of a cache line.
 const ALIGNMENT: usize = 64;
@@ -19,33 +25,48 @@ const ALIGNMENT: usize = 64;
 pub(crate) const SLACK_BYTES: usize = 64;
 /// Smaller blocks cost the allocator nothing and are not kept.
 const LEAST_KEPT_BYTES: usize = 16 << 10;
-/// Below this, populating costs as much as it spares.
+/// What a column takes from the allocator before it takes regions: small scans have no use for those.
 #[cfg(target_os = "linux")]
-const LEAST_POPULATED_BYTES: usize = 64 << 10;
-/// The least size of a page; where pages are larger, the kernel declines.
+const HEAP_BYTES: usize = 4 << 20;
+/// Blocks that are taken from regions.
 #[cfg(target_os = "linux")]
-const PAGE_BYTES: usize = 4096;
-/// What a pool keeps at most.
+const REGION_BLOCK_BYTES: RangeInclusive<usize> = 64 << 10..=LARGEST_BYTES;
+/// What the pools of a scan keep at most.
 const KEPT_BYTES: usize = 192 << 20;
 
-/// Blocks that wait to be used again, by capacity.
+/// Memory of one column: blocks that wait to be used again, by capacity, and where new ones come from. Columns have
+/// their own, as what is kept of a table is whole columns as a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     state: Mutex<PoolState>,
+    /// Bytes that wait, in all pools of the scan.
+    kept_bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct PoolState {
     blocks: BTreeMap<usize, Vec<Memory>>,
-    bytes: usize,
     closed: bool,
+    /// Bytes taken so far from the allocator.
+    taken_bytes: usize,
+    #[cfg(target_os = "linux")]
+    region: Option<Cursor>,
 }
 
 /// Owned, initialised, aligned bytes.
 #[derive(Debug)]
 struct Memory {
     start: NonNull<u8>,
-    layout: Layout,
+    bytes: usize,
+    origin: Origin,
+}
+
+#[derive(Debug)]
+enum Origin {
+    /// The allocator.
+    Heap(Layout),
+    #[cfg(target_os = "linux")]
+    Region { _part: Part },
 }
 
 // SAFETY: it owns its bytes like a `Box<[u8]>` does.
@@ -54,22 +75,25 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Zeroed bytes, of which the first `used` will be written at once.
-    fn new(capacity: usize, used: usize) -> Self {
+    /// Zeroed bytes from the allocator.
+    fn heap(capacity: usize) -> Self {
         // A capacity that overflows a layout can't be asked for: pages are bounded far below.
         let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
         // SAFETY: the size is not zero: every capacity is a multiple of the slack.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        populate(start, used.min(layout.size()));
-        Self { start, layout }
+        Self { start, bytes: layout.size(), origin: Origin::Heap(layout) }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` by the same allocator with the same layout.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        match &self.origin {
+            // SAFETY: allocated in `heap` by the same allocator with the same layout.
+            Origin::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            #[cfg(target_os = "linux")]
+            Origin::Region { .. } => {}
+        }
     }
 }
 
@@ -82,6 +106,13 @@ pub(crate) struct Block {
 }
 
 impl Pool {
+    /// One pool for each of `columns` columns; together they keep no more than one would.
+    pub fn for_columns(columns: usize) -> Vec<Arc<Self>> {
+        let kept_bytes = Arc::<AtomicUsize>::default();
+        let pool = || Arc::new(Self { kept_bytes: Arc::clone(&kept_bytes), ..Self::default() });
+        std::iter::repeat_with(pool).take(columns).collect()
+    }
+
     /// A block of at least `bytes` bytes and the slack, with unspecified contents.
     pub fn take_with_slack(self: &Arc<Self>, bytes: usize) -> Block {
         self.take(bytes.saturating_add(SLACK_BYTES))
@@ -90,18 +121,51 @@ impl Pool {
     /// A block of at least `bytes` bytes, with unspecified contents.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Block {
         let capacity = class(bytes.max(1));
-        let recycled = self.state.lock().unwrap_or_else(PoisonError::into_inner).recycle(capacity);
-        Block { memory: Some(recycled.unwrap_or_else(|| Memory::new(capacity, bytes))), pool: Arc::clone(self) }
+        let mut state = self.lock();
+        let memory = match state.recycle(capacity) {
+            Some(memory) => {
+                self.kept_bytes.fetch_sub(memory.bytes, Ordering::Relaxed);
+                memory
+            }
+            None => state.fresh(capacity),
+        };
+        drop(state);
+        Block { memory: Some(memory), pool: Arc::clone(self) }
     }
 
     /// Frees what is kept, and from now on what comes back.
     pub fn close(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.closed = true;
+        #[cfg(target_os = "linux")]
+        {
+            state.region = None;
+        }
         let blocks = std::mem::take(&mut state.blocks);
-        state.bytes = 0;
         drop(state);
-        drop(blocks);
+        let bytes = blocks.values().flatten().map(|memory| memory.bytes).sum();
+        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Keeps memory for the next block of its size, or frees it.
+    fn give_back(&self, memory: Memory) {
+        let bytes = memory.bytes;
+        if bytes < LEAST_KEPT_BYTES {
+            return;
+        }
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        if self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEPT_BYTES {
+            self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return;
+        }
+        state.blocks.entry(bytes).or_default().push(memory);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,9 +174,31 @@ impl PoolState {
     fn recycle(&mut self, capacity: usize) -> Option<Memory> {
         let most = capacity.saturating_add(capacity / 4);
         let (_, kept) = self.blocks.range_mut(capacity..=most).find(|(_, kept)| !kept.is_empty())?;
-        let memory = kept.pop()?;
-        self.bytes -= memory.layout.size();
-        Some(memory)
+        kept.pop()
+    }
+
+    /// New memory: of the allocator at first, later and where the block is large of a region.
+    #[cfg(target_os = "linux")]
+    fn fresh(&mut self, capacity: usize) -> Memory {
+        if self.taken_bytes < HEAP_BYTES || !REGION_BLOCK_BYTES.contains(&capacity) {
+            self.taken_bytes = self.taken_bytes.saturating_add(capacity);
+            return Memory::heap(capacity);
+        }
+        let mut part = self.region.as_mut().and_then(|region| region.take(capacity));
+        if part.is_none() {
+            self.region = Cursor::new();
+            part = self.region.as_mut().and_then(|region| region.take(capacity));
+        }
+        match part {
+            Some(part) => Memory { start: part.start(), bytes: part.len(), origin: Origin::Region { _part: part } },
+            None => Memory::heap(capacity),
+        }
+    }
+
+    /// New memory.
+    #[cfg(not(target_os = "linux"))]
+    fn fresh(&mut self, capacity: usize) -> Memory {
+        Memory::heap(capacity)
     }
 }
 
@@ -122,34 +208,10 @@ fn class(bytes: usize) -> usize {
     bytes.div_ceil(step).saturating_mul(step)
 }
 
-/// Has the kernel map new memory in one go: cheaper than a fault for every page of it. Where it can't, the faults
-/// come as ever.
-#[cfg(target_os = "linux")]
-fn populate(start: NonNull<u8>, bytes: usize) {
-    use rustix::mm::{Advice, madvise};
-    if bytes < LEAST_POPULATED_BYTES {
-        return;
-    }
-    let skipped = start.as_ptr().align_offset(PAGE_BYTES);
-    let Some(bytes) = bytes.checked_sub(skipped) else { return };
-    // SAFETY: the range lies within an allocation of ours, and populating changes no byte of it.
-    let _ = unsafe { madvise(start.as_ptr().add(skipped).cast(), bytes, Advice::LinuxPopulateWrite) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn populate(_: NonNull<u8>, _: usize) {}
-
 impl Drop for Block {
     fn drop(&mut self) {
-        let Some(memory) = self.memory.take() else { return };
-        let capacity = memory.layout.size();
-        if capacity < LEAST_KEPT_BYTES {
-            return;
-        }
-        let mut state = self.pool.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.closed && state.bytes + capacity <= KEPT_BYTES {
-            state.bytes += capacity;
-            state.blocks.entry(capacity).or_default().push(memory);
+        if let Some(memory) = self.memory.take() {
+            self.pool.give_back(memory);
         }
     }
 }
@@ -160,7 +222,7 @@ impl Deref for Block {
     fn deref(&self) -> &[u8] {
         match &self.memory {
             // SAFETY: the memory is initialised and as long as its layout says.
-            Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.layout.size()) },
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.bytes) },
             None => &[],
         }
     }
@@ -170,7 +232,7 @@ impl DerefMut for Block {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             // SAFETY: as in `deref`, and the block is borrowed mutably.
-            Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.layout.size()) },
+            Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.bytes) },
             None => &mut [],
         }
     }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::{Pool, SLACK_BYTES, class};
+use super::{KEPT_BYTES, Pool, SLACK_BYTES, class};
 
 #[test]
 fn blocks_are_zeroed_aligned_and_apart() {
@@ -32,7 +33,7 @@ fn a_block_comes_back_when_its_last_buffer_goes() {
     assert_eq!(again.as_ptr(), place);
     pool.close();
     drop(again);
-    assert!(pool.state.lock().is_ok_and(|state| state.blocks.is_empty() && state.bytes == 0));
+    assert!(pool.lock().blocks.is_empty() && pool.kept_bytes.load(Ordering::Relaxed) == 0);
 }
 
 #[test]
@@ -42,4 +43,19 @@ fn classes_waste_a_sixteenth_at_most() {
         assert!(capacity >= bytes && capacity.is_multiple_of(64));
         assert!(capacity - bytes <= (bytes / 16).max(64), "{bytes} in {capacity}");
     }
+}
+
+#[test]
+fn columns_share_what_is_kept() {
+    let pools = Pool::for_columns(3);
+    let blocks: Vec<_> = (0..60).map(|number| pools[number % 3].take(5 << 20)).collect();
+    assert!(blocks.iter().all(|block| block.iter().step_by(4096).all(|byte| *byte == 0)), "new memory is zeroed");
+    drop(blocks);
+    let kept = pools[0].kept_bytes.load(Ordering::Relaxed);
+    let waiting: usize =
+        pools.iter().map(|pool| pool.lock().blocks.values().flatten().map(|memory| memory.bytes).sum::<usize>()).sum();
+    assert_eq!(kept, waiting);
+    assert!((160 << 20..=KEPT_BYTES).contains(&kept), "{kept}");
+    pools.iter().for_each(|pool| pool.close());
+    assert_eq!(pools[0].kept_bytes.load(Ordering::Relaxed), 0);
 }

@@ -41,6 +41,8 @@ mod pages;
 mod planning;
 mod prune;
 mod read;
+#[cfg(target_os = "linux")]
+mod region;
 mod schema;
 mod selection;
 mod snappy;

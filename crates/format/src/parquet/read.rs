@@ -32,8 +32,8 @@ pub(crate) struct Scan {
     pub steps_ahead: usize,
     /// The bytes.
     pub fetcher: Fetcher,
-    /// Memory that is used over and over.
-    pub pool: Arc<Pool>,
+    /// Memory that is used over and over, by column.
+    pub pools: Vec<Arc<Pool>>,
     /// The job.
     pub job: Job,
 }
@@ -145,7 +145,7 @@ impl Drop for StepBatches {
         state.slots.clear();
         state.ready.clear();
         drop(state);
-        self.shared.scan.pool.close();
+        self.shared.scan.pools.iter().for_each(|pool| pool.close());
         self.shared.work.notify_all();
     }
 }
@@ -328,7 +328,7 @@ impl Shared {
             rows: Arc::clone(&plan.rows),
             step_rows: self.scan.step_rows,
             fetcher: self.scan.fetcher.clone(),
-            pool: Arc::clone(&self.scan.pool),
+            pool: Arc::clone(&self.scan.pools[column]),
         };
         Lane::open(source.clone()).map_err(|error| source.place(error))
     }

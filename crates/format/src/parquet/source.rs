@@ -7,6 +7,7 @@ use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
+use super::block::Pool;
 use super::footer::{FileMeta, open_all};
 use super::planning::{Columns, Unit, default_step_rows, files_of_plan, roots, row_bytes, steps, want};
 use super::prune::Pruner;
@@ -208,17 +209,9 @@ impl Source for ParquetSource {
         } else {
             Fetcher::start(objects, &plan.requests, &self.job)?
         };
-        let scan = Scan {
-            columns,
-            fields,
-            units,
-            steps,
-            step_rows,
-            steps_ahead,
-            fetcher,
-            pool: Arc::default(),
-            job: self.job.clone(),
-        };
+        let pools = Pool::for_columns(fields.len());
+        let scan =
+            Scan { columns, fields, units, steps, step_rows, steps_ahead, fetcher, pools, job: self.job.clone() };
         let steps = StepBatches::start(scan)?;
         let limited = Limited { batches: steps, left: limit.unwrap_or(u64::MAX), job: self.job.clone() };
         if !has_filter {

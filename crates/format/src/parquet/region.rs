@@ -1,0 +1,212 @@
+//! Memory for large blocks, packed without gaps and mapped in the page size that is cheaper just now.
+//!
+//! Collecting a table touches gigabytes of new memory, and that costs as much as decoding it. Where the kernel has huge
+//! pages ready, mapping one takes a third of the time of 512 small ones; where it must make one, or where a hypervisor
+//! must first find the memory, it takes ten times as long. Which of the two it is changes from second to second, so it
+//! is measured: units are mapped as huge pages until one was slow, and tried again later.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// A huge page. Regions are mapped and unmapped in units of it.
+const UNIT_BYTES: usize = 2 << 20;
+/// Units of a region: address space, of which only what is taken becomes memory.
+const UNITS: usize = 32;
+/// Blocks begin at cache lines.
+const ALIGNMENT: usize = 64;
+
+/// The largest block that is worth taking from a region: half of one would go to waste otherwise.
+pub(crate) const LARGEST_BYTES: usize = UNITS * UNIT_BYTES / 4;
+
+/// Address space with a count of users for each unit.
+#[derive(Debug)]
+struct Region {
+    mapped: NonNull<u8>,
+    mapped_bytes: usize,
+    start: NonNull<u8>,
+    /// Parts that lie in each unit, and one for the cursor while more may come.
+    users: [AtomicU32; UNITS],
+}
+
+// SAFETY: it owns its mapping; parts of it are handed out once.
+unsafe impl Send for Region {}
+// SAFETY: as above; what is shared is counted by atomics.
+unsafe impl Sync for Region {}
+
+/// Hands out the bytes of a region, front to back.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    region: Arc<Region>,
+    /// Bytes that were handed out.
+    taken: usize,
+    /// Units that are mapped to memory.
+    populated: usize,
+    /// Units that the cursor no longer counts as a user of.
+    left: usize,
+}
+
+/// Some bytes of a region, zeroed when handed out. Units that no part lies in any more go back to the system.
+#[derive(Debug)]
+pub(crate) struct Part {
+    region: Arc<Region>,
+    offset: usize,
+    bytes: usize,
+}
+
+impl Region {
+    fn new() -> Option<Self> {
+        let mapped_bytes = (UNITS + 1) * UNIT_BYTES;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let mapped =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), mapped_bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let mapped = NonNull::new(mapped.ok()?.cast::<u8>())?;
+        let skipped = mapped.as_ptr().align_offset(UNIT_BYTES);
+        // SAFETY: the mapping is one unit longer than the units that begin at the next multiple of one.
+        let start = unsafe { mapped.add(skipped) };
+        Some(Self { mapped, mapped_bytes, start, users: [const { AtomicU32::new(1) }; UNITS] })
+    }
+
+    /// Gives up one use of a unit.
+    fn leave(&self, unit: usize) {
+        if self.users[unit].fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the unit lies within the mapping, and no part does lie in it.
+            let _ = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxDontNeed) };
+        }
+    }
+
+    fn unit(&self, unit: usize) -> *mut std::ffi::c_void {
+        // SAFETY: units lie within the mapping.
+        unsafe { self.start.as_ptr().add(unit * UNIT_BYTES).cast() }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`; cursor and parts, which keep the region, are gone.
+        let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.mapped_bytes) };
+    }
+}
+
+impl Cursor {
+    /// At the front of a new region; `None` where the system gives no address space.
+    pub fn new() -> Option<Self> {
+        Some(Self { region: Arc::new(Region::new()?), taken: 0, populated: 0, left: 0 })
+    }
+
+    /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.
+    pub fn take(&mut self, bytes: usize) -> Option<Part> {
+        let bytes = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
+        let offset = self.taken;
+        let end = offset.checked_add(bytes).filter(|end| *end <= UNITS * UNIT_BYTES)?;
+        while self.populated * UNIT_BYTES < end {
+            populate(self.region.unit(self.populated));
+            self.populated += 1;
+        }
+        let part = Part { region: Arc::clone(&self.region), offset, bytes };
+        for unit in part.units() {
+            self.region.users[unit].fetch_add(1, Ordering::AcqRel);
+        }
+        self.taken = end;
+        while (self.left + 1) * UNIT_BYTES <= end {
+            self.region.leave(self.left);
+            self.left += 1;
+        }
+        Some(part)
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        for unit in self.left..UNITS {
+            if unit < self.populated {
+                self.region.leave(unit);
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Where the bytes begin.
+    pub fn start(&self) -> NonNull<u8> {
+        // SAFETY: parts lie within their region.
+        unsafe { self.region.start.add(self.offset) }
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    fn units(&self) -> std::ops::RangeInclusive<usize> {
+        self.offset / UNIT_BYTES..=(self.offset + self.bytes - 1) / UNIT_BYTES
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        for unit in self.units() {
+            self.region.leave(unit);
+        }
+    }
+}
+
+/// What mapping has cost lately, for all regions of the process.
+static COST: Cost = Cost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
+
+/// Units to map as small pages after a slow huge one: at first, and after many slow ones in a row.
+const PAUSES: (u32, u32) = (8, 128);
+
+struct Cost {
+    /// What a unit of small pages took, averaged.
+    small_ns: AtomicU64,
+    /// Units to be mapped as small pages before a huge one is tried again.
+    small_until: AtomicU32,
+    /// How many these were when the last huge page was slow.
+    pause: AtomicU32,
+}
+
+/// Maps a unit to memory. Where the kernel can't do it ahead, the first touch does.
+fn populate(unit: *mut std::ffi::c_void) {
+    let is_small = COST.takes_small();
+    let kind = if is_small { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
+    let start = Instant::now();
+    // SAFETY: the unit lies within a mapping of ours, and no advice here changes a byte.
+    let populated = unsafe {
+        let _ = madvise(unit, UNIT_BYTES, kind);
+        madvise(unit, UNIT_BYTES, Advice::LinuxPopulateWrite)
+    };
+    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    // A kernel that can't populate hides what a huge page costs: none is asked for.
+    COST.note(is_small, if populated.is_ok() { ns } else { u64::MAX / 2 });
+}
+
+impl Cost {
+    fn takes_small(&self) -> bool {
+        // The first unit tells what small pages cost.
+        self.small_ns.load(Ordering::Relaxed) == 0
+            || self.small_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+
+    fn note(&self, is_small: bool, ns: u64) {
+        let known = self.small_ns.load(Ordering::Relaxed);
+        if is_small {
+            let mean = if known == 0 { ns } else { known - known / 4 + ns / 4 };
+            self.small_ns.store(mean.max(1), Ordering::Relaxed);
+        } else if ns > known {
+            let pause = (self.pause.load(Ordering::Relaxed) * 2).clamp(PAUSES.0, PAUSES.1);
+            self.pause.store(pause, Ordering::Relaxed);
+            self.small_until.store(pause, Ordering::Relaxed);
+        } else {
+            self.pause.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "region_tests.rs"]
+mod tests;
