@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python fuzz bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -50,6 +50,10 @@ test-rust:
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
 test-python: build
 	$(BIN)/pytest tests/python
+
+# A minute for each parser; see fuzz/README.md for what it needs.
+fuzz:
+	for target in parquet csv filter schema_text commit_marker; do fuzz/run $$target 60 || exit 1; done
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw

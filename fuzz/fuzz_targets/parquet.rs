@@ -2,7 +2,6 @@
 
 #![no_main]
 
-use lakerace::Job;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| lakerace_fuzz::scan("fuzz.parquet", bytes, Job::default()));
+fuzz_target!(|bytes: &[u8]| lakerace_fuzz::scan("fuzz.parquet", bytes));

@@ -334,7 +334,8 @@ def test_an_upload_does_not_replace_what_appeared_meanwhile() -> None:
         }
         with pytest.raises(lr.ConflictError, match="exists already"):
             lr.copy(table, "s3://b/x.parquet", compression="none", storage_options=options)
-        assert asked == [("complete", "*"), ("abort", None)]
+        assert asked[0] == ("complete", "*")
+        assert set(asked[1:]) == {("abort", None)}
         asked.clear()
         lr.copy(table, "s3://b/x.parquet", mode="overwrite", compression="none", storage_options=options)
         assert asked == [("complete", None)]

@@ -1,5 +1,7 @@
 //! From a location to the files behind it.
 
+use std::io::ErrorKind as Io;
+
 use globset::{GlobBuilder, GlobMatcher};
 use lakerace_format::Format;
 use lakerace_format::folder::list;
@@ -22,14 +24,18 @@ pub(crate) struct Files {
 pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Files> {
     let (store, path) = location.open(&options.storage, job)?;
     let place = location.as_str();
-    let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok());
-    if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Some(_))) {
+    let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")));
+    if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
         return of_pattern(&store, &path, options).map_err(|e| e.at(place));
     }
     let named = options.format.or_else(|| format_of(path.as_ref()));
-    let is_folder = match &on_disk {
-        Some(Some(metadata)) => metadata.is_dir(),
-        Some(None) => return Err(Error::not_found("there is no such file or folder").at(place)),
+    let is_remote = on_disk.is_none();
+    let is_folder = match on_disk {
+        Some(Ok(metadata)) => metadata.is_dir(),
+        Some(Err(e)) if matches!(e.kind(), Io::NotFound | Io::NotADirectory) => {
+            return Err(Error::not_found("there is no such file or folder").at(place));
+        }
+        Some(Err(e)) => return Err(Error::from(e).at(place)),
         // The name of a file is believed: asking the store would cost a request for each scan.
         None => place.ends_with('/') || path.is_root() || format_of(path.as_ref()).is_none(),
     };
@@ -40,7 +46,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     if let Some(files) = Files::of_folder(location, options, None, job)? {
         return Ok(files);
     }
-    match (on_disk.is_none(), place.ends_with('/') || path.is_root()) {
+    match (is_remote, place.ends_with('/') || path.is_root()) {
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
             Some(_) => Ok(single(store.object(path.clone()), named.ok_or_else(|| unknown_format(place))?)),

@@ -150,16 +150,7 @@ impl ObjectStore for Metered {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<Bytes>> {
-        // The default of the trait merges ranges and calls `get_opts`: it must be ours, to be counted.
-        object_store::coalesce_ranges(
-            ranges,
-            |range| {
-                let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
-                async move { self.get_opts(location, options).await?.bytes().await }
-            },
-            object_store::OBJECT_STORE_COALESCE_DEFAULT,
-        )
-        .await
+        super::ranges_by_get(self, location, ranges).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {

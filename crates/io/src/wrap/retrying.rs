@@ -162,15 +162,7 @@ impl ObjectStore for Retrying {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        object_store::coalesce_ranges(
-            ranges,
-            |range| {
-                let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
-                async move { self.get_opts(location, options).await?.bytes().await }
-            },
-            object_store::OBJECT_STORE_COALESCE_DEFAULT,
-        )
-        .await
+        super::ranges_by_get(self, location, ranges).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
