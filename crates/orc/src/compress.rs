@@ -1,7 +1,31 @@
-//! The codecs of a file.
+//! The codecs of a file, and the chunks that streams and footers are cut into.
+//!
+//! A compressed stream is a row of chunks. Each begins with three bytes, little-endian: the length of what follows times two,
+//! plus one where the chunk is stored as it was ("original"). No chunk is larger than the file's compression block size, before
+//! or after compression.
+
+mod decompress;
+mod lzo;
+
+pub(crate) use decompress::Decompressor;
 
 use crate::proto::CompressionKind;
 use crate::{Error, Result};
+
+/// Bytes of the header of a chunk.
+pub const CHUNK_HEADER: usize = 3;
+
+/// A chunk's length has 23 bits, so no compression block can be longer.
+pub const MAX_BLOCK_SIZE: u64 = (1 << 23) - 1;
+
+/// The block size of files that don't name theirs.
+pub const DEFAULT_BLOCK_SIZE: u64 = 256 << 10;
+
+/// The length of the chunk and whether it is stored as it was, from its header.
+pub fn chunk_header(header: [u8; CHUNK_HEADER]) -> (usize, bool) {
+    let word = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    ((word >> 1) as usize, word & 1 == 1)
+}
 
 /// The codec that footers, indexes and streams of a file are compressed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

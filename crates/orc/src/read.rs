@@ -1,1 +1,39 @@
 //! From the bytes of a file to record batches.
+//!
+//! 1. [`FileTail::parse`] takes the last bytes of the file: schema, stripes, statistics.
+//! 2. [`Stripe::new`] takes a stripe's footer: where its streams lie, for the columns of a [`Projection`].
+//! 3. Where row groups are to be skipped, [`Stripe::index_ranges`] and [`Stripe::set_index`] read the row indexes and bloom filters.
+//! 4. [`Stripe::read_all`] or [`Stripe::read_groups`] names the ranges of the data, [`StripeRead::read`] takes their bytes and makes batches.
+
+mod batch;
+mod bloom;
+mod calendar;
+mod column;
+mod index;
+mod input;
+mod ints;
+mod projection;
+mod rle_byte;
+mod rle_v1;
+mod rle_v2;
+mod statistics;
+mod stripe;
+mod tail;
+#[cfg(test)]
+mod testing;
+mod unpack;
+mod varint;
+mod wire;
+mod zone;
+
+pub use batch::{BatchReader, ReadOptions};
+pub use bloom::BloomFilter;
+
+pub use projection::Projection;
+pub use statistics::{Bounds, ColumnStats};
+pub use stripe::{Range, Stripe, StripeRead};
+pub use tail::{FileTail, StripeInfo, TailStep, Writer};
+
+/// Values are decoded in pieces of at most so many, so that memory grows with what the streams hold and not with what a
+/// damaged count says.
+const STEP: usize = 1 << 16;

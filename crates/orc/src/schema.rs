@@ -22,6 +22,9 @@ pub const MAX_DECIMAL_PRECISION: u8 = 38;
 /// A union has no more members than this: Arrow counts them in a signed byte.
 pub const MAX_UNION_MEMBERS: usize = 127;
 
+/// The scale that decimals of Hive 0.11, which have none, are read at: that of ORC's C++ reader.
+pub const UNKNOWN_DECIMAL_SCALE: u8 = 6;
+
 /// The name of the only column where the root of a file isn't a struct.
 pub const UNNAMED_COLUMN: &str = "_col0";
 
@@ -308,10 +311,11 @@ fn struct_fields(fields: &[(String, OrcType)], unit: TimeUnit) -> Fields {
     fields.iter().map(|(name, child)| Field::new(name, child.to_arrow(unit), true)).collect()
 }
 
-/// Files of Hive 0.11 have decimals without a precision; they are read with the widest and Hive's scale.
+/// Files of Hive 0.11 have decimals without a precision, each with a scale of its own; they are read with the widest precision
+/// and at [`UNKNOWN_DECIMAL_SCALE`].
 fn decimal(wire: &proto::Type) -> Result<OrcKind> {
     let (precision, scale) = match wire.precision {
-        None | Some(0) => (u32::from(MAX_DECIMAL_PRECISION), wire.scale.filter(|&s| s > 0).unwrap_or(10)),
+        None | Some(0) => (u32::from(MAX_DECIMAL_PRECISION), u32::from(UNKNOWN_DECIMAL_SCALE)),
         Some(precision) => (precision, wire.scale.unwrap_or(0)),
     };
     if precision > u32::from(MAX_DECIMAL_PRECISION) || scale > precision {

@@ -1,0 +1,109 @@
+//! LZO1X, decompression only: old files of Hive may have it.
+//!
+//! A stream is a row of instructions, each a copy from behind (length and distance), followed by up to three literals, or a
+//! run of literals; what the instructions below 16 mean depends on how many literals came before.
+
+use crate::{Error, Result};
+
+struct Source<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Source<'_> {
+    fn byte(&mut self) -> Result<usize> {
+        let byte = self.bytes.get(self.at).ok_or_else(ends)?;
+        self.at += 1;
+        Ok(usize::from(*byte))
+    }
+
+    fn word(&mut self) -> Result<usize> {
+        Ok(self.byte()? | self.byte()? << 8)
+    }
+
+    /// A length that doesn't fit its instruction: zero bytes count 255 each, the first other byte ends it.
+    fn long(&mut self, short: usize) -> Result<usize> {
+        let mut length = short;
+        loop {
+            match self.byte()? {
+                0 => length += 255,
+                last => return Ok(length + last),
+            }
+        }
+    }
+}
+
+fn ends() -> Error {
+    Error::corrupt("an lzo chunk ends within its data")
+}
+
+/// Decompresses `chunk` to the beginning of `out` and says how long the output is; `None` where `out` is too short.
+pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> {
+    let mut source = Source { bytes: chunk, at: 0 };
+    let mut made = 0;
+    // How many literals came with the instruction before; 4 stands for a run.
+    let mut state = 0;
+    let mut first = true;
+    while source.at < chunk.len() {
+        let code = source.byte()?;
+        let (length, distance, literals);
+        if std::mem::take(&mut first) && code > 17 {
+            (length, distance, literals) = (0, 0, code - 17);
+            state = if literals < 4 { literals } else { 4 };
+        } else if code >= 64 {
+            length = (code >> 5) + 1;
+            distance = (source.byte()? << 3) + ((code >> 2) & 7) + 1;
+            literals = code & 3;
+            state = literals;
+        } else if code >= 32 {
+            length = if code == 32 { source.long(31)? + 2 } else { (code & 31) + 2 };
+            let word = source.word()?;
+            distance = (word >> 2) + 1;
+            literals = word & 3;
+            state = literals;
+        } else if code >= 16 {
+            length = if code & 7 == 0 { source.long(7)? + 2 } else { (code & 7) + 2 };
+            let word = source.word()?;
+            let far = ((code & 8) << 11) + (word >> 2);
+            if far == 0 {
+                // The end marker is a copy of three bytes from exactly 16 KiB behind.
+                return if source.at == chunk.len() {
+                    Ok(Some(made))
+                } else {
+                    Err(Error::corrupt("bytes behind the end of an lzo chunk"))
+                };
+            }
+            distance = far + 16384;
+            literals = word & 3;
+            state = literals;
+        } else if state == 0 {
+            (length, distance) = (0, 0);
+            literals = if code == 0 { source.long(15)? + 3 } else { code + 3 };
+            state = 4;
+        } else {
+            let near = (source.byte()? << 2) + (code >> 2);
+            (length, distance) = if state == 4 { (3, near + 2049) } else { (2, near + 1) };
+            literals = code & 3;
+            state = literals;
+        }
+        if distance > made {
+            return Err(Error::corrupt("an lzo chunk copies from before its beginning"));
+        }
+        let tail = source.bytes.get(source.at..).and_then(|rest| rest.get(..literals)).ok_or_else(ends)?;
+        if out.len() - made < length || out.len() - made - length < literals {
+            return Ok(None);
+        }
+        for at in made..made + length {
+            out[at] = out[at - distance];
+        }
+        made += length;
+        out[made..made + literals].copy_from_slice(tail);
+        made += literals;
+        source.at += literals;
+    }
+    Ok(Some(made))
+}
+
+#[cfg(test)]
+#[path = "lzo_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! Record batches of a stripe.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{SchemaRef, TimeUnit};
+use bytes::Bytes;
+
+use super::column::{Builder, Column};
+use super::input::SharedDecompressor;
+use super::stripe::{Section, Stripe};
+use super::zone::Zone;
+use crate::compress::Decompressor;
+use crate::schema::{OrcKind, OrcType};
+use crate::{Error, Result};
+
+/// How batches are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The most rows of a batch.
+    pub batch_rows: usize,
+    /// The unit of timestamps. In nanoseconds they reach from 1677 to 2262 only; a coarser unit rounds down.
+    pub timestamp_unit: TimeUnit,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { batch_rows: 8192, timestamp_unit: TimeUnit::Nanosecond }
+    }
+}
+
+/// The batches of some rows of a stripe, one after the other; ends after the first error.
+pub struct BatchReader {
+    stripe: Arc<Stripe>,
+    schema: SchemaRef,
+    options: ReadOptions,
+    decompressor: SharedDecompressor,
+    zone: Zone,
+    bytes: Vec<Bytes>,
+    /// Those still to be read, the next one last.
+    sections: Vec<Section>,
+    current: Option<Current>,
+    dictionaries: HashMap<u32, super::column::Dictionary>,
+}
+
+struct Current {
+    column: Column,
+    row: u64,
+    left: u64,
+}
+
+impl BatchReader {
+    pub(crate) fn new(
+        stripe: Arc<Stripe>,
+        mut sections: Vec<Section>,
+        bytes: Vec<Bytes>,
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        if options.batch_rows == 0 {
+            return Err(Error::invalid("a batch must have a row at least"));
+        }
+        let zone = match &stripe.zone {
+            Some(name) if has_timestamps(&stripe.root) => Zone::named(name)?,
+            _ => Zone::utc(),
+        };
+        sections.reverse();
+        let decompressor = Decompressor::new(stripe.file.codec(), stripe.file.block_size());
+        Ok(Self {
+            schema: stripe.root.to_arrow_schema(options.timestamp_unit),
+            decompressor: Arc::new(Mutex::new(decompressor)),
+            stripe,
+            options: *options,
+            zone,
+            bytes,
+            sections,
+            current: None,
+            dictionaries: HashMap::new(),
+        })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The number in the stripe of the first row of the next batch; `None` behind the last one.
+    pub fn next_row(&self) -> Option<u64> {
+        match &self.current {
+            Some(current) if current.left > 0 => Some(current.row),
+            _ => self.sections.last().map(|section| section.first_row),
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        while self.current.as_ref().is_none_or(|current| current.left == 0) {
+            let Some(section) = self.sections.pop() else { return Ok(None) };
+            let mut builder = Builder {
+                stripe: &self.stripe,
+                section: &section,
+                bytes: &self.bytes,
+                decompressor: &self.decompressor,
+                zone: &self.zone,
+                unit: self.options.timestamp_unit,
+                dictionaries: &mut self.dictionaries,
+            };
+            let column = builder.column(&self.stripe.root)?;
+            self.current = Some(Current { column, row: section.first_row, left: section.rows });
+        }
+        let Some(current) = &mut self.current else { return Ok(None) };
+        let rows = current.left.min(self.options.batch_rows as u64);
+        let columns: Vec<ArrayRef> = current.column.read_root(rows as usize)?;
+        current.row += rows;
+        current.left -= rows;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));
+        Ok(Some(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?))
+    }
+}
+
+fn has_timestamps(node: &OrcType) -> bool {
+    matches!(node.kind, OrcKind::Timestamp) || node.children().any(has_timestamps)
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.advance().map_err(|e| e.at(format!("stripe {}", self.stripe.number)));
+        if step.is_err() {
+            self.current = None;
+            self.sections.clear();
+        }
+        step.transpose()
+    }
+}

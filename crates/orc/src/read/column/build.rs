@@ -1,0 +1,191 @@
+//! Columns out of the streams of a section.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::{Field, TimeUnit};
+use bytes::Bytes;
+
+use super::super::input::{Input, SharedDecompressor};
+use super::super::ints::Ints;
+use super::super::rle_byte::{Bits, ByteRuns};
+use super::super::stripe::{Section, Stripe};
+use super::super::zone::Zone;
+use super::decimal::{Decimals, Digits};
+use super::nested::{Lists, Maps, Structs, Unions};
+use super::text::{Dictionary, DictionaryText, DirectText};
+use super::time::Timestamps;
+use super::{Column, Values, place};
+use crate::proto::{EncodingKind, StreamKind};
+use crate::schema::{OrcKind, OrcType};
+use crate::{Error, Result};
+
+/// What the columns of a section are made from.
+pub(in super::super) struct Builder<'a> {
+    pub(in super::super) stripe: &'a Stripe,
+    pub(in super::super) section: &'a Section,
+    pub(in super::super) bytes: &'a [Bytes],
+    pub(in super::super) decompressor: &'a SharedDecompressor,
+    pub(in super::super) zone: &'a Zone,
+    pub(in super::super) unit: TimeUnit,
+    /// Dictionaries that sections before have read.
+    pub(in super::super) dictionaries: &'a mut HashMap<u32, Dictionary>,
+}
+
+/// Where a section begins in a stream.
+#[derive(Clone, Copy)]
+struct Start {
+    offset: usize,
+    values: usize,
+    bits: usize,
+}
+
+impl Builder<'_> {
+    /// The column of a node of the tree, with those below it.
+    pub(in super::super) fn column(&mut self, node: &OrcType) -> Result<Column> {
+        let id = node.id;
+        let (encoding, dictionary_size) = self.stripe.encoding(id).map_err(|e| e.at(format!("column {id}")))?;
+        let second = matches!(encoding, EncodingKind::DirectV2 | EncodingKind::DictionaryV2);
+        let dictionary = matches!(encoding, EncodingKind::Dictionary | EncodingKind::DictionaryV2);
+        let present = match self.has(id, StreamKind::Present) {
+            true => Some(self.bits(id, StreamKind::Present)?),
+            false => None,
+        };
+        let values = match &node.kind {
+            OrcKind::Boolean => Values::Boolean(self.bits(id, StreamKind::Data)?),
+            OrcKind::Byte => Values::Byte(self.byte_runs(id)?),
+            OrcKind::Short => Values::Short(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Int => Values::Int(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Long => Values::Long(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Float => Values::Float(self.plain(id)?),
+            OrcKind::Double => Values::Double(self.plain(id)?),
+            OrcKind::Date => {
+                Values::Date { days: self.ints(id, StreamKind::Data, true, second)?, julian: self.stripe.file.julian() }
+            }
+            OrcKind::Timestamp | OrcKind::TimestampInstant => {
+                let instant = node.kind == OrcKind::TimestampInstant;
+                Values::Timestamp(Box::new(Timestamps {
+                    id,
+                    seconds: self.ints(id, StreamKind::Data, true, second)?,
+                    nanos: self.ints(id, StreamKind::Secondary, false, second)?,
+                    zone: if instant { Zone::utc() } else { self.zone.clone() },
+                    instant,
+                    julian: self.stripe.file.julian(),
+                    unit: self.unit,
+                }))
+            }
+            OrcKind::Decimal { precision, scale } => {
+                let digits = match self.stripe.file.has_decimal64() && *precision <= 18 {
+                    true => Digits::Short(self.ints(id, StreamKind::Data, true, true)?),
+                    false => Digits::Long {
+                        values: self.plain(id)?,
+                        scales: self.ints(id, StreamKind::Secondary, true, second)?,
+                    },
+                };
+                Values::Decimal(Box::new(Decimals { id, digits, precision: *precision, scale: *scale }))
+            }
+            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
+                let binary = matches!(node.kind, OrcKind::Binary | OrcKind::Geometry);
+                if dictionary {
+                    let known = self.dictionary(id, dictionary_size, second, binary)?;
+                    let indices = self.ints(id, StreamKind::Data, false, second)?;
+                    Values::Dictionary(Box::new(DictionaryText { id, binary, dictionary: known, indices }))
+                } else {
+                    let lengths = self.ints(id, StreamKind::Length, false, second)?;
+                    Values::Direct(Box::new(DirectText { id, binary, data: self.plain(id)?, lengths }))
+                }
+            }
+            OrcKind::List(item) => Values::List(Box::new(Lists {
+                id,
+                lengths: self.ints(id, StreamKind::Length, false, second)?,
+                item: self.column(item)?,
+                data_type: node.to_arrow(self.unit),
+            })),
+            OrcKind::Map(key, value) => Values::Map(Box::new(Maps {
+                id,
+                lengths: self.ints(id, StreamKind::Length, false, second)?,
+                key: self.column(key)?,
+                value: self.column(value)?,
+                data_type: node.to_arrow(self.unit),
+            })),
+            OrcKind::Struct(fields) => {
+                let columns = fields.iter().map(|(_, child)| self.column(child)).collect::<Result<_>>()?;
+                let fields = fields.iter().map(|(name, child)| Field::new(name, child.to_arrow(self.unit), true));
+                Values::Struct(Structs { fields: fields.collect(), columns })
+            }
+            OrcKind::Union(members) => Values::Union(Box::new(Unions {
+                id,
+                tags: self.byte_runs(id)?,
+                members: members.iter().map(|member| self.column(member)).collect::<Result<_>>()?,
+                data_type: node.to_arrow(self.unit),
+            })),
+        };
+        Ok(Column { id, present, values })
+    }
+
+    fn has(&self, column: u32, kind: StreamKind) -> bool {
+        self.section.streams.contains_key(&(column, kind as i32))
+    }
+
+    /// The bytes of a stream from where the section begins; none where the stripe hasn't that stream: then reading a value
+    /// from it is the error.
+    fn input(&self, column: u32, kind: StreamKind) -> Result<(Input, Option<Start>)> {
+        let Some(part) = self.section.streams.get(&(column, kind as i32)) else {
+            return Ok((Input::new(Bytes::new(), self.decompressor, false), None));
+        };
+        let Some(bytes) = self.bytes.get(part.range) else { return Err(Error::internal("a range has no bytes")) };
+        let input = Input::new(bytes.clone(), self.decompressor, part.partial);
+        let Some(start) = part.start else { return Ok((input, None)) };
+        let number = |value: u64| {
+            usize::try_from(value)
+                .map_err(|_| place(column, kind)(Error::corrupt("the row index has absurd positions")))
+        };
+        let start = Start { offset: number(start.offset)?, values: number(start.values)?, bits: number(start.bits)? };
+        Ok((input, Some(start)))
+    }
+
+    fn plain(&self, column: u32) -> Result<Input> {
+        let (mut input, start) = self.input(column, StreamKind::Data)?;
+        if let Some(start) = start {
+            input.seek(0, start.offset).map_err(place(column, StreamKind::Data))?;
+        }
+        Ok(input)
+    }
+
+    fn bits(&self, column: u32, kind: StreamKind) -> Result<Bits> {
+        let (input, start) = self.input(column, kind)?;
+        let mut bits = Bits::new(input);
+        if let Some(start) = start {
+            bits.seek(0, start.offset, start.values, start.bits).map_err(place(column, kind))?;
+        }
+        Ok(bits)
+    }
+
+    fn byte_runs(&self, column: u32) -> Result<ByteRuns> {
+        let (input, start) = self.input(column, StreamKind::Data)?;
+        let mut bytes = ByteRuns::new(input);
+        if let Some(start) = start {
+            bytes.seek(0, start.offset, start.values).map_err(place(column, StreamKind::Data))?;
+        }
+        Ok(bytes)
+    }
+
+    fn ints(&self, column: u32, kind: StreamKind, signed: bool, second_version: bool) -> Result<Ints> {
+        let (input, start) = self.input(column, kind)?;
+        let mut ints = Ints::new(input, signed, second_version);
+        if let Some(start) = start {
+            ints.seek(0, start.offset, start.values).map_err(place(column, kind))?;
+        }
+        Ok(ints)
+    }
+
+    fn dictionary(&mut self, column: u32, size: u32, second_version: bool, binary: bool) -> Result<Dictionary> {
+        if let Some(known) = self.dictionaries.get(&column) {
+            return Ok(known.clone());
+        }
+        let mut lengths = self.ints(column, StreamKind::Length, false, second_version)?;
+        let (mut blob, _) = self.input(column, StreamKind::DictionaryData)?;
+        let read = Dictionary::read(column, size as usize, &mut lengths, &mut blob, binary)?;
+        self.dictionaries.insert(column, read.clone());
+        Ok(read)
+    }
+}

@@ -1,0 +1,110 @@
+//! Timestamps: seconds from the beginning of 2015 on the writer's clock, and nanoseconds.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, PrimitiveArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{
+    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+
+use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
+use super::super::ints::Ints;
+use super::super::zone::Zone;
+use super::{place, spread};
+use crate::proto::StreamKind;
+use crate::{Error, Result};
+
+const DAY: i64 = 86_400;
+
+pub(super) struct Timestamps {
+    pub(super) id: u32,
+    pub(super) seconds: Ints,
+    pub(super) nanos: Ints,
+    pub(super) zone: Zone,
+    pub(super) instant: bool,
+    pub(super) julian: bool,
+    pub(super) unit: TimeUnit,
+}
+
+impl Timestamps {
+    pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
+        let mut values: Vec<i64> = self.seconds.take(there).map_err(place(self.id, StreamKind::Data))?;
+        let nanos: Vec<i64> = self.nanos.take(there).map_err(place(self.id, StreamKind::Secondary))?;
+        let per_second = match self.unit {
+            TimeUnit::Second => 1,
+            TimeUnit::Millisecond => 1_000,
+            TimeUnit::Microsecond => 1_000_000,
+            TimeUnit::Nanosecond => 1_000_000_000,
+        };
+        let data = place(self.id, StreamKind::Data);
+        for (value, nanos) in values.iter_mut().zip(&nanos) {
+            let nanos = digits(*nanos as u64).map_err(place(self.id, StreamKind::Secondary))?;
+            let seconds = self.wall_clock(*value, nanos);
+            let units = seconds.and_then(|seconds| {
+                // Seconds below zero may fit together with what is added to them only.
+                let units =
+                    i128::from(seconds) * i128::from(per_second) + i128::from(nanos / (1_000_000_000 / per_second));
+                i64::try_from(units).ok()
+            });
+            *value = units.ok_or_else(|| data(self.beyond(seconds)))?;
+        }
+        let values = spread(values, validity.as_ref());
+        let zone = self.instant.then_some("UTC");
+        macro_rules! array {
+            ($type:ty) => {
+                Arc::new(PrimitiveArray::<$type>::new(values.into(), validity).with_timezone_opt(zone))
+            };
+        }
+        Ok(match self.unit {
+            TimeUnit::Second => array!(TimestampSecondType),
+            TimeUnit::Millisecond => array!(TimestampMillisecondType),
+            TimeUnit::Microsecond => array!(TimestampMicrosecondType),
+            TimeUnit::Nanosecond => array!(TimestampNanosecondType),
+        })
+    }
+
+    /// Seconds since 1970 that the writer's clock showed, from those since its 2015.
+    #[inline]
+    fn wall_clock(&mut self, stored: i64, nanos: i64) -> Option<i64> {
+        let mut seconds = stored.checked_add(self.zone.base)?;
+        // Writers cut seconds towards zero, but for times within the first millisecond of one.
+        if seconds < 0 && nanos > 999_999 {
+            seconds = seconds.checked_sub(1)?;
+        }
+        if !self.zone.is_utc() {
+            seconds = seconds.checked_add(self.zone.offset(seconds))?;
+        }
+        if self.julian && seconds < FIRST_GREGORIAN_DAY * DAY {
+            let day = seconds.div_euclid(DAY);
+            seconds = seconds.checked_add((from_julian(day) - day).checked_mul(DAY)?)?;
+        }
+        Some(seconds)
+    }
+
+    #[cold]
+    fn beyond(&self, seconds: Option<i64>) -> Error {
+        let unit = self.unit;
+        Error::invalid(match seconds {
+            Some(seconds) => {
+                format!("the time {seconds} s from 1970 doesn't fit 64 bits of {unit:?}; read a coarser unit")
+            }
+            None => "a time doesn't fit 64 bits of seconds".to_owned(),
+        })
+    }
+}
+
+/// Nanoseconds, of which up to eight zeros at the end are cut off and counted in the lowest three bits.
+#[inline]
+fn digits(stored: u64) -> Result<i64> {
+    const POWERS: [u64; 8] = [1, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    let nanos = (stored >> 3).saturating_mul(POWERS[(stored & 7) as usize]);
+    if nanos > 999_999_999 {
+        return Err(Error::corrupt(format!("a time has {nanos} nanoseconds")));
+    }
+    Ok(nanos as i64)
+}
+
+#[cfg(test)]
+#[path = "time_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use arrow::array::AsArray;
+
+use super::super::super::testing::plain;
+use super::*;
+
+/// One time, stored as version 1 integers.
+fn read(stored: i64, nanos: u64, zone: Zone, julian: bool, unit: TimeUnit) -> Result<i64> {
+    let literal = |mut rest: u64| {
+        let mut bytes = vec![0xff];
+        while rest >= 128 {
+            bytes.push(rest as u8 | 128);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    };
+    let seconds = Ints::new(plain(&literal((stored << 1 ^ stored >> 63) as u64)), true, false);
+    let nanos = Ints::new(plain(&literal(nanos)), false, false);
+    let mut times = Timestamps { id: 1, seconds, nanos, zone, instant: false, julian, unit };
+    let array = times.read(1, None)?;
+    Ok(match unit {
+        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(0),
+        _ => array.as_primitive::<TimestampMicrosecondType>().value(0),
+    })
+}
+
+#[test]
+fn nanoseconds_are_stored_without_their_zeros() {
+    assert_eq!(digits(0).unwrap(), 0);
+    assert_eq!(digits(1000 << 3).unwrap(), 1000);
+    // The specification's example: 1,000 nanoseconds are stored as 0x0a, 100,000 as 0x0c.
+    assert_eq!(digits(0x0a).unwrap(), 1000);
+    assert_eq!(digits(0x0c).unwrap(), 100_000);
+    assert!(digits(u64::MAX).is_err());
+}
+
+#[test]
+fn times_before_1970_are_cut_towards_zero() {
+    let utc = || read(-1_420_070_400 - 1, 500_000_000 << 3, Zone::utc(), false, TimeUnit::Nanosecond);
+    // -1.5 s was cut to -1 s.
+    assert_eq!(utc().unwrap(), -1_500_000_000);
+    let below = |nanos: u64| read(-1_420_070_401, nanos << 3, Zone::utc(), false, TimeUnit::Nanosecond).unwrap();
+    assert_eq!(below(999_999), -999_000_001);
+    assert_eq!(below(1_000_000), -1_999_000_000);
+}
+
+#[test]
+fn the_writers_clock_is_kept() {
+    let zone = || Zone::named("America/Los_Angeles").unwrap();
+    let seconds = |stored| read(stored, 0, zone(), false, TimeUnit::Nanosecond).unwrap() / 1_000_000_000;
+    assert_eq!(seconds(0), 1_420_070_400);
+    // 2015-07-01: an hour of summer time.
+    assert_eq!(seconds(181 * 86_400), 1_420_070_400 + 181 * 86_400 + 3600);
+}
+
+#[test]
+fn far_times_need_a_coarser_unit() {
+    let year_1 = -62_135_596_800 - 1_420_070_400;
+    let error = read(year_1, 0, Zone::utc(), false, TimeUnit::Nanosecond).unwrap_err();
+    assert!(error.to_string().contains("coarser"), "{error}");
+    assert_eq!(read(year_1, 0, Zone::utc(), false, TimeUnit::Microsecond).unwrap(), -62_135_596_800_000_000);
+    // The same name in the Julian calendar is two days earlier.
+    assert_eq!(read(year_1 - 2 * DAY, 0, Zone::utc(), true, TimeUnit::Microsecond).unwrap(), -62_135_596_800_000_000);
+    assert!(read(i64::MAX, 0, Zone::utc(), false, TimeUnit::Microsecond).is_err());
+}

@@ -1,0 +1,375 @@
+//! A stripe: where its streams lie, and which bytes of them some columns and row groups need.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::batch::{BatchReader, ReadOptions};
+use super::index::{ColumnIndex, Position, stream_end, stream_positions};
+use super::projection::Projection;
+use super::tail::{FileTail, MAX_FOOTER_BYTES, StripeInfo};
+use super::{bloom, wire};
+use crate::compress::{Codec, Decompressor};
+use crate::proto::{self, EncodingKind, StreamKind};
+use crate::schema::{OrcKind, OrcType};
+use crate::{Error, Result};
+
+/// Bytes of the file that are needed, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first byte in the file.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u64,
+    /// The column that they belong to.
+    pub column: u32,
+    /// What the stream holds.
+    pub kind: StreamKind,
+}
+
+/// Where a stream lies in the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamPlace {
+    offset: u64,
+    length: u64,
+}
+
+/// A stripe with its footer.
+#[derive(Debug, Clone)]
+pub struct Stripe {
+    pub(crate) file: Arc<FileTail>,
+    pub(crate) number: usize,
+    info: StripeInfo,
+    pub(crate) root: OrcType,
+    streams: HashMap<(u32, i32), StreamPlace>,
+    encodings: Vec<proto::ColumnEncoding>,
+    pub(crate) zone: Option<String>,
+    indexes: HashMap<u32, ColumnIndex>,
+}
+
+/// A run of rows of a stripe without gaps, and the streams to read it from.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub(crate) first_row: u64,
+    pub(crate) rows: u64,
+    pub(crate) streams: HashMap<(u32, i32), StreamPart>,
+}
+
+/// The part of a stream that a section needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamPart {
+    /// Which of the ranges holds it.
+    pub(crate) range: usize,
+    /// Where the section begins, counted from the beginning of the range; `None` at the beginning of the stream.
+    pub(crate) start: Option<Position>,
+    /// Whether the range may end within a chunk.
+    pub(crate) partial: bool,
+}
+
+/// The bytes to be fetched for some row groups of a stripe; once they are there, [`read`](Self::read) makes batches.
+#[derive(Debug, Clone)]
+pub struct StripeRead {
+    stripe: Arc<Stripe>,
+    ranges: Vec<Range>,
+    sections: Vec<Section>,
+}
+
+impl StripeRead {
+    /// What to fetch.
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// Rows that will be read.
+    pub fn rows(&self) -> u64 {
+        self.sections.iter().map(|section| section.rows).sum()
+    }
+
+    /// The batches, from the bytes of every range in the order of [`ranges`](Self::ranges).
+    ///
+    /// # Errors
+    /// Invalid where bytes and ranges don't fit; Unsupported for a time zone that isn't known or a version of the format.
+    pub fn read(self, bytes: Vec<Bytes>, options: &ReadOptions) -> Result<BatchReader> {
+        let fits = bytes.iter().zip(&self.ranges).all(|(bytes, range)| bytes.len() as u64 == range.length);
+        if !fits || bytes.len() != self.ranges.len() {
+            return Err(Error::invalid(format!(
+                "the bytes of {} ranges aren't those that were asked for",
+                bytes.len()
+            )));
+        }
+        let place = format!("stripe {}", self.stripe.number);
+        BatchReader::new(self.stripe, self.sections, bytes, options).map_err(|e| e.at(place))
+    }
+}
+
+impl Stripe {
+    /// Stripe `number` of a file, from the bytes of its footer ([`StripeInfo::footer_range`]), for the columns of `projection`.
+    ///
+    /// # Errors
+    /// Corrupt where the footer is damaged; Unsupported where the file's version isn't known; Invalid where there is no such
+    /// stripe.
+    pub fn new(file: &Arc<FileTail>, number: usize, projection: &Projection, footer: &[u8]) -> Result<Self> {
+        let place = |e: Error| e.at(format!("stripe {number}, footer"));
+        file.check_version()?;
+        let Some(&info) = file.stripes().get(number) else {
+            return Err(Error::invalid(format!("there is no stripe {number}: the file has {}", file.stripes().len())));
+        };
+        let bytes = Decompressor::new(file.codec(), file.block_size()).all(footer, MAX_FOOTER_BYTES).map_err(place)?;
+        let footer = proto::StripeFooter::decode(&bytes[..]).map_err(|e| place(wire::broken(&e)))?;
+        let columns = file.root().last_id as usize + 1;
+        if footer.columns.len() != columns {
+            let message = format!("has encodings of {} columns; the file has {columns}", footer.columns.len());
+            return Err(place(Error::corrupt(message)));
+        }
+        let mut streams = HashMap::with_capacity(footer.streams.len());
+        let mut offset = info.offset;
+        let end = info.offset + info.index_bytes + info.data_bytes;
+        for stream in &footer.streams {
+            let (column, length) = (stream.column(), stream.length());
+            let fail = |what: &str| place(Error::corrupt(format!("{what}: {stream:?}")));
+            if column as usize >= columns {
+                return Err(fail("has a stream of a column that the file hasn't"));
+            }
+            let next = offset.checked_add(length).filter(|next| *next <= end);
+            let next = next.ok_or_else(|| fail("has a stream beyond the end of the stripe"))?;
+            if streams.insert((column, stream.kind.unwrap_or_default()), StreamPlace { offset, length }).is_some() {
+                return Err(fail("has a stream twice"));
+            }
+            offset = next;
+        }
+        Ok(Self {
+            file: Arc::clone(file),
+            number,
+            info,
+            root: projection.root().clone(),
+            streams,
+            encodings: footer.columns,
+            zone: footer.writer_timezone,
+            indexes: HashMap::new(),
+        })
+    }
+
+    /// Rows of the stripe.
+    pub fn rows(&self) -> u64 {
+        self.info.rows
+    }
+
+    /// How many row groups the stripe has; one where the file has no row index.
+    pub fn row_groups(&self) -> usize {
+        match self.file.row_group_rows() {
+            Some(rows) => self.info.rows.div_ceil(rows) as usize,
+            None => usize::from(self.info.rows > 0),
+        }
+    }
+
+    /// The first row and the count of rows of a row group.
+    pub fn row_group(&self, group: usize) -> (u64, u64) {
+        let size = self.file.row_group_rows().unwrap_or(self.info.rows);
+        let first = (group as u64).saturating_mul(size).min(self.info.rows);
+        (first, size.min(self.info.rows - first))
+    }
+
+    /// The row indexes of `columns`, and their bloom filters where `bloom` is set and the filters say the truth.
+    pub fn index_ranges(&self, columns: &[u32], bloom: bool) -> Vec<Range> {
+        let mut ranges = Vec::new();
+        for &column in columns {
+            let mut push = |kind: StreamKind| {
+                let place = self.streams.get(&(column, kind as i32)).filter(|place| place.length > 0);
+                ranges.extend(place.map(|p| Range { offset: p.offset, length: p.length, column, kind }));
+                place.is_some()
+            };
+            push(StreamKind::RowIndex);
+            if let (true, Some(node)) = (bloom, self.file.root().find(column)) {
+                let trusted = |utf8| bloom::trusted(&self.file, &node.kind, utf8);
+                let _ = (trusted(true) && push(StreamKind::BloomFilterUtf8))
+                    || (trusted(false) && push(StreamKind::BloomFilter));
+            }
+        }
+        ranges
+    }
+
+    /// Takes the bytes of a range of [`index_ranges`](Self::index_ranges).
+    ///
+    /// # Errors
+    /// Corrupt where they are damaged.
+    pub fn set_index(&mut self, range: &Range, bytes: &[u8]) -> Result<()> {
+        let groups = self.row_groups();
+        let index = self.indexes.entry(range.column).or_default();
+        let place =
+            |e: Error| e.at(format!("stripe {}, column {}, stream {:?}", self.number, range.column, range.kind));
+        let mut decompressor = Decompressor::new(self.file.codec(), self.file.block_size());
+        let bytes = decompressor.all(bytes, MAX_FOOTER_BYTES).map_err(place)?;
+        index.set(range.kind, &bytes, groups).map_err(place)
+    }
+
+    /// The statistics of a column in a row group, where its row index was set.
+    pub fn group_statistics(&self, column: u32, group: usize) -> Option<super::ColumnStats> {
+        let wire = self.indexes.get(&column)?.statistics(group)?;
+        Some(super::ColumnStats::new(wire, self.file.root().find(column)?, &self.file))
+    }
+
+    /// The bloom filter of a column in a row group, where its bloom filters were set.
+    pub fn bloom_filter(&self, column: u32, group: usize) -> Option<&super::BloomFilter> {
+        self.indexes.get(&column)?.bloom(group)
+    }
+
+    /// What to fetch for the rows of the whole stripe.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn read_all(&self) -> Result<StripeRead> {
+        let mut ranges = Vec::new();
+        let mut streams = HashMap::new();
+        self.each_stream(&self.root, &mut |column, kind, place| {
+            streams.insert((column, kind as i32), StreamPart { range: ranges.len(), start: None, partial: false });
+            ranges.push(Range { offset: place.offset, length: place.length, column, kind });
+            Ok(())
+        })?;
+        let section = Section { first_row: 0, rows: self.info.rows, streams };
+        let sections = if self.info.rows == 0 { Vec::new() } else { vec![section] };
+        Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
+    }
+
+    /// What to fetch for the rows of the row groups for which `selected` is true.
+    ///
+    /// The row indexes of all columns of the projection must have been set, unless every row group is selected, or none.
+    ///
+    /// # Errors
+    /// Invalid where `selected` isn't one for each row group or a row index is missing; Corrupt where positions in it are
+    /// nonsense.
+    pub fn read_groups(&self, selected: &[bool]) -> Result<StripeRead> {
+        let groups = self.row_groups();
+        if selected.len() != groups {
+            return Err(Error::invalid(format!("{} row groups are selected from or not, of {groups}", selected.len())));
+        }
+        if selected.iter().all(|selected| *selected) {
+            return self.read_all();
+        }
+        let (mut ranges, mut sections) = (Vec::new(), Vec::new());
+        let mut whole = HashMap::new();
+        let mut from = 0;
+        while let Some(skipped) = selected[from..].iter().position(|selected| *selected) {
+            from += skipped;
+            let to = from + selected[from..].iter().take_while(|selected| **selected).count();
+            sections.push(self.section(from, to, &mut ranges, &mut whole)?);
+            from = to;
+        }
+        Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
+    }
+
+    fn section(
+        &self,
+        from: usize,
+        to: usize,
+        ranges: &mut Vec<Range>,
+        whole: &mut HashMap<(u32, i32), usize>,
+    ) -> Result<Section> {
+        let compressed = self.file.codec() != Codec::None;
+        let first_row = self.row_group(from).0;
+        let rows = self.row_group(to - 1).0 + self.row_group(to - 1).1 - first_row;
+        let mut streams = HashMap::new();
+        let mut known: Option<(u32, Vec<HashMap<i32, Position>>)> = None;
+        self.each_stream(&self.root, &mut |column, kind, place| {
+            let key = (column, kind as i32);
+            let mut push = |offset, length| {
+                ranges.push(Range { offset: place.offset + offset, length, column, kind });
+                ranges.len() - 1
+            };
+            if matches!(kind, StreamKind::DictionaryData) || (kind == StreamKind::Length && self.is_dictionary(column))
+            {
+                let range = *whole.entry(key).or_insert_with(|| push(0, place.length));
+                streams.insert(key, StreamPart { range, start: None, partial: false });
+                return Ok(());
+            }
+            let fail = |e: Error| e.at(format!("stripe {}, column {column}, stream {kind:?}", self.number));
+            if known.as_ref().is_none_or(|(known, _)| *known != column) {
+                known = Some((column, self.positions(column, compressed).map_err(fail)?));
+            }
+            let groups = known.as_ref().map_or(&[][..], |(_, groups)| groups);
+            let position =
+                |group: usize| groups.get(group).and_then(|positions| positions.get(&(kind as i32))).copied();
+            let start = match from {
+                0 => None,
+                _ => Some(position(from).ok_or_else(|| {
+                    fail(Error::corrupt(format!("the row index has no position of row group {from}")))
+                })?),
+            };
+            let begin = start.map_or(0, |start| start.chunk);
+            let later: Vec<Position> = (to..groups.len()).filter_map(position).collect();
+            let end = match to == self.row_groups() {
+                true => place.length,
+                false => stream_end(&later, compressed, self.file.block_size() as u64, place.length),
+            };
+            if begin > end {
+                return Err(fail(Error::corrupt(format!("row group {from} begins at byte {begin} of {end}"))));
+            }
+            let range = push(begin, end - begin);
+            let start = start.map(|start| Position { chunk: 0, ..start });
+            streams.insert(key, StreamPart { range, start, partial: end < place.length });
+            Ok(())
+        })?;
+        Ok(Section { first_row, rows, streams })
+    }
+
+    /// Where each row group begins in each stream of a column.
+    fn positions(&self, column: u32, compressed: bool) -> Result<Vec<HashMap<i32, Position>>> {
+        let Some(index) = self.indexes.get(&column) else {
+            return Err(Error::invalid("the row index of this column has not been set"));
+        };
+        let Some(node) = self.file.root().find(column) else { return Err(Error::internal("no such column")) };
+        let present = self.streams.contains_key(&(column, StreamKind::Present as i32));
+        let kinds = self.kinds(node);
+        Ok(index.positions().map(|numbers| stream_positions(numbers, present, &kinds, compressed)).collect())
+    }
+
+    /// The streams with positions of a column behind `Present`, and how many numbers a position of each has behind its place.
+    fn kinds(&self, node: &OrcType) -> Vec<(StreamKind, usize)> {
+        use StreamKind::{Data, Length, Secondary};
+        match &node.kind {
+            OrcKind::Boolean => vec![(Data, 2)],
+            OrcKind::Float | OrcKind::Double => vec![(Data, 0)],
+            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date | OrcKind::Union(_) => {
+                vec![(Data, 1)]
+            }
+            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
+                if self.is_dictionary(node.id) { vec![(Data, 1)] } else { vec![(Data, 0), (Length, 1)] }
+            }
+            OrcKind::Timestamp | OrcKind::TimestampInstant => vec![(Data, 1), (Secondary, 1)],
+            OrcKind::Decimal { precision, .. } if self.file.has_decimal64() && *precision <= 18 => vec![(Data, 1)],
+            OrcKind::Decimal { .. } => vec![(Data, 0), (Secondary, 1)],
+            OrcKind::List(_) | OrcKind::Map(..) => vec![(Length, 1)],
+            OrcKind::Struct(_) => Vec::new(),
+        }
+    }
+
+    /// Calls `each` with every data stream that isn't empty of a column and those below it.
+    fn each_stream(
+        &self,
+        node: &OrcType,
+        each: &mut impl FnMut(u32, StreamKind, StreamPlace) -> Result<()>,
+    ) -> Result<()> {
+        use StreamKind::{Data, DictionaryData, Length, Present, Secondary};
+        for kind in [Present, Data, Length, DictionaryData, Secondary] {
+            if let Some(place) = self.streams.get(&(node.id, kind as i32)).filter(|place| place.length > 0) {
+                each(node.id, kind, *place)?;
+            }
+        }
+        node.children().try_for_each(|child| self.each_stream(child, each))
+    }
+
+    pub(crate) fn encoding(&self, column: u32) -> Result<(EncodingKind, u32)> {
+        let Some(encoding) = self.encodings.get(column as usize) else {
+            return Err(Error::internal(format!("column {column} has no encoding")));
+        };
+        match EncodingKind::try_from(encoding.kind.unwrap_or_default()) {
+            Ok(kind) => Ok((kind, encoding.dictionary_size())),
+            Err(_) => Err(Error::unsupported(format!("has the unknown encoding {:?}", encoding.kind))),
+        }
+    }
+
+    fn is_dictionary(&self, column: u32) -> bool {
+        matches!(self.encoding(column), Ok((EncodingKind::Dictionary | EncodingKind::DictionaryV2, _)))
+    }
+}

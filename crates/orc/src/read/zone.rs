@@ -1,0 +1,109 @@
+//! The time zone of a writer: timestamps without a zone are stored as its clock showed them, counted from its 2015-01-01.
+
+use chrono::{DateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+
+use crate::{Error, Result};
+
+/// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
+pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;
+
+/// Offsets are looked up by blocks of so many seconds (2 to this power, 18 hours): no zone changes twice in one.
+const BLOCK_BITS: u32 = 16;
+
+/// The zone of a stripe's writer.
+#[derive(Debug, Clone)]
+pub(crate) struct Zone {
+    rules: Rules,
+    /// When 2015 began there, in seconds since 1970 in UTC.
+    pub(crate) base: i64,
+    /// A block of time, and the offset that holds within all of it.
+    memo: Option<(i64, i64)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Rules {
+    Fixed(i64),
+    Named(Tz),
+}
+
+impl Zone {
+    /// UTC, also for files whose writer doesn't say: then its clock is taken as it was.
+    pub(crate) fn utc() -> Self {
+        Self { rules: Rules::Fixed(0), base: BASE_SECONDS, memo: None }
+    }
+
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let rules = match name {
+            "" | "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => return Ok(Self::utc()),
+            _ => match fixed(name) {
+                Some(seconds) => Rules::Fixed(seconds),
+                None => Rules::Named(
+                    name.parse()
+                        .map_err(|_| Error::unsupported(format!("the writer's time zone {name:?} isn't known")))?,
+                ),
+            },
+        };
+        let mut zone = Self { rules, base: 0, memo: None };
+        zone.base = BASE_SECONDS - zone.look_up(BASE_SECONDS);
+        zone.base = BASE_SECONDS - zone.look_up(zone.base);
+        Ok(zone)
+    }
+
+    /// Whether the zone's clock is UTC's at any time.
+    pub(crate) fn is_utc(&self) -> bool {
+        matches!(self.rules, Rules::Fixed(0))
+    }
+
+    /// What the zone's clock is ahead of UTC by, at `seconds` since 1970 in UTC.
+    #[inline]
+    pub(crate) fn offset(&mut self, seconds: i64) -> i64 {
+        let block = seconds >> BLOCK_BITS;
+        match self.memo {
+            Some((known, offset)) if known == block => offset,
+            _ => self.find(seconds),
+        }
+    }
+
+    fn find(&mut self, seconds: i64) -> i64 {
+        let block = seconds >> BLOCK_BITS;
+        let first = self.look_up(block << BLOCK_BITS);
+        if first == self.look_up((block << BLOCK_BITS) + ((1 << BLOCK_BITS) - 1)) {
+            self.memo = Some((block, first));
+            return first;
+        }
+        self.look_up(seconds)
+    }
+
+    fn look_up(&self, seconds: i64) -> i64 {
+        match self.rules {
+            Rules::Fixed(offset) => offset,
+            Rules::Named(zone) => {
+                let time = DateTime::from_timestamp(seconds, 0).map(|time| time.naive_utc()).unwrap_or_default();
+                i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
+            }
+        }
+    }
+}
+
+/// The offset of Java's names for fixed zones, such as `GMT+08:00`, `UTC-3` or `+05:30`.
+fn fixed(name: &str) -> Option<i64> {
+    let rest = ["GMT", "UTC", "UT"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let (sign, rest) = match rest.split_at_checked(1)? {
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest.split_once(':') {
+        Some(parts) => parts,
+        None if rest.len() == 4 => rest.split_at_checked(2)?,
+        None => (rest, "0"),
+    };
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let valid = (0..=18).contains(&hours) && (0..60).contains(&minutes);
+    valid.then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+#[cfg(test)]
+#[path = "zone_tests.rs"]
+mod tests;

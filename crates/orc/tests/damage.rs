@@ -1,0 +1,58 @@
+//! Files that were cut or changed: errors or rows, never a panic, and no more memory than the file can hold.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use bytes::Bytes;
+use lakerace_orc::read::ReadOptions;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn options() -> ReadOptions {
+    ReadOptions { batch_rows: 1000, ..Default::default() }
+}
+
+fn small_files(most_bytes: usize) -> Vec<(String, Bytes)> {
+    let Some(folder) = common::corpus() else { return Vec::new() };
+    let mut files = common::files(&folder);
+    files.extend(common::files(&folder.join("corrupt")));
+    files.retain(|(_, file)| file.len() <= most_bytes);
+    assert!(files.len() > 3);
+    files
+}
+
+#[test]
+fn files_cut_at_any_length_are_errors() {
+    for (name, file) in small_files(2500) {
+        for length in 0..file.len() {
+            // What looks like another file's end by chance must not give rows either, but for none.
+            if let Ok(batches) = common::read(&file.slice(..length), &options()) {
+                assert!(batches.iter().all(|batch| batch.num_rows() == 0), "{name} cut to {length} bytes has rows");
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_bytes_give_errors_or_rows() {
+    let mut random = StdRng::seed_from_u64(20_260_101);
+    for (name, file) in small_files(130_000) {
+        let (times, whole) = if file.len() < 5000 { (400, true) } else { (25, false) };
+        for time in 0..times {
+            let mut bytes = file.to_vec();
+            for _ in 0..1 + time % 3 {
+                // The tail decides most, so it gets half of the changes.
+                let from = if random.random_bool(0.5) && !whole { file.len() - 1000 } else { 0 };
+                let at = random.random_range(from..file.len());
+                bytes[at] = match time % 4 {
+                    0 => 0xff,
+                    1 => bytes[at] ^ 1 << random.random_range(0..8),
+                    _ => random.random(),
+                };
+            }
+            let rows = common::read(&Bytes::from(bytes), &options()).map(|batches| batches.len());
+            std::hint::black_box((&name, rows.ok()));
+        }
+    }
+}
