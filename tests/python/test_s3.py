@@ -65,6 +65,20 @@ def test_multipart_uploads_appear_whole(s3: S3) -> None:
     assert s3.keys("big/") == ["big.parquet"]
 
 
+def test_an_object_that_appears_during_an_upload_stays(s3: S3) -> None:
+    table = pa.table({"a": [os.urandom(500) for _ in range(30_000)]})
+    url = s3.url("race/x.parquet")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from table.to_batches(max_chunksize=3000)
+        lr.copy(table.slice(0, 10), url, storage_options=s3.options)
+
+    reader = pa.RecordBatchReader.from_batches(table.schema, batches())
+    with pytest.raises(lr.ConflictError, match="exists already"):
+        lr.copy(reader, url, compression="none", storage_options=s3.options)
+    assert lr.scan(url, storage_options=s3.options).count() == 10
+
+
 def test_modes_and_folders(s3: S3, parquet: Path) -> None:
     target = s3.url("modes/one.parquet")
     ok("copy", parquet, target, env=s3.env)
