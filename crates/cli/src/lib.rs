@@ -69,7 +69,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
     match cli.command {
-        Command::Copy(args) => copy::run(&args, &Session::start(cli.global, &args.input.store)),
+        Command::Copy(args) => copy::run(&args, &Session::start_copy(cli.global, &args.input.store)),
         Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),

@@ -18,8 +18,17 @@ pub(crate) struct Session {
 impl Session {
     /// Starts the clock, makes the job and gives Ctrl-C to it.
     pub(crate) fn start(global: Global, store: &StoreArgs) -> Self {
+        Self::start_with(global, store, RangeOptions::default())
+    }
+
+    /// The same for a job that writes what it reads.
+    pub(crate) fn start_copy(global: Global, store: &StoreArgs) -> Self {
+        Self::start_with(global, store, RangeOptions::for_copy())
+    }
+
+    fn start_with(global: Global, store: &StoreArgs, defaults: RangeOptions) -> Self {
         let clock = Clock::start();
-        let job = Job::new(job_options(store));
+        let job = Job::new(job_options(store, defaults));
         interrupt::cancels(&job);
         Self { global, job, clock }
     }
@@ -53,19 +62,16 @@ impl Session {
 }
 
 /// The limits of a job.
-fn job_options(args: &StoreArgs) -> JobOptions {
-    let default = JobOptions::default();
+fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
+    let default = JobOptions { ranges: defaults, ..JobOptions::default() };
     let ranges = RangeOptions {
         min_seek_size: args.min_seek_size.unwrap_or(default.ranges.min_seek_size),
         max_request_bytes: args.max_request_size.or(default.ranges.max_request_bytes),
         max_requests_in_flight: args.max_requests_in_flight.or(default.ranges.max_requests_in_flight),
         extra_bytes_tolerance: args.extra_bytes_tolerance.unwrap_or(default.ranges.extra_bytes_tolerance),
+        prefetch_bytes: args.prefetch_size.unwrap_or(default.ranges.prefetch_bytes),
     };
-    JobOptions {
-        threads: args.threads.map_or(default.threads, |threads| threads.0),
-        prefetch_bytes: args.prefetch_size.unwrap_or(default.prefetch_bytes),
-        ranges,
-    }
+    JobOptions { threads: args.threads.map_or(default.threads, |threads| threads.0), ranges }
 }
 
 /// What to read, without a limit.

@@ -24,7 +24,7 @@ const SMALLEST_POOLED: usize = 64 << 10;
 const CLASSES: usize = 48;
 
 /// Bytes of unused buffers kept at most: while something is fetched, as many as are read ahead by default.
-const KEPT_BYTES_BUSY: usize = crate::job::PREFETCH_BYTES as usize;
+const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 
 /// The same while nothing is fetched.
 const KEPT_BYTES_IDLE: usize = 64 << 20;

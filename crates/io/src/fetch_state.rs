@@ -99,7 +99,7 @@ impl Shared {
             requests,
             by_position,
             requests_in_flight: plan.requests_in_flight.max(1),
-            prefetch_bytes: job.options().prefetch_bytes,
+            prefetch_bytes: job.options().ranges.prefetch_bytes,
             job: job.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),

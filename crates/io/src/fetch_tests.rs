@@ -43,8 +43,8 @@ fn plan_of(ranges: &[Range<u64>], gap: u64, max: u64) -> RequestPlan {
 }
 
 fn job_with(prefetch_bytes: u64, extra_bytes_tolerance: f64) -> Job {
-    let ranges = RangeOptions { extra_bytes_tolerance, ..RangeOptions::default() };
-    Job::new(JobOptions { prefetch_bytes, ranges, ..JobOptions::default() })
+    let ranges = RangeOptions { extra_bytes_tolerance, prefetch_bytes, ..RangeOptions::default() };
+    Job::new(JobOptions { ranges, ..JobOptions::default() })
 }
 
 /// Waits until the count of requests stands still.

@@ -13,22 +13,13 @@ use crate::{Error, Meter, RangeOptions, Result};
 pub struct JobOptions {
     /// Threads that decode or encode. Requests in flight are bounded by [`RangeOptions`].
     pub threads: usize,
-    /// Bytes that may be read ahead of decoding, over all files.
-    pub prefetch_bytes: u64,
     /// How byte ranges become requests.
     pub ranges: RangeOptions,
 }
 
-/// Bytes read ahead at most, by default: ten requests of 40 MiB keep a path of 0.8 GB/s busy at 80 MB/s each.
-pub(crate) const PREFETCH_BYTES: u64 = 384 << 20;
-
 impl Default for JobOptions {
     fn default() -> Self {
-        Self {
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            prefetch_bytes: PREFETCH_BYTES,
-            ranges: RangeOptions::default(),
-        }
+        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), ranges: RangeOptions::default() }
     }
 }
 

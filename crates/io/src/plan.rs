@@ -41,6 +41,21 @@ pub struct RangeOptions {
     /// Where bytes read through exceed this fraction of the bytes wanted, the wanted bytes are copied out
     /// and the merged buffer is freed; below it the buffer is sliced without a copy.
     pub extra_bytes_tolerance: f64,
+    /// Bytes that may be read ahead of decoding, over all files.
+    pub prefetch_bytes: u64,
+}
+
+/// Bytes read ahead at most, by default: ten requests of 40 MiB keep a path of 0.8 GB/s busy at 80 MB/s each.
+pub(crate) const PREFETCH_BYTES: u64 = 384 << 20;
+
+/// The same for a copy: encoding is slower than decoding, and what it encodes needs memory too.
+const COPY_PREFETCH_BYTES: u64 = 128 << 20;
+
+impl RangeOptions {
+    /// What suits a job that writes what it reads.
+    pub fn for_copy() -> Self {
+        Self { prefetch_bytes: COPY_PREFETCH_BYTES, ..Self::default() }
+    }
 }
 
 impl Default for RangeOptions {
@@ -50,6 +65,7 @@ impl Default for RangeOptions {
             max_request_bytes: None,
             max_requests_in_flight: None,
             extra_bytes_tolerance: 2.0,
+            prefetch_bytes: PREFETCH_BYTES,
         }
     }
 }
@@ -172,7 +188,9 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     let segments = merge::segments(wanted);
     let in_flight = options.max_requests_in_flight.unwrap_or(profile.requests_in_flight).max(1);
     let plan_with = |spans: &[&[merge::Segment]], gap: u64, max_bytes: u64| {
-        price::priced(merge::requests(spans, max_bytes), gap, max_bytes, in_flight, profile)
+        // What does not fit into the memory for reading ahead is not under way.
+        let in_memory = |longest: u64| options.prefetch_bytes / longest.min(max_bytes).max(1);
+        price::priced(merge::requests(spans, max_bytes), gap, in_flight, in_memory, profile)
     };
     let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
     let merged = match options.min_seek_size {

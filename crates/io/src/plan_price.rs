@@ -1,7 +1,6 @@
 //! What a plan takes in seconds and dollars, and which of several to take.
 
 use super::{PathProfile, Request, RequestPlan};
-use crate::job::PREFETCH_BYTES;
 
 /// A cheaper plan is taken when it is predicted to be this much slower than the fastest at most.
 const SLOWER_AT_MOST: f64 = 1.1;
@@ -34,15 +33,15 @@ pub(super) fn larger_sizes(profile: &PathProfile) -> Vec<u64> {
 
 /// Predicts time and price.
 ///
-/// The model is a queue with `in_flight` servers, or as many as requests of this size fit into the memory for reading
-/// ahead: a request holds one for the latency and for its bytes over one
+/// The model is a queue with `in_flight` servers, or as many as requests of the longest one's size fit `in_memory`
+/// for reading ahead: a request holds one for the latency and for its bytes over one
 /// connection. The time is the largest of three bounds: the servers' work shared evenly, the longest single request,
 /// and all bytes over the path's whole bandwidth after one latency.
 pub(super) fn priced(
     requests: Vec<Request>,
     gap: u64,
-    max_bytes: u64,
     in_flight: usize,
+    in_memory: impl Fn(u64) -> u64,
     profile: &PathProfile,
 ) -> RequestPlan {
     let latency = profile.latency_ms.max(0.0) / 1000.0;
@@ -56,8 +55,7 @@ pub(super) fn priced(
         read_through = read_through.saturating_add(request.read_through_bytes);
     }
     let count = requests.len();
-    let in_memory = PREFETCH_BYTES / longest.min(max_bytes).max(1);
-    let servers = in_flight.min(count).min(usize::try_from(in_memory).unwrap_or(usize::MAX)).max(1);
+    let servers = in_flight.min(count).min(usize::try_from(in_memory(longest)).unwrap_or(usize::MAX)).max(1);
     let seconds = if count == 0 {
         0.0
     } else {

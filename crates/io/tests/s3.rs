@@ -181,7 +181,10 @@ fn errors_say_what_to_do() {
 #[test]
 fn an_object_replaced_during_a_scan_is_a_conflict() {
     let Some(proxy) = proxy(|_| {}) else { return };
-    let job = Job::new(JobOptions { prefetch_bytes: 1 << 20, ..JobOptions::default() });
+    let job = Job::new(JobOptions {
+        ranges: RangeOptions { prefetch_bytes: 1 << 20, ..RangeOptions::default() },
+        ..JobOptions::default()
+    });
     let object = object(&proxy, &job, "x");
     write(&object, &pattern(10_000_000), IfExists::Replace).unwrap();
     let ranges = RangeOptions { max_request_bytes: Some(1 << 20), ..RangeOptions::default() };

@@ -1,6 +1,6 @@
 //! The jobs that are functions: copy, schema, checksum.
 
-use lakerace::{Clock, CopyOptions, Prices, Written};
+use lakerace::{Clock, CopyOptions, Prices, RangeOptions, Written};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(crate) fn copy(
     let keywords = Keywords::new(options);
     let options: CopyOptions = keywords.copy()?;
     let (written, job) = if let Ok(location) = source.extract::<String>() {
-        let job = keywords.job()?;
+        let job = keywords.job(RangeOptions::for_copy())?;
         let to_cancel = job.clone();
         let payer = job.clone();
         let written = interrupt::run(py, &to_cancel, move || lakerace::copy(&location, &target, &options, &payer))?;
@@ -38,7 +38,7 @@ pub(crate) fn copy(
     } else {
         let (batches, job) = match source.cast::<Scan>() {
             Ok(scan) => scan.get().batches(py)?,
-            Err(_) => (stream::import(source)?, keywords.job()?),
+            Err(_) => (stream::import(source)?, keywords.job(RangeOptions::for_copy())?),
         };
         let payer = job.clone();
         let written: Written = interrupt::run(py, &job, move || lakerace::write(batches, &target, &options, &payer))?;
@@ -53,7 +53,7 @@ pub(crate) fn copy(
 pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let options = keywords.read()?;
-    let job = keywords.job()?;
+    let job = keywords.job(RangeOptions::default())?;
     let payer = job.clone();
     let schema = interrupt::run(py, &job, move || lakerace::schema(&location, &options, &payer))?;
     convert::to_python(py, &schema)
@@ -66,7 +66,7 @@ pub(crate) fn checksum(
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
 ) -> PyResult<(u64, String)> {
-    let job = Keywords::new(options).job()?;
+    let job = Keywords::new(options).job(RangeOptions::default())?;
     let batches = stream::import(source)?;
     let payer = job.clone();
     let sum = interrupt::run(py, &job, move || lakerace::checksum(batches, &payer))?;

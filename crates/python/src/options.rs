@@ -49,20 +49,17 @@ impl<'py> Keywords<'py> {
         }
     }
 
-    /// A job with the limits that these keywords set.
-    pub(crate) fn job(&self) -> PyResult<Job> {
+    /// A job with the limits that these keywords set, over these defaults.
+    pub(crate) fn job(&self, defaults: RangeOptions) -> PyResult<Job> {
         let default = JobOptions::default();
         let ranges = RangeOptions {
             min_seek_size: self.parsed("min_seek_size", str::parse::<MinSeekSize>)?.unwrap_or_default(),
             max_request_bytes: self.positive("max_request_size")?.map(|n| n as u64),
             max_requests_in_flight: self.positive("max_requests_in_flight")?,
-            extra_bytes_tolerance: self.tolerance()?.unwrap_or(default.ranges.extra_bytes_tolerance),
+            extra_bytes_tolerance: self.tolerance()?.unwrap_or(defaults.extra_bytes_tolerance),
+            prefetch_bytes: self.get("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
         };
-        Ok(Job::new(JobOptions {
-            threads: self.positive("threads")?.unwrap_or(default.threads),
-            prefetch_bytes: self.get("prefetch_size")?.unwrap_or(default.prefetch_bytes),
-            ranges,
-        }))
+        Ok(Job::new(JobOptions { threads: self.positive("threads")?.unwrap_or(default.threads), ranges }))
     }
 
     fn tolerance(&self) -> PyResult<Option<f64>> {

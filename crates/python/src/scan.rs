@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use arrow::ffi::FFI_ArrowSchema;
-use lakerace::{Clock, Error, Job, Prices, ReadOptions, ReadPlan};
+use lakerace::{Clock, Error, Job, Prices, RangeOptions, ReadOptions, ReadPlan};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -81,7 +81,7 @@ impl Scan {
     fn new(py: Python<'_>, location: String, options: Bound<'_, PyDict>, part: Option<String>) -> PyResult<Self> {
         let keywords = Keywords::new(options);
         let options = keywords.read()?;
-        let job = keywords.job()?;
+        let job = keywords.job(RangeOptions::default())?;
         let limits = job.options().clone();
         let open = Open::new(py, &location, &options, part.as_deref(), job)?;
         let schema = open.scan.schema();
