@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, AsArray};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type};
+use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, i256};
 
 use crate::encode::codec::Compressor;
 use crate::encode::{int_rle, varint};
@@ -55,8 +55,9 @@ impl Decimals {
         let Some(&first) = values.first() else { return Ok(()) };
         let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
         let sum = values.iter().map(|&v| i128::from(v)).sum();
+        let sum = i256::from_i128(sum);
         self.check(min.into(), max.into())?;
-        digest.statistics.add_decimals(min.into(), max.into(), Some(sum));
+        digest.statistics.add_decimals(min.into(), max.into(), sum);
         varint::put_all_signed_narrow(&self.narrow, &mut self.streams[0].raw);
         self.rows += self.narrow.len();
         if let Some(bloom) = &mut digest.bloom {
@@ -72,7 +73,9 @@ impl Decimals {
         extend_valid(values, array.values(), nulls, |v| v);
         let Some(&first) = values.first() else { return Ok(()) };
         let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
-        let sum = values.iter().try_fold(0i128, |sum, &v| sum.checked_add(v));
+        // The halves of the numbers add up without an overflow.
+        let (low, high) = values.iter().fold((0, 0), |(low, high), &v| (low + i128::from(v as u64), high + (v >> 64)));
+        let sum = i256::from_i128(high).wrapping_mul(i256::from_i128(1 << 64)).wrapping_add(i256::from_i128(low));
         self.check(min, max)?;
         digest.statistics.add_decimals(min, max, sum);
         varint::put_all_signed(&self.wide, &mut self.streams[0].raw);

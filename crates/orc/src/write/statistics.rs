@@ -1,5 +1,7 @@
 //! Statistics of a column: of a row group, of a stripe, of the file.
 
+use arrow::datatypes::i256;
+
 use crate::proto;
 use crate::schema::OrcKind;
 use crate::write::text_bounds::TextBounds;
@@ -20,7 +22,8 @@ enum Kind {
     None,
     Int {
         range: Option<(i64, i64)>,
-        sum: Option<i64>,
+        /// Wider than any sum: whether it fits must not depend on the order in which parts were added.
+        sum: i128,
     },
     Double {
         range: Option<(f64, f64)>,
@@ -38,7 +41,7 @@ enum Kind {
     Decimal {
         scale: u8,
         range: Option<(i128, i128)>,
-        sum: Option<i128>,
+        sum: i256,
     },
     Date(Option<(i32, i32)>),
     Binary {
@@ -56,17 +59,17 @@ enum Kind {
 pub(crate) type Instant = (i64, u32);
 
 /// A sum of decimals with more digits than this is left out.
-const MAX_DECIMAL: i128 = 10i128.pow(38) - 1;
+const MAX_DECIMAL: u128 = 10u128.pow(38) - 1;
 
 impl Statistics {
     /// Statistics of no values.
     pub(crate) fn new(kind: &OrcKind) -> Self {
         let kind = match kind {
-            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => Kind::Int { range: None, sum: Some(0) },
+            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => Kind::Int { range: None, sum: 0 },
             OrcKind::Float | OrcKind::Double => Kind::Double { range: None, sum: 0.0, nan: false },
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => Kind::Text { bounds: None, bytes: 0 },
             OrcKind::Boolean => Kind::Boolean { trues: 0 },
-            OrcKind::Decimal { scale, .. } => Kind::Decimal { scale: *scale, range: None, sum: Some(0) },
+            OrcKind::Decimal { scale, .. } => Kind::Decimal { scale: *scale, range: None, sum: i256::ZERO },
             OrcKind::Date => Kind::Date(None),
             OrcKind::Binary | OrcKind::Geometry => Kind::Binary { bytes: 0 },
             OrcKind::Timestamp | OrcKind::TimestampInstant => Kind::Timestamp(None),
@@ -81,11 +84,11 @@ impl Statistics {
         (self.values, self.has_null, self.bytes_on_disk) = (0, false, 0);
         match &mut self.kind {
             Kind::None => (),
-            Kind::Int { range, sum } => (*range, *sum) = (None, Some(0)),
+            Kind::Int { range, sum } => (*range, *sum) = (None, 0),
             Kind::Double { range, sum, nan } => (*range, *sum, *nan) = (None, 0.0, false),
             Kind::Text { bounds, bytes } => (*bounds, *bytes) = (None, 0),
             Kind::Boolean { trues } => *trues = 0,
-            Kind::Decimal { range, sum, .. } => (*range, *sum) = (None, Some(0)),
+            Kind::Decimal { range, sum, .. } => (*range, *sum) = (None, i256::ZERO),
             Kind::Date(range) => *range = None,
             Kind::Binary { bytes } => *bytes = 0,
             Kind::Timestamp(range) => *range = None,
@@ -100,8 +103,7 @@ impl Statistics {
         match &mut self.kind {
             Kind::Int { range, sum } => {
                 widen(range, min, max);
-                let added = i64::try_from(values.iter().map(|&v| i128::from(v)).sum::<i128>()).ok();
-                *sum = sum.zip(added).and_then(|(a, b)| a.checked_add(b));
+                *sum += values.iter().map(|&v| i128::from(v)).sum::<i128>();
             }
             Kind::Date(range) => widen(range, min as i32, max as i32),
             _ => (),
@@ -150,11 +152,11 @@ impl Statistics {
         }
     }
 
-    /// Takes in the smallest, the largest and the sum of decimals, the sum missing where it overflowed.
-    pub(crate) fn add_decimals(&mut self, min: i128, max: i128, added: Option<i128>) {
+    /// Takes in the smallest, the largest and the sum of decimals.
+    pub(crate) fn add_decimals(&mut self, min: i128, max: i128, added: i256) {
         if let Kind::Decimal { range, sum, .. } = &mut self.kind {
             widen(range, min, max);
-            *sum = add_decimal_sums(*sum, added);
+            *sum = sum.wrapping_add(added);
         }
     }
 
@@ -182,7 +184,7 @@ impl Statistics {
         match (&mut self.kind, &other.kind) {
             (Kind::Int { range, sum }, Kind::Int { range: other, sum: added }) => {
                 merge_range(range, *other);
-                *sum = sum.zip(*added).and_then(|(a, b)| a.checked_add(b));
+                *sum += added;
             }
             (Kind::Double { range, sum, nan }, Kind::Double { range: other, sum: added, nan: other_nan }) => {
                 *nan |= other_nan;
@@ -203,7 +205,7 @@ impl Statistics {
             (Kind::Boolean { trues }, Kind::Boolean { trues: added }) => *trues += added,
             (Kind::Decimal { range, sum, .. }, Kind::Decimal { range: other, sum: added, .. }) => {
                 merge_range(range, *other);
-                *sum = add_decimal_sums(*sum, *added);
+                *sum = sum.wrapping_add(*added);
             }
             (Kind::Date(range), Kind::Date(other)) => merge_range(range, *other),
             (Kind::Binary { bytes }, Kind::Binary { bytes: added }) => *bytes += added,
@@ -228,7 +230,8 @@ impl Statistics {
             Kind::None => (),
             Kind::Int { range, sum } => {
                 let (minimum, maximum) = range.unzip();
-                wire.int_statistics = Some(Box::new(proto::IntegerStatistics { minimum, maximum, sum: *sum }));
+                let sum = i64::try_from(*sum).ok();
+                wire.int_statistics = Some(Box::new(proto::IntegerStatistics { minimum, maximum, sum }));
             }
             Kind::Double { range, sum, nan } => {
                 // Both zeros lie between the bounds, whatever their order to the reader.
@@ -252,7 +255,7 @@ impl Statistics {
                 wire.decimal_statistics = Some(Box::new(proto::DecimalStatistics {
                     minimum: min.map(text),
                     maximum: max.map(text),
-                    sum: sum.map(text),
+                    sum: sum.to_i128().filter(|sum| sum.unsigned_abs() <= MAX_DECIMAL).map(text),
                 }));
             }
             Kind::Date(range) => {
@@ -305,10 +308,6 @@ fn merge_range<T: PartialOrd + Copy>(range: &mut Option<(T, T)>, other: Option<(
     if let Some((min, max)) = other {
         widen(range, min, max);
     }
-}
-
-fn add_decimal_sums(sum: Option<i128>, added: Option<i128>) -> Option<i128> {
-    sum.zip(added).and_then(|(a, b)| a.checked_add(b)).filter(|sum| sum.unsigned_abs() <= MAX_DECIMAL as u128)
 }
 
 /// The number as text, with as many digits behind the point as its scale says.

@@ -43,14 +43,17 @@ fn decimals_are_text() {
     assert_eq!(decimal_text(0, 0), "0");
     assert_eq!(decimal_text(i128::MIN, 38), "-1.70141183460469231731687303715884105728");
     let kind = OrcKind::Decimal { precision: 38, scale: 1 };
-    let wire = merged(&kind, [|s| s.add_decimals(-7, 20, Some(13)), |s| s.add_decimals(1, 1, Some(1))]);
+    let wire =
+        merged(&kind, [|s| s.add_decimals(-7, 20, i256::from_i128(13)), |s| s.add_decimals(1, 1, i256::from_i128(1))]);
     let wire = wire.decimal_statistics.unwrap();
     assert_eq!(
         (wire.minimum.as_deref(), wire.maximum.as_deref(), wire.sum.as_deref()),
         (Some("-0.7"), Some("2.0"), Some("1.4"))
     );
-    let wire =
-        merged(&kind, [|s| s.add_decimals(1, MAX_DECIMAL, Some(MAX_DECIMAL)), |s| s.add_decimals(1, 1, Some(1))]);
+    let wire = merged(
+        &kind,
+        [|s| s.add_decimals(1, 7, i256::from_i128(MAX_DECIMAL as i128)), |s| s.add_decimals(1, 1, i256::from_i128(1))],
+    );
     assert_eq!(wire.decimal_statistics.unwrap().sum, None);
 }
 
