@@ -174,7 +174,7 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 /// request. A request's place in the plan is that of the first wanted range in it.
 ///
 /// With [`MinSeekSize::Auto`], plans with gaps of 0, 64 KiB to 16 MiB and latency x bandwidth are priced; without
-/// `max_request_bytes`, plans with requests of the path's own size and up to eight times that. The one with the lowest
+/// `max_request_bytes`, plans with requests that grow from the path's own size to up to eight times that. The one with the lowest
 /// price in dollars among those predicted within 10 % of the fastest is taken.
 ///
 /// ```
@@ -187,18 +187,17 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathProfile) -> RequestPlan {
     let segments = merge::segments(wanted);
     let in_flight = options.max_requests_in_flight.unwrap_or(profile.requests_in_flight).max(1);
-    let plan_with = |spans: &[&[merge::Segment]], gap: u64, max_bytes: u64| {
+    let plan_with = |spans: &[&[merge::Segment]], gap: u64, sizes: merge::Sizes| {
         // What does not fit into the memory for reading ahead is not under way.
-        let in_memory = |longest: u64| options.prefetch_bytes / longest.min(max_bytes).max(1);
-        price::priced(merge::requests(spans, max_bytes), gap, in_flight, in_memory, profile)
+        let in_memory = |longest: u64| options.prefetch_bytes / longest.min(sizes.max_bytes).max(1);
+        price::priced(merge::requests(spans, sizes), gap, in_flight, in_memory, profile)
     };
     let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
+    let even = merge::Sizes::even(max_bytes);
     let merged = match options.min_seek_size {
-        MinSeekSize::Bytes(gap) => plan_with(&merge::spans(&segments, gap), gap, max_bytes),
+        MinSeekSize::Bytes(gap) => plan_with(&merge::spans(&segments, gap), gap, even),
         MinSeekSize::Auto => price::choose(
-            price::candidate_gaps(profile)
-                .into_iter()
-                .map(|gap| plan_with(&merge::spans(&segments, gap), gap, max_bytes)),
+            price::candidate_gaps(profile).into_iter().map(|gap| plan_with(&merge::spans(&segments, gap), gap, even)),
         ),
     };
     if options.max_request_bytes.is_some() {
@@ -207,7 +206,9 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     // The size is chosen for the chosen gap: all pairs would take many times as long and seldom differ.
     let gap = merged.gap_bytes;
     let spans = merge::spans(&segments, gap);
-    let larger = price::larger_sizes(profile).into_iter().map(|max_bytes| plan_with(&spans, gap, max_bytes));
+    let larger = price::larger_sizes(profile)
+        .into_iter()
+        .map(|larger| plan_with(&spans, gap, merge::Sizes { first_bytes: max_bytes, max_bytes: larger }));
     price::choose(std::iter::once(merged).chain(larger))
 }
 

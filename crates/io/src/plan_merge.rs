@@ -47,24 +47,49 @@ pub(super) fn spans(segments: &[Segment], gap: u64) -> Vec<&[Segment]> {
     spans
 }
 
-/// Requests of at most `max_bytes` for all spans, in the order of need.
-pub(super) fn requests(spans: &[&[Segment]], max_bytes: u64) -> Vec<Request> {
+/// How long requests may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The first ones. A reader begins when the first bytes of every column are there: behind the bytes of other columns
+    /// in one long request, they come late.
+    pub(super) first_bytes: u64,
+    /// The later ones.
+    pub(super) max_bytes: u64,
+}
+
+impl Sizes {
+    /// All the same.
+    pub(super) fn even(max_bytes: u64) -> Self {
+        Self { first_bytes: max_bytes, max_bytes }
+    }
+
+    /// That of a request which follows on `before` bytes: half of those, so that few requests are short.
+    fn after(self, before: u64) -> u64 {
+        (before / 2).clamp(self.first_bytes.min(self.max_bytes), self.max_bytes)
+    }
+}
+
+/// Requests of these sizes for all spans, in the order of need.
+pub(super) fn requests(spans: &[&[Segment]], sizes: Sizes) -> Vec<Request> {
     let mut requests = Vec::with_capacity(spans.len());
+    let mut before = 0;
     for span in spans {
-        cut(span, max_bytes, &mut requests);
+        before = cut(span, sizes, before, &mut requests);
     }
     // Pieces of one long range share its place: they are needed from its start on.
     requests.sort_by_key(|(order, request): &(usize, Request)| (*order, request.range.start));
     requests.into_iter().map(|(_, request)| request).collect()
 }
 
-/// Cuts one span of segments into requests of at most `max_bytes`, and of at least about half of that.
-fn cut(span: &[Segment], max_bytes: u64, requests: &mut Vec<(usize, Request)>) {
-    let (Some(first), Some(last)) = (span.first(), span.last()) else { return };
+/// Cuts one span of segments into requests of at most the size for their place, and of at least about half of that.
+/// Takes and gives the bytes of all requests so far.
+fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usize, Request)>) -> u64 {
+    let (Some(first), Some(last)) = (span.first(), span.last()) else { return before };
     let (file, end) = (first.file, last.range.end);
     let mut start = first.range.start;
     let mut at = 0;
     while start < end {
+        let max_bytes = sizes.after(before);
         let stop = if end - start <= max_bytes { end } else { stop_of_piece(&span[at..], start, end, max_bytes) };
         let mut piece = Request { file, range: start..stop, read_through_bytes: 0 };
         let (mut order, mut wanted) = (usize::MAX, 0);
@@ -82,9 +107,11 @@ fn cut(span: &[Segment], max_bytes: u64, requests: &mut Vec<(usize, Request)>) {
         // A gap at the cut is read by neither side.
         piece.range.end = used;
         piece.read_through_bytes = used - start - wanted;
+        before = before.saturating_add(used - start);
         start = span.get(at).map_or(end, |s| s.range.start.max(used));
         requests.push((order, piece));
     }
+    before
 }
 
 /// Where a piece that begins at `start` and can't take all up to `end` stops: at a border between segments in its last
