@@ -37,3 +37,13 @@ pub use tail::{FileTail, StripeInfo, TailStep, Writer};
 /// Values are decoded in pieces of at most so many, so that memory grows with what the streams hold and not with what a
 /// damaged count says.
 const STEP: usize = 1 << 16;
+
+/// The most bytes of strings that one column has in a batch: a damaged or hostile file can say that there are more than memory
+/// holds, and compress them to nothing.
+pub const MAX_BATCH_TEXT: usize = 1 << 30;
+
+/// The most items that the lists (or pairs that the maps) of one column have in a batch.
+pub const MAX_BATCH_ITEMS: usize = 1 << 26;
+
+/// The most values that a dictionary has.
+pub const MAX_DICTIONARY: usize = 1 << 24;

@@ -8,9 +8,34 @@ mod json;
 
 use std::io::Read;
 
+use bytes::Bytes;
 use lakerace_orc::ErrorKind;
 use lakerace_orc::read::ReadOptions;
 use serde_json::Value;
+
+/// Compares a file with rows as JSON, one a line.
+fn compare(name: &str, file: &Bytes, text: &str) {
+    let expected: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for batch_rows in [1000, 77] {
+        let options = ReadOptions { batch_rows, ..Default::default() };
+        let batches = common::read(file, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut wanted = expected.iter();
+        for batch in &batches {
+            for row in 0..batch.num_rows() {
+                let wanted = wanted.next().unwrap_or_else(|| panic!("{name}: more than {} rows", expected.len()));
+                let schema = batch.schema();
+                let unnamed = schema.field(0).name() == lakerace_orc::schema::UNNAMED_COLUMN && !wanted.is_object();
+                for (field, column) in schema.fields().iter().zip(batch.columns()) {
+                    let value = if unnamed { wanted } else { &wanted[field.name()] };
+                    if let Some(found) = json::difference(column, row, value) {
+                        panic!("{name}: {}: {found}, in {}", field.name(), json::shown(column, row));
+                    }
+                }
+            }
+        }
+        assert_eq!(wanted.next(), None, "{name}: too few rows");
+    }
+}
 
 #[test]
 fn rows_are_those_of_the_reference() {
@@ -20,29 +45,19 @@ fn rows_are_those_of_the_reference() {
         let Ok(rows) = std::fs::read(folder.join("expected").join(format!("{name}.jsn.gz"))) else { continue };
         let mut text = String::new();
         flate2::read::MultiGzDecoder::new(&rows[..]).read_to_string(&mut text).unwrap();
-        let expected: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        for batch_rows in [1000, 77] {
-            let options = ReadOptions { batch_rows, ..Default::default() };
-            let batches = common::read(&file, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let mut wanted = expected.iter();
-            for batch in &batches {
-                for row in 0..batch.num_rows() {
-                    let wanted = wanted.next().unwrap_or_else(|| panic!("{name}: more than {} rows", expected.len()));
-                    let schema = batch.schema();
-                    let unnamed = schema.field(0).name() == lakerace_orc::schema::UNNAMED_COLUMN && !wanted.is_object();
-                    for (field, column) in schema.fields().iter().zip(batch.columns()) {
-                        let value = if unnamed { wanted } else { &wanted[field.name()] };
-                        if let Some(found) = json::difference(column, row, value) {
-                            panic!("{name}: {}: {found}, in {}", field.name(), json::shown(column, row));
-                        }
-                    }
-                }
-            }
-            assert_eq!(wanted.next(), None, "{name}: too few rows");
-        }
+        compare(&name, &file, &text);
         compared += 1;
     }
     assert!(compared >= 9, "only {compared} files");
+}
+
+#[test]
+fn rows_are_those_that_were_written() {
+    let folder = common::fixtures();
+    for name in ["types_zlib", "types_zstd_v11"] {
+        let file = Bytes::from(std::fs::read(folder.join(format!("{name}.orc"))).unwrap());
+        compare(name, &file, &std::fs::read_to_string(folder.join("types.jsn")).unwrap());
+    }
 }
 
 /// Those without expected rows: as many as the footer says, or the error that is due.

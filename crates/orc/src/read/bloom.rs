@@ -19,16 +19,9 @@ pub struct BloomFilter {
 impl BloomFilter {
     /// A filter of a file; `None` where it has no bits or no hashes.
     pub(crate) fn new(wire: proto::BloomFilter) -> Option<Self> {
-        let words = match wire.utf8bitset {
-            Some(bytes) => {
-                if bytes.len() % 8 != 0 {
-                    return None;
-                }
-                let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-                bytes.chunks_exact(8).map(word).collect()
-            }
-            None => wire.bitset,
-        };
+        let bytes = wire.utf8bitset.filter(|bytes| bytes.len() % 8 == 0)?;
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let words: Vec<u64> = bytes.chunks_exact(8).map(word).collect();
         let hashes = wire.num_hash_functions.unwrap_or(0);
         // Bits are numbered by 31 of a hash's bits; no writer uses more than a few hashes.
         let usable = !words.is_empty() && words.len() < (1 << 25) && (1..=255).contains(&hashes);
@@ -66,16 +59,17 @@ impl BloomFilter {
 
 /// Whether the filters that `file` has for a column of this kind say the truth.
 ///
-/// ORC C++ 1.6.0 to 1.6.11 and 1.7.0 hashed wrongly. The first kind of stream (`utf8` being false) hashed text in the
-/// character set of the writer's machine. Decimals were hashed as text that differs between writers, and timestamps in zones
-/// that differ.
-pub(crate) fn trusted(file: &FileTail, kind: &OrcKind, utf8: bool) -> bool {
+/// ORC C++ 1.6.0 to 1.6.11 and 1.7.0 hashed wrongly, and its filters of tinyint deny values up to 2.2 at least. Decimals are hashed as text that differs between writers, and timestamps
+/// in zones that differ. Filters of the first kind of stream aren't asked at all: Hive hashed text in the character set of the
+/// writer's machine, and changed their layout.
+pub(crate) fn trusted(file: &FileTail, kind: &OrcKind) -> bool {
     if file.writer() == Writer::Cpp && bad_cpp(file.software_version()) {
         return false;
     }
     match kind {
-        OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary => utf8,
-        OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Float | OrcKind::Double => true,
+        OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary => true,
+        OrcKind::Byte => file.writer() != Writer::Cpp,
+        OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Float | OrcKind::Double => true,
         OrcKind::Date => !file.julian(),
         _ => false,
     }

@@ -46,7 +46,7 @@ impl ColumnIndex {
             StreamKind::RowIndex => {
                 self.entries = proto::RowIndex::decode(bytes).map_err(|e| wire::broken(&e))?.entry;
             }
-            StreamKind::BloomFilter | StreamKind::BloomFilterUtf8 => {
+            StreamKind::BloomFilterUtf8 => {
                 let filters = proto::BloomFilterIndex::decode(bytes).map_err(|e| wire::broken(&e))?.bloom_filter;
                 self.blooms = filters.into_iter().map(BloomFilter::new).collect();
             }

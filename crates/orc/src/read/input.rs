@@ -10,6 +10,9 @@ use crate::{Error, Result};
 /// The decompressor that the streams of a stripe share: one of them decompresses at a time.
 pub(crate) type SharedDecompressor = Arc<Mutex<Decompressor>>;
 
+/// Uncompressed streams come in pieces of so many bytes where pieces are asked for.
+const PLAIN_PIECE: usize = 128 << 10;
+
 /// The bytes of one stream, or of a part of it.
 pub(crate) struct Input {
     source: Bytes,
@@ -41,6 +44,28 @@ impl Input {
             self.refill(wanted)?;
         }
         Ok(&self.window[self.start..self.end])
+    }
+
+    /// The next chunk, decompressed into memory of its own; `None` at the end.
+    ///
+    /// For a stream whose chunks outlive it; never together with the other ways to read.
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.decompressor.is_none() {
+            let rest = self.source.get(self.at..).unwrap_or_default();
+            let piece = rest.get(..PLAIN_PIECE).unwrap_or(rest).to_vec();
+            self.at += piece.len();
+            return Ok(Some(piece).filter(|piece| !piece.is_empty()));
+        }
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            self.window = Vec::new();
+            self.refill(1)?;
+        }
+        let mut piece = std::mem::take(&mut self.window);
+        piece.truncate(self.end);
+        piece.drain(..self.start);
+        (self.start, self.end) = (0, 0);
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
     }
 
     /// Takes `count` of the bytes that [`ensure`](Self::ensure) showed.

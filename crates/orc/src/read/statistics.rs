@@ -49,6 +49,10 @@ pub enum Bounds {
 impl ColumnStats {
     pub(crate) fn new(wire: &proto::ColumnStatistics, column: &OrcType, file: &FileTail) -> Self {
         let java = file.writer() == Writer::Java;
+        // Java's writers gather statistics with the row index: without one, they write empty ones.
+        if java && file.row_group_rows().is_none() {
+            return Self { values: None, has_null: true, bounds: Bounds::Unknown, bytes_on_disk: wire.bytes_on_disk };
+        }
         let trusted = |since: u32| !java || file.writer_version() >= since;
         let bounds = match &column.kind {
             OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => {
@@ -85,6 +89,9 @@ impl ColumnStats {
                         _ => missing,
                     };
                     let min = nanos(s.minimum_utc?, file) + below(s.minimum_nanos, 0);
+                    // Arrow's C++ writer cuts milliseconds before 1970 towards zero.
+                    let cut = file.writer() == Writer::Cpp && s.minimum_utc? <= 0;
+                    let min = if cut { min - 999_999 } else { min };
                     Some(Bounds::Timestamp(min, nanos(s.maximum_utc?, file) + below(s.maximum_nanos, 999_999)))
                 })
             }

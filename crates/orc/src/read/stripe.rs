@@ -171,20 +171,18 @@ impl Stripe {
         (first, size.min(self.info.rows - first))
     }
 
-    /// The row indexes of `columns`, and their bloom filters where `bloom` is set and the filters say the truth.
+    /// The row indexes of `columns`, and their bloom filters where `bloom` is set and what their writer hashed is known.
     pub fn index_ranges(&self, columns: &[u32], bloom: bool) -> Vec<Range> {
         let mut ranges = Vec::new();
         for &column in columns {
             let mut push = |kind: StreamKind| {
                 let place = self.streams.get(&(column, kind as i32)).filter(|place| place.length > 0);
                 ranges.extend(place.map(|p| Range { offset: p.offset, length: p.length, column, kind }));
-                place.is_some()
             };
             push(StreamKind::RowIndex);
-            if let (true, Some(node)) = (bloom, self.file.root().find(column)) {
-                let trusted = |utf8| bloom::trusted(&self.file, &node.kind, utf8);
-                let _ = (trusted(true) && push(StreamKind::BloomFilterUtf8))
-                    || (trusted(false) && push(StreamKind::BloomFilter));
+            let node = self.file.root().find(column);
+            if bloom && node.is_some_and(|node| bloom::trusted(&self.file, &node.kind)) {
+                push(StreamKind::BloomFilterUtf8);
             }
         }
         ranges
@@ -248,12 +246,12 @@ impl Stripe {
             return self.read_all();
         }
         let (mut ranges, mut sections) = (Vec::new(), Vec::new());
-        let mut whole = HashMap::new();
+        let mut last = HashMap::new();
         let mut from = 0;
         while let Some(skipped) = selected[from..].iter().position(|selected| *selected) {
             from += skipped;
             let to = from + selected[from..].iter().take_while(|selected| **selected).count();
-            sections.push(self.section(from, to, &mut ranges, &mut whole)?);
+            sections.push(self.section(from, to, &mut ranges, &mut last)?);
             from = to;
         }
         Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
@@ -264,7 +262,8 @@ impl Stripe {
         from: usize,
         to: usize,
         ranges: &mut Vec<Range>,
-        whole: &mut HashMap<(u32, i32), usize>,
+        // The last range of each stream so far.
+        last: &mut HashMap<(u32, i32), usize>,
     ) -> Result<Section> {
         let compressed = self.file.codec() != Codec::None;
         let first_row = self.row_group(from).0;
@@ -273,13 +272,12 @@ impl Stripe {
         let mut known: Option<(u32, Vec<HashMap<i32, Position>>)> = None;
         self.each_stream(&self.root, &mut |column, kind, place| {
             let key = (column, kind as i32);
-            let mut push = |offset, length| {
-                ranges.push(Range { offset: place.offset + offset, length, column, kind });
-                ranges.len() - 1
-            };
             if matches!(kind, StreamKind::DictionaryData) || (kind == StreamKind::Length && self.is_dictionary(column))
             {
-                let range = *whole.entry(key).or_insert_with(|| push(0, place.length));
+                let range = *last.entry(key).or_insert_with(|| {
+                    ranges.push(Range { offset: place.offset, length: place.length, column, kind });
+                    ranges.len() - 1
+                });
                 streams.insert(key, StreamPart { range, start: None, partial: false });
                 return Ok(());
             }
@@ -305,8 +303,22 @@ impl Stripe {
             if begin > end {
                 return Err(fail(Error::corrupt(format!("row group {from} begins at byte {begin} of {end}"))));
             }
-            let range = push(begin, end - begin);
-            let start = start.map(|start| Position { chunk: 0, ..start });
+            let known = last.get(&key).copied().and_then(|nth| Some((nth, ranges.get_mut(nth)?)));
+            let (range, from) = match known {
+                // The section before reads on beyond where this one begins: they share a range.
+                Some((nth, known))
+                    if (known.offset..=known.offset + known.length).contains(&(place.offset + begin)) =>
+                {
+                    known.length = known.length.max(place.offset + end - known.offset);
+                    (nth, known.offset - place.offset)
+                }
+                _ => {
+                    ranges.push(Range { offset: place.offset + begin, length: end - begin, column, kind });
+                    (ranges.len() - 1, begin)
+                }
+            };
+            last.insert(key, range);
+            let start = start.map(|start| Position { chunk: begin - from, ..start });
             streams.insert(key, StreamPart { range, start, partial: end < place.length });
             Ok(())
         })?;

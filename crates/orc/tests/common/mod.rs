@@ -64,6 +64,11 @@ pub fn corpus() -> Option<PathBuf> {
     found
 }
 
+/// Files that pyarrow (ORC C++ 2.2) wrote, small enough to be kept here.
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
 /// The ORC files of a folder, by name.
 pub fn files(folder: &Path) -> Vec<(String, Bytes)> {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

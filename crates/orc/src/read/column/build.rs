@@ -34,6 +34,7 @@ pub(in super::super) struct Builder<'a> {
 /// Where a section begins in a stream.
 #[derive(Clone, Copy)]
 struct Start {
+    chunk: usize,
     offset: usize,
     values: usize,
     bits: usize,
@@ -91,7 +92,7 @@ impl Builder<'_> {
                     Values::Dictionary(Box::new(DictionaryText { id, binary, dictionary: known, indices }))
                 } else {
                     let lengths = self.ints(id, StreamKind::Length, false, second)?;
-                    Values::Direct(Box::new(DirectText { id, binary, data: self.plain(id)?, lengths }))
+                    Values::Direct(Box::new(DirectText::new(id, binary, lengths, self.plain(id)?)))
                 }
             }
             OrcKind::List(item) => Values::List(Box::new(Lists {
@@ -139,14 +140,19 @@ impl Builder<'_> {
             usize::try_from(value)
                 .map_err(|_| place(column, kind)(Error::corrupt("the row index has absurd positions")))
         };
-        let start = Start { offset: number(start.offset)?, values: number(start.values)?, bits: number(start.bits)? };
+        let start = Start {
+            chunk: number(start.chunk)?,
+            offset: number(start.offset)?,
+            values: number(start.values)?,
+            bits: number(start.bits)?,
+        };
         Ok((input, Some(start)))
     }
 
     fn plain(&self, column: u32) -> Result<Input> {
         let (mut input, start) = self.input(column, StreamKind::Data)?;
         if let Some(start) = start {
-            input.seek(0, start.offset).map_err(place(column, StreamKind::Data))?;
+            input.seek(start.chunk, start.offset).map_err(place(column, StreamKind::Data))?;
         }
         Ok(input)
     }
@@ -155,7 +161,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, kind)?;
         let mut bits = Bits::new(input);
         if let Some(start) = start {
-            bits.seek(0, start.offset, start.values, start.bits).map_err(place(column, kind))?;
+            bits.seek(start.chunk, start.offset, start.values, start.bits).map_err(place(column, kind))?;
         }
         Ok(bits)
     }
@@ -164,7 +170,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, StreamKind::Data)?;
         let mut bytes = ByteRuns::new(input);
         if let Some(start) = start {
-            bytes.seek(0, start.offset, start.values).map_err(place(column, StreamKind::Data))?;
+            bytes.seek(start.chunk, start.offset, start.values).map_err(place(column, StreamKind::Data))?;
         }
         Ok(bytes)
     }
@@ -173,7 +179,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, kind)?;
         let mut ints = Ints::new(input, signed, second_version);
         if let Some(start) = start {
-            ints.seek(0, start.offset, start.values).map_err(place(column, kind))?;
+            ints.seek(start.chunk, start.offset, start.values).map_err(place(column, kind))?;
         }
         Ok(ints)
     }

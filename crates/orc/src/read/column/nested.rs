@@ -7,6 +7,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Fields};
 
+use super::super::MAX_BATCH_ITEMS;
 use super::super::ints::Ints;
 use super::super::rle_byte::ByteRuns;
 use super::{Column, STEP, place, spread};
@@ -64,9 +65,11 @@ fn offsets(id: u32, lengths: &mut Ints, there: usize, validity: Option<&NullBuff
     offsets.push(sum);
     for &count in &lengths {
         let next = i32::try_from(count).ok().filter(|count| *count >= 0).and_then(|count| sum.checked_add(count));
-        sum = next.ok_or_else(|| {
-            let message = format!("the lists of a batch have {sum} and {count} items, more than 31 bits count");
-            length(if count < 0 { Error::corrupt(message) } else { Error::unsupported(message) })
+        sum = next.filter(|next| *next as usize <= MAX_BATCH_ITEMS).ok_or_else(|| {
+            let most = MAX_BATCH_ITEMS;
+            length(Error::unsupported(format!(
+                "lists of {sum} and {count} items in a batch, more than {most}: read fewer rows at once"
+            )))
         })?;
         offsets.push(sum);
     }

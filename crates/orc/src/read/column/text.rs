@@ -2,93 +2,163 @@
 
 use std::sync::Arc;
 
-use arrow::array::make_view;
-use arrow::array::{Array, ArrayRef, BinaryViewArray, StringViewArray};
+use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
-use super::super::input::Input;
+use super::super::input::{Input, short};
 use super::super::ints::Ints;
+use super::super::{MAX_BATCH_TEXT, MAX_DICTIONARY};
 use super::{place, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
-/// Offsets of views have 31 bits.
-const MAX_BUFFER: usize = i32::MAX as usize;
-
-/// Values behind each other, with their lengths.
+/// Values behind each other, with their lengths. Arrays view the decompressed chunks themselves.
 pub(super) struct DirectText {
-    pub(super) id: u32,
-    pub(super) binary: bool,
-    pub(super) data: Input,
-    pub(super) lengths: Ints,
+    id: u32,
+    binary: bool,
+    lengths: Ints,
+    data: Input,
+    /// The chunk at hand, and where the next value begins in it.
+    chunk: Buffer,
+    at: usize,
 }
 
 impl DirectText {
+    pub(super) fn new(id: u32, binary: bool, lengths: Ints, data: Input) -> Self {
+        Self { id, binary, lengths, data, chunk: Buffer::from_vec(Vec::<u8>::new()), at: 0 }
+    }
+
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let lengths: Vec<i64> = self.lengths.take(there).map_err(place(self.id, StreamKind::Length))?;
-        let total = total(&lengths).map_err(place(self.id, StreamKind::Length))?;
-        let mut blob = Vec::with_capacity(total.min(super::STEP));
+        let mut left = total(&lengths).map_err(place(self.id, StreamKind::Length))?;
+        let mut views = Vec::with_capacity(lengths.len());
+        let mut buffers = Vec::new();
         let data = place(self.id, StreamKind::Data);
-        self.data.append(total, &mut blob).map_err(&data)?;
-        let views = views(&blob, &lengths, self.binary).map_err(data)?;
-        Ok(array(spread(views, validity.as_ref()), blob.into(), validity, self.binary))
+        let mut next = 0;
+        while next < lengths.len() {
+            if self.at == self.chunk.len() && left > 0 {
+                self.chunk = self.data.next_chunk().map_err(&data)?.ok_or_else(|| data(short(left)))?.into();
+                self.at = 0;
+            }
+            // The values that lie within the chunk.
+            let bytes = &self.chunk[self.at..];
+            let count = fitting(&lengths[next..], bytes.len());
+            if count > 0 {
+                let made = views.len();
+                let used = append_views(
+                    bytes,
+                    &lengths[next..next + count],
+                    self.binary,
+                    (buffers.len(), self.at),
+                    &mut views,
+                )
+                .map_err(&data)?;
+                if views[made..].iter().any(|view| *view as u32 > MAX_INLINE) {
+                    buffers.push(self.chunk.clone());
+                }
+                (next, self.at, left) = (next + count, self.at + used, left - used);
+            } else {
+                let length = lengths[next] as usize;
+                let value = self.crossing(length).map_err(&data)?;
+                append_views(&value, &[length as i64], self.binary, (buffers.len(), 0), &mut views).map_err(&data)?;
+                buffers.push(value.into());
+                (next, left) = (next + 1, left - length);
+            }
+        }
+        Ok(array(spread(views, validity.as_ref()), buffers.into(), validity, self.binary))
+    }
+
+    /// A value that goes on in the chunks behind.
+    fn crossing(&mut self, length: usize) -> Result<Vec<u8>> {
+        let mut value = self.chunk[self.at..].to_vec();
+        self.at = self.chunk.len();
+        while value.len() < length {
+            let missing = length - value.len();
+            self.chunk = self.data.next_chunk()?.ok_or_else(|| short(missing))?.into();
+            self.at = self.chunk.len().min(missing);
+            value.extend_from_slice(&self.chunk[..self.at]);
+        }
+        Ok(value)
     }
 }
 
-/// The sum of lengths that fit one buffer.
+/// Views hold values of up to so many bytes themselves.
+const MAX_INLINE: u32 = 12;
+
+/// The sum of lengths that one batch may have.
 fn total(lengths: &[i64]) -> Result<usize> {
     let mut total = 0usize;
     for &length in lengths {
         let next = usize::try_from(length).ok().and_then(|length| total.checked_add(length));
         total = next.ok_or_else(|| Error::corrupt(format!("a value has {length} bytes")))?;
     }
-    if total > MAX_BUFFER {
+    if total > MAX_BATCH_TEXT {
         let message =
-            format!("the values of a batch have {total} bytes, more than {MAX_BUFFER}: read fewer rows at once");
+            format!("the values of a batch have {total} bytes, more than {MAX_BATCH_TEXT}: read fewer rows at once");
         return Err(Error::unsupported(message));
     }
     Ok(total)
 }
 
-/// Views of values that lie behind each other in `blob`, which holds all of them.
-fn views(blob: &[u8], lengths: &[i64], binary: bool) -> Result<Vec<u128>> {
+/// How many values lie within so many bytes.
+fn fitting(lengths: &[i64], bytes: usize) -> usize {
+    let mut end = 0;
+    lengths
+        .iter()
+        .take_while(|length| {
+            end += **length as usize;
+            end <= bytes
+        })
+        .count()
+}
+
+/// Appends views of the values that `bytes` begins with, which lie in a buffer of this number, from this offset on. Says how
+/// many bytes they have.
+fn append_views(
+    bytes: &[u8],
+    lengths: &[i64],
+    binary: bool,
+    (buffer, offset): (usize, usize),
+    views: &mut Vec<u128>,
+) -> Result<usize> {
+    let used = lengths.iter().map(|length| *length as usize).sum();
     if !binary {
-        check_utf8(blob, lengths)?;
+        check_utf8(&bytes[..used], lengths)?;
     }
-    let mut views = Vec::with_capacity(lengths.len());
     let mut at = 0;
-    for &length in lengths {
-        let end = at + length as usize;
-        views.push(make_view(&blob[at..end], 0, at as u32));
-        at = end;
-    }
-    Ok(views)
+    views.extend(lengths.iter().map(|length| {
+        let value = &bytes[at..at + *length as usize];
+        let view = make_view(value, buffer as u32, (offset + at) as u32);
+        at += value.len();
+        view
+    }));
+    Ok(used)
 }
 
 /// Whether every value is UTF-8: all of them in one go, and none begins within a character.
-fn check_utf8(blob: &[u8], lengths: &[i64]) -> Result<()> {
+fn check_utf8(bytes: &[u8], lengths: &[i64]) -> Result<()> {
     let fail = || Error::corrupt("a string isn't UTF-8");
-    simdutf8::basic::from_utf8(blob).map_err(|_| fail())?;
+    if bytes.is_ascii() {
+        return Ok(());
+    }
+    simdutf8::basic::from_utf8(bytes).map_err(|_| fail())?;
     let mut at = 0;
     let mut within = false;
     for &length in lengths {
-        within |= blob.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        within |= bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
         at += length as usize;
     }
     if within { Err(fail()) } else { Ok(()) }
 }
 
-fn array(views: Vec<u128>, blob: Buffer, validity: Option<NullBuffer>, binary: bool) -> ArrayRef {
-    let buffers: Arc<[Buffer]> = if blob.is_empty() { Arc::new([]) } else { Arc::new([blob]) };
+fn array(views: Vec<u128>, buffers: Arc<[Buffer]>, validity: Option<NullBuffer>, binary: bool) -> ArrayRef {
     let views = ScalarBuffer::from(views);
     if binary {
-        // SAFETY: every view is made from a slice of the one buffer, or is the empty one.
+        // SAFETY: every view is made from a slice of the buffer that it names, or is the empty one.
         return Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, validity) }) as ArrayRef;
     }
     // SAFETY: as above, and the slices were checked to be UTF-8.
-    let array = unsafe { StringViewArray::new_unchecked(views, buffers, validity) };
-    debug_assert!(array.to_data().validate_full().is_ok());
-    Arc::new(array)
+    Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, validity) })
 }
 
 /// The values of a dictionary as views of one buffer.
@@ -100,12 +170,17 @@ pub(in super::super) struct Dictionary {
 
 impl Dictionary {
     pub(super) fn read(id: u32, size: usize, lengths: &mut Ints, blob: &mut Input, binary: bool) -> Result<Self> {
+        if size > MAX_DICTIONARY {
+            let message = format!("a dictionary has {size} values, more than {MAX_DICTIONARY}");
+            return Err(place(id, StreamKind::Length)(Error::unsupported(message)));
+        }
         let lengths: Vec<i64> = lengths.take(size).map_err(place(id, StreamKind::Length))?;
         let total = total(&lengths).map_err(place(id, StreamKind::Length))?;
         let data = place(id, StreamKind::DictionaryData);
         let mut bytes = Vec::with_capacity(total.min(super::STEP));
         blob.append(total, &mut bytes).map_err(&data)?;
-        let views = views(&bytes, &lengths, binary).map_err(data)?;
+        let mut views = Vec::with_capacity(lengths.len());
+        append_views(&bytes, &lengths, binary, (0, 0), &mut views).map_err(data)?;
         Ok(Self { views: views.into(), blob: bytes.into() })
     }
 }
@@ -135,6 +210,7 @@ impl DictionaryText {
             views.extend(part.iter().map(|index| table[*index as usize]));
         }
         let views = spread(views, validity.as_ref());
-        Ok(array(views, self.dictionary.blob.clone(), validity, self.binary))
+        let buffers = [self.dictionary.blob.clone()];
+        Ok(array(views, Arc::new(buffers), validity, self.binary))
     }
 }

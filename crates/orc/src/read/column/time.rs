@@ -31,21 +31,22 @@ impl Timestamps {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let mut values: Vec<i64> = self.seconds.take(there).map_err(place(self.id, StreamKind::Data))?;
         let nanos: Vec<i64> = self.nanos.take(there).map_err(place(self.id, StreamKind::Secondary))?;
-        let per_second = match self.unit {
+        let per_second: i64 = match self.unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,
             TimeUnit::Microsecond => 1_000_000,
             TimeUnit::Nanosecond => 1_000_000_000,
         };
+        let per_unit = 1_000_000_000 / per_second;
         let data = place(self.id, StreamKind::Data);
         for (value, nanos) in values.iter_mut().zip(&nanos) {
-            let nanos = digits(*nanos as u64).map_err(place(self.id, StreamKind::Secondary))?;
+            let nanos = digits(*nanos).map_err(place(self.id, StreamKind::Secondary))?;
             let seconds = self.wall_clock(*value, nanos);
+            let below = nanos.div_euclid(per_unit);
             let units = seconds.and_then(|seconds| {
+                let whole = seconds.checked_mul(per_second).and_then(|units| units.checked_add(below));
                 // Seconds below zero may fit together with what is added to them only.
-                let units =
-                    i128::from(seconds) * i128::from(per_second) + i128::from(nanos / (1_000_000_000 / per_second));
-                i64::try_from(units).ok()
+                whole.or_else(|| i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(below)).ok())
             });
             *value = units.ok_or_else(|| data(self.beyond(seconds)))?;
         }
@@ -95,14 +96,16 @@ impl Timestamps {
 }
 
 /// Nanoseconds, of which up to eight zeros at the end are cut off and counted in the lowest three bits.
+///
+/// Arrow's C++ writer stores nanoseconds below zero for times before 1970, with seconds cut towards zero; they just add up.
 #[inline]
-fn digits(stored: u64) -> Result<i64> {
-    const POWERS: [u64; 8] = [1, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+fn digits(stored: i64) -> Result<i64> {
+    const POWERS: [i64; 8] = [1, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
     let nanos = (stored >> 3).saturating_mul(POWERS[(stored & 7) as usize]);
-    if nanos > 999_999_999 {
+    if !(-999_999_999..=999_999_999).contains(&nanos) {
         return Err(Error::corrupt(format!("a time has {nanos} nanoseconds")));
     }
-    Ok(nanos as i64)
+    Ok(nanos)
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ fn nanoseconds_are_stored_without_their_zeros() {
     // The specification's example: 1,000 nanoseconds are stored as 0x0a, 100,000 as 0x0c.
     assert_eq!(digits(0x0a).unwrap(), 1000);
     assert_eq!(digits(0x0c).unwrap(), 100_000);
-    assert!(digits(u64::MAX).is_err());
+    assert_eq!(digits(-5 << 3).unwrap(), -5);
+    assert!(digits(i64::MAX).is_err());
+    assert!(digits(i64::MIN).is_err());
 }
 
 #[test]
