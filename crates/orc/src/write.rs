@@ -32,6 +32,7 @@ mod floats;
 mod integers;
 mod nested;
 mod options;
+mod size;
 mod statistics;
 mod stream;
 mod text_bounds;
@@ -86,6 +87,9 @@ pub struct Finished {
 /// A piece of a batch that is encoded at once takes at most this part of a stripe.
 const PIECES_OF_STRIPE: usize = 8;
 
+/// A stripe may become larger by one part in so many for the rest of a row group.
+const ROOM_OF_STRIPE: usize = 4;
+
 impl Writer {
     /// A writer of batches of `schema`.
     ///
@@ -125,7 +129,9 @@ impl Writer {
             self.append(&arrays, start, rows)?;
             start += rows;
             let encoded: usize = self.columns.iter().map(Column::encoded_bytes).sum();
-            if encoded >= self.options.stripe_size {
+            // Where batches end must not decide where stripes end, so a row group is finished unless it is huge.
+            let room = if self.group_rows == 0 { 0 } else { self.options.stripe_size / ROOM_OF_STRIPE };
+            if encoded >= self.options.stripe_size.saturating_add(room) {
                 self.end_stripe()?;
             }
         }
@@ -164,7 +170,8 @@ impl Writer {
 
     /// Rows that are encoded before the size of the stripe is looked at again, where a row group of them is too large.
     fn rows_at_once(&self, batch: &RecordBatch) -> usize {
-        let row = batch.get_array_memory_size() / batch.num_rows().max(1);
+        let bytes: usize = batch.columns().iter().map(|column| size::value_bytes(column)).sum();
+        let row = bytes / batch.num_rows().max(1);
         (self.options.stripe_size / PIECES_OF_STRIPE / row.max(1)).max(1)
     }
 

@@ -44,15 +44,16 @@ impl Lists {
                 false => hidden |= end > start,
             }
         }
+        let items = items.slice(first, last - first);
         if !hidden {
-            return Ok(items.slice(first, last - first));
+            return Ok(items);
         }
         let mut kept = vec![false; items.len()];
         for list in (0..lists).filter(|&list| nulls.is_none_or(|nulls| nulls.is_valid(list))) {
             let (start, end) = range(list);
-            kept[start..end].fill(true);
+            kept[start - first..end - first].fill(true);
         }
-        Ok(filter(items, &BooleanArray::new(BooleanBuffer::from(kept), None))?)
+        Ok(filter(&items, &BooleanArray::new(BooleanBuffer::from(kept), None))?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use arrow::array::{AnyDictionaryArray, Array, AsArray};
 use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
 
 use crate::encode::codec::Compressor;
 use crate::encode::dictionary::Dictionary;
@@ -80,7 +81,7 @@ impl Texts {
         let raw = &mut self.streams[0].raw;
         let before = raw.len();
         let waiting = &mut self.lengths.waiting;
-        let mut each = |value: &[u8]| {
+        let each = |value: &[u8]| {
             raw.extend_from_slice(value);
             waiting.push(value.len() as i64);
             digest.statistics.add_text(value);
@@ -88,13 +89,7 @@ impl Texts {
                 bloom.add_bytes(value);
             }
         };
-        match array.as_any_dictionary_opt() {
-            None => for_each(array, nulls, each)?,
-            Some(array) => {
-                let (numbers, texts) = numbers_and_texts(array)?;
-                for_each_valid(numbers.len(), nulls, |row| each(&texts[numbers[row]]));
-            }
-        }
+        for_each(array, nulls, each)?;
         digest.statistics.add_bytes((raw.len() - before) as u64);
         Ok(())
     }
@@ -238,6 +233,14 @@ impl Values for Texts {
         compressor: &mut Compressor,
     ) -> Result<()> {
         self.values += (array.len() - nulls.map_or(0, NullBuffer::null_count)) as u64;
+        // A dictionary of the array's own is of use only where its texts repeat, and ours is looked up.
+        let plain = match array.as_any_dictionary_opt() {
+            Some(keyed) if self.mode == Mode::Direct || keyed.values().len() > array.len() => {
+                Some(cast(array, keyed.values().data_type())?)
+            }
+            _ => None,
+        };
+        let array = plain.as_deref().unwrap_or(array);
         if self.mode != Mode::Direct {
             return self.append_numbers(array, nulls, digest);
         }

@@ -111,13 +111,30 @@ fn memory_is_bounded_by_the_stripe() {
 #[test]
 fn bytes_depend_on_neither_threads_nor_batches() {
     let batch = table(3, &SHAPE);
-    for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
-        let options = WriterOptions { codec, row_index_stride: 700, block_size: 2048, ..Default::default() };
-        let one = write(&batch, &options, SHAPE.rows).unwrap();
-        for (threads, rows) in [(1, 64), (2, SHAPE.rows), (7, 701)] {
-            let other = write(&batch, &WriterOptions { threads, ..options.clone() }, rows).unwrap();
-            assert!(one == other, "{codec:?}, {threads} threads, batches of {rows}");
+    let all: Vec<usize> = (0..batch.num_columns()).collect();
+    // Columns one by one first, so that a failure names one.
+    for columns in all.chunks(1).chain([&all[..]]) {
+        let name = batch.schema().field(columns[0]).name().clone();
+        let batch = batch.project(columns).unwrap();
+        for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
+            let options = WriterOptions { codec, row_index_stride: 700, block_size: 2048, ..Default::default() };
+            let one = write(&batch, &options, SHAPE.rows).unwrap();
+            for (threads, rows) in [(1, 64), (2, SHAPE.rows), (7, 701)] {
+                let other = write(&batch, &WriterOptions { threads, ..options.clone() }, rows).unwrap();
+                assert!(one == other, "{name}, {codec:?}, {threads} threads, batches of {rows}");
+            }
         }
+    }
+}
+
+#[test]
+fn stripes_do_not_depend_on_batches() {
+    let batch = table(6, &SHAPE);
+    let options = WriterOptions { stripe_size: 200_000, row_index_stride: 50, ..Default::default() };
+    let one = write(&batch, &options, SHAPE.rows).unwrap();
+    assert!(common::tail(&one).unwrap().stripes().len() > 3);
+    for rows in [33, 250] {
+        assert!(one == write(&batch, &options, rows).unwrap(), "batches of {rows}");
     }
 }
 

@@ -1,0 +1,64 @@
+//! How many bytes the rows of an array hold.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+
+/// Bytes of the values of `array`, about; what its buffers hold besides, as those of a slice do, is not counted.
+pub(crate) fn value_bytes(array: &dyn Array) -> usize {
+    let views = |views: &[u128]| views.iter().map(|view| 16 + *view as u32 as usize).sum();
+    let child = |items: &dyn Array, first: usize, last: usize| value_bytes(&items.slice(first, last - first));
+    match array.data_type() {
+        DataType::Utf8View => views(array.as_string_view().views()),
+        DataType::BinaryView => views(array.as_binary_view().views()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(|column| value_bytes(column)).sum(),
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let ends = list.value_offsets();
+            child(list.values(), ends[0] as usize, ends[array.len()] as usize)
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let ends = list.value_offsets();
+            child(list.values(), ends[0] as usize, ends[array.len()] as usize)
+        }
+        DataType::FixedSizeList(..) => value_bytes(array.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let ends = map.value_offsets();
+            child(map.entries(), ends[0] as usize, ends[array.len()] as usize)
+        }
+        DataType::Dictionary(..) => array.len() * size_of::<u64>(),
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, BinaryArray, Int32Array, LargeStringArray, ListArray, RecordBatch, StringViewArray};
+    use arrow::array::{StructArray, types::Int32Type};
+
+    use super::*;
+
+    #[test]
+    fn counts_what_a_slice_holds() {
+        let text = "x".repeat(100);
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![7; 1000]));
+        let lists = ListArray::from_iter_primitive::<Int32Type, _, _>((0..1000).map(|_| Some([Some(1); 10])));
+        let columns: [(&str, ArrayRef, usize); 5] = [
+            ("int", numbers.clone(), 4),
+            ("text", Arc::new(LargeStringArray::from(vec![text.as_str(); 1000])), 108),
+            ("view", Arc::new(StringViewArray::from(vec![text.as_str(); 1000])), 116),
+            ("bytes", Arc::new(BinaryArray::from(vec![&b"abcdef"[..]; 1000])), 10),
+            ("list", Arc::new(lists), 40),
+        ];
+        for (name, array, row) in &columns {
+            let bytes = value_bytes(&array.slice(300, 100));
+            assert!((row * 100..row * 100 + 16).contains(&bytes), "{name}: {bytes}");
+        }
+        let batch = RecordBatch::try_from_iter(columns.map(|(name, array, _)| (name, array))).unwrap();
+        let bytes = value_bytes(&StructArray::from(batch).slice(10, 10));
+        assert!((2780..2880).contains(&bytes), "{bytes}");
+    }
+}
