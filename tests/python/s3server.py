@@ -99,13 +99,23 @@ def started() -> Iterator[S3]:
         try:
             yield server
         finally:
-            server.pyarrow.delete_dir(server.bucket)
+            _remove_bucket(server)
         return
     folder = Path(tempfile.mkdtemp(prefix="lakerace-s3-"))
     try:
         yield from _own(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_bucket(server: S3) -> None:
+    """Removes the bucket with all that is in it: on a server over folders these go once their contents have gone."""
+    for last in (False, False, True):
+        try:
+            return server.pyarrow.delete_dir(server.bucket)
+        except OSError:
+            if last:
+                raise
 
 
 def _own(folder: Path) -> Iterator[S3]:

@@ -174,7 +174,7 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 /// request. A request's place in the plan is that of the first wanted range in it.
 ///
 /// With [`MinSeekSize::Auto`], plans with gaps of 0, 64 KiB to 16 MiB and latency x bandwidth are priced; without
-/// `max_request_bytes`, plans with requests that grow from the path's own size to up to eight times that. The one with the lowest
+/// `max_request_bytes`, plans with requests from an eighth of the path's own size up, and growing from that to up to eight times as much. The one with the lowest
 /// price in dollars among those predicted within 10 % of the fastest is taken.
 ///
 /// ```
@@ -206,10 +206,13 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     // The size is chosen for the chosen gap: all pairs would take many times as long and seldom differ.
     let gap = merged.gap_bytes;
     let spans = merge::spans(&segments, gap);
-    let larger = price::larger_sizes(profile)
+    let is_auto = options.min_seek_size == MinSeekSize::Auto;
+    let others = price::other_sizes(profile)
         .into_iter()
-        .map(|larger| plan_with(&spans, gap, merge::Sizes { first_bytes: max_bytes, max_bytes: larger }));
-    price::choose(std::iter::once(merged).chain(larger))
+        // A fixed gap says what shall be one request: those are not taken apart.
+        .filter(|other| is_auto || *other > max_bytes)
+        .map(|other| plan_with(&spans, gap, merge::Sizes { first_bytes: max_bytes, max_bytes: other }));
+    price::choose(std::iter::once(merged).chain(others))
 }
 
 #[cfg(test)]

@@ -19,16 +19,17 @@ pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     gaps
 }
 
-/// Request sizes worth pricing on a path beside its own, as multiples of that in halves.
-const SIZE_HALVES: [u64; 7] = [3, 4, 6, 8, 10, 12, 16];
+/// Request sizes worth pricing on a path beside its own, as multiples of that in eighths. Smaller ones share a short
+/// read among more connections.
+const SIZE_EIGHTHS: [u64; 10] = [1, 2, 4, 12, 16, 24, 32, 40, 48, 64];
 
 /// Larger requests cost less in all, but fewer of them fit into memory at once.
-pub(super) fn larger_sizes(profile: &PathProfile) -> Vec<u64> {
+pub(super) fn other_sizes(profile: &PathProfile) -> Vec<u64> {
     if profile.get_usd <= 0.0 {
         // Nothing to be saved.
         return Vec::new();
     }
-    SIZE_HALVES.iter().map(|halves| profile.request_bytes.max(1).saturating_mul(*halves) / 2).collect()
+    SIZE_EIGHTHS.iter().map(|eighths| (profile.request_bytes.saturating_mul(*eighths) / 8).max(1)).collect()
 }
 
 /// Predicts time and price.

@@ -61,7 +61,7 @@ fn auto_merges_on_s3_what_it_keeps_apart_on_a_disk() {
     let every_other: Vec<_> = (0..100u64).map(|i| i * 131_072..i * 131_072 + 65_536).collect();
     let s3 = plan_requests(&wanted(0, &every_other), &RangeOptions::default(), &Observations::s3());
     let disk = plan_requests(&wanted(0, &every_other), &RangeOptions::default(), &Observations::local_disk());
-    assert!(s3.requests.len() < 10, "{}", s3.requests.len());
+    assert!(s3.requests.len() <= 20, "{}", s3.requests.len());
     assert!(disk.requests.len() > 50, "{}", disk.requests.len());
     assert!(s3.usd > 0.0 && disk.usd == 0.0);
 }
@@ -91,6 +91,21 @@ fn larger_requests_are_taken_where_they_are_as_fast() {
     // What was asked for is kept to.
     let asked = RangeOptions { max_request_bytes: Some(8 << 20), ..RangeOptions::default() };
     assert_eq!(plan_requests(&whole, &asked, &path).requests.len(), 107);
+}
+
+#[test]
+fn a_short_read_is_shared_among_connections() {
+    // Eight column chunks of 4 MiB that touch: one connection would take twice as long.
+    let chunks: Vec<_> = (0..8u64).map(|n| n << 22..(n + 1) << 22).collect();
+    let auto = plan_requests(&wanted(0, &chunks), &RangeOptions::default(), &Observations::s3());
+    let off = plan_requests(
+        &wanted(0, &chunks),
+        &RangeOptions { min_seek_size: MinSeekSize::Bytes(0), ..RangeOptions::default() },
+        &Observations::s3(),
+    );
+    assert_eq!(off.requests.len(), 8);
+    assert!(auto.seconds <= 1.1 * off.seconds, "{} s after {} s", auto.seconds, off.seconds);
+    assert!(auto.requests.len() <= 16, "{}", auto.requests.len());
 }
 
 #[test]
@@ -171,10 +186,12 @@ proptest! {
     }
 
     #[test]
-    fn auto_is_within_ten_per_cent_of_the_fastest(all in any_wanted()) {
+    fn auto_is_within_ten_per_cent_of_the_fastest(all in any_wanted(), scale in 1u64..100_000) {
         let profile = Observations::s3();
+        let scaled = |w: Wanted| Wanted { range: w.range.start * scale..w.range.end * scale, ..w };
+        let all: Vec<Wanted> = all.into_iter().map(scaled).collect();
         let auto = plan_requests(&all, &RangeOptions::default(), &profile);
-        for gap in [1, 65_536, 1 << 20, 16 << 20] {
+        for gap in [0, 1, 65_536, 1 << 20, 16 << 20] {
             let options = RangeOptions { min_seek_size: MinSeekSize::Bytes(gap), ..RangeOptions::default() };
             let other = plan_requests(&all, &options, &profile);
             prop_assert!(auto.seconds <= other.seconds * 1.1 + 1e-12);
