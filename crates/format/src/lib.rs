@@ -1,11 +1,15 @@
-//! Files to batches and back: Parquet, CSV and TBL, each planned by `lakerace-io`.
+//! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`.
 
+mod columns;
 pub mod csv;
 mod expr;
+mod files;
 pub mod folder;
 mod input;
+mod merge;
 pub mod names;
 mod options;
+mod orc;
 mod parquet;
 mod plan;
 pub mod predicate;
@@ -13,10 +17,12 @@ pub mod schema_text;
 mod sink;
 mod source;
 mod split;
+mod steps;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
+pub use orc::{OrcSink, OrcSource};
 pub use parquet::{ParquetSink, ParquetSource};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
 pub use predicate::Predicate;

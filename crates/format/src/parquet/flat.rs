@@ -13,7 +13,7 @@ use super::footer::FileMeta;
 use super::header::PageKind;
 use super::lane::LaneSource;
 use super::pages::{Chunk, ClosedPage, PageWalk};
-use super::selection::Selection;
+use crate::steps::Selection;
 use super::validity::{Levels, Validity};
 
 /// Above this share of selected rows, decoding all and filtering afterwards is faster than picking.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
@@ -17,16 +17,11 @@ use parquet::file::metadata::{
 
 use super::footer_mend::without_wrong_fields;
 use super::schema::with_root_views;
+use crate::files::{OpenFile, learn_tail};
 use crate::{Constants, InputFile};
 
-/// Bytes of the first tail read: enough for the footer of most files.
-const FIRST_TAIL_BYTES: u64 = 64 << 10;
-/// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
-const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
-/// Files opened at once on a remote store: latency is what it costs there.
-const REMOTE_OPENS_AT_ONCE: usize = 32;
 /// Footer length and magic at the end of a file.
 const TRAILER_BYTES: u64 = 8;
 const MAGIC: &[u8] = b"PAR1";
@@ -51,6 +46,28 @@ pub(crate) struct FileMeta {
     pub constants: Option<Arc<Constants>>,
 }
 
+impl OpenFile for FileMeta {
+    fn object(&self) -> &Object {
+        &self.object
+    }
+
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        self.arrow.schema()
+    }
+
+    fn constants(&self) -> Option<&Arc<Constants>> {
+        self.constants.as_ref()
+    }
+}
+
 impl FileMeta {
     /// The schema of this file's own batches.
     pub fn schema(&self) -> &SchemaRef {
@@ -68,45 +85,8 @@ impl FileMeta {
     }
 }
 
-/// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
-pub(crate) fn open_all(files: Vec<InputFile>) -> Result<Vec<Arc<FileMeta>>> {
-    let Some(first) = files.first() else { return Ok(Vec::new()) };
-    let store = &first.object.store;
-    let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
-    let at_once = at_once.clamp(1, files.len());
-    let tail_bytes = AtomicU64::new(FIRST_TAIL_BYTES);
-    if at_once == 1 {
-        return files.into_iter().map(|file| open(file, &tail_bytes).map(Arc::new)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut opened = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(index) else { return opened };
-            let outcome = open(file.clone(), &tail_bytes).map(Arc::new);
-            let failed = outcome.is_err();
-            opened.push((index, outcome));
-            if failed {
-                // The others finish what they have begun and find nothing more to do.
-                next.fetch_max(files.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    let mut opened = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::with_capacity(files.len());
-        for thread in threads {
-            let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;
-            all.extend(outcomes);
-        }
-        Ok::<_, Error>(all)
-    })?;
-    opened.sort_by_key(|(index, _)| *index);
-    opened.into_iter().map(|(_, outcome)| outcome).collect()
-}
-
-fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+/// Opens a file; its errors name it.
+pub(crate) fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<FileMeta> {
     let url = file.object.url();
     file.object.store.job.check()?;
     open_named(file, &url, tail_bytes).map_err(|error| error.at(&url))
@@ -120,7 +100,7 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
     let length = footer_length(&tail.bytes, tail.size_bytes)?;
     let needed = length + TRAILER_BYTES;
     let footer = footer_bytes(&object, &tail.bytes, tail.size_bytes, length)?;
-    tail_bytes.fetch_max((needed + needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
+    learn_tail(tail_bytes, needed);
 
     let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
         Some(mended) => decode_footer(&mended),

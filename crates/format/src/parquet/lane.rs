@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options, filter};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::compute::filter;
+use arrow::datatypes::FieldRef;
 use lakerace_io::{Error, Fetcher, Result};
 
 use super::block::Pool;
@@ -14,7 +14,8 @@ use super::footer::FileMeta;
 use super::index::ChunkPages;
 use super::nested::NestedLane;
 use super::planning::Unit;
-use super::selection::Selection;
+use crate::columns::widen;
+use crate::steps::{Lane, Selection};
 
 /// Where a lane's bytes come from.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ pub(crate) struct LaneSource {
 }
 
 /// Yields the rows of one column of one row group, step by step, front to back.
-pub(crate) struct Lane {
+pub(crate) struct ColumnLane {
     decoder: Decoder,
     source: LaneSource,
     needs_cast: bool,
@@ -55,7 +56,7 @@ enum Decoder {
     Missing,
 }
 
-impl Lane {
+impl ColumnLane {
     /// Prepares the lane; nothing is fetched yet.
     pub fn open(source: LaneSource) -> Result<Self> {
         let decoder = match source.root {
@@ -69,10 +70,10 @@ impl Lane {
         let needs_cast = from.is_some_and(|from| from.data_type() != source.field.data_type());
         Ok(Self { decoder, source, needs_cast })
     }
+}
 
-    /// The next `rows` rows, after `gap` rows that are outside of the lane's row ranges. With a selection, only the
-    /// selected ones of them.
-    pub fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+impl Lane for ColumnLane {
+    fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
         let array = match &mut self.decoder {
             Decoder::Missing => {
                 let kept = selection.map_or(rows, Selection::count);
@@ -100,8 +101,7 @@ impl Lane {
         }
     }
 
-    /// Passes over the next `rows` rows, after a gap.
-    pub fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
+    fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
         match &mut self.decoder {
             Decoder::Missing => Ok(()),
             Decoder::Flat(lane) => {
@@ -137,13 +137,4 @@ impl LaneSource {
             }
         }
     }
-}
-
-/// Widening between files, or a cast that keeps all values but for names inside of nested types.
-fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let wide = cast_with_options(array, to, &options)
-        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;
-    debug_assert_eq!(wide.len(), array.len());
-    Ok(wide)
 }

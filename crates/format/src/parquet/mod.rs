@@ -2,7 +2,8 @@
 //!
 //! A file is opened by one tail read ([`footer`]); a plan prunes row groups and pages and lists the byte ranges that
 //! remain ([`planning`], [`prune`]); a read steps through row groups, all columns by the same row counts, on a pool of
-//! threads ([`read`]). One column of one row group is a [`lane`]: a state machine that yields the next rows as an array.
+//! threads ([`crate::steps`]). One column of one row group is a [`lane`]: a state machine that yields the next rows as an
+//! array.
 //! Flat columns have a decoder of our own ([`flat`]), nested ones go through the parquet crate ([`nested`]).
 //!
 //! A write cuts batches into row groups ([`write`]) and encodes their columns side by side ([`write_pool`]), flat ones by
@@ -44,7 +45,6 @@ mod read;
 #[cfg(target_os = "linux")]
 mod region;
 mod schema;
-mod selection;
 mod snappy;
 mod source;
 mod validity;

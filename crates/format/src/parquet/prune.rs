@@ -17,7 +17,8 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::footer::{FileMeta, guarded};
 use super::index::{chunk_pages, chunk_values};
-use super::planning::{Columns, Unit};
+use super::planning::Unit;
+use crate::columns::Columns;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
 /// Bloom filters above this are not read: the data they could spare is hardly larger.

@@ -1,11 +1,8 @@
-//! Schemas: root strings as views, and one schema for many files.
+//! Root strings as views.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use lakerace_io::{Error, Result};
-
-use super::footer::FileMeta;
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 
 /// The schema with root strings and bytes as views and without root dictionaries; `None` where that changes nothing.
 pub(crate) fn with_root_views(schema: &Schema) -> Option<SchemaRef> {
@@ -29,103 +26,6 @@ fn view_type(data_type: &DataType) -> Option<DataType> {
         DataType::Utf8 | DataType::LargeUtf8 => Some(DataType::Utf8View),
         DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
         DataType::Dictionary(_, value) => Some(view_type(value).unwrap_or_else(|| value.as_ref().clone())),
-        _ => None,
-    }
-}
-
-/// One schema for all files: the columns of all of them in the order of their first appearance. A column that is
-/// missing somewhere is nullable; a type that is wider somewhere is the wider one.
-pub(crate) fn merge(files: &[Arc<FileMeta>]) -> Result<SchemaRef> {
-    let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
-    let same_constants =
-        |file: &FileMeta| file.constants.as_ref().map(|c| c.fields()) == first.constants.as_ref().map(|c| c.fields());
-    if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
-        let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
-        return Ok(Arc::new(Schema::new(fields)));
-    }
-    let mut merged: Vec<Merged<'_>> = Vec::new();
-    let mut positions = std::collections::HashMap::new();
-    for (index, file) in files.iter().enumerate() {
-        for field in file.schema().fields() {
-            match positions.get(field.name()) {
-                None => {
-                    positions.insert(field.name().clone(), merged.len());
-                    merged.push(Merged { field: field.as_ref().clone(), from: file, seen: 1, last: index });
-                }
-                Some(&at) => {
-                    let known: &mut Merged<'_> = &mut merged[at];
-                    known.widen(field, file)?;
-                    // A name that a file has twice counts once.
-                    known.seen += usize::from(known.last != index);
-                    known.last = index;
-                }
-            }
-        }
-    }
-    let fields: Vec<FieldRef> = merged
-        .into_iter()
-        .map(|column| {
-            let nullable = column.field.is_nullable() || column.seen < files.len();
-            Arc::new(column.field.with_nullable(nullable))
-        })
-        .collect();
-    Ok(Arc::new(Schema::new(with_constants(fields, files))))
-}
-
-/// The columns of the files' places behind their own. The hints of a writer (such as pandas' index) are left out: they
-/// are about its file, not about a scan's batches.
-fn with_constants(mut fields: Vec<FieldRef>, files: &[Arc<FileMeta>]) -> Vec<FieldRef> {
-    for constants in files.iter().filter_map(|file| file.constants.as_ref()) {
-        for field in constants.fields() {
-            if !fields.iter().any(|known| known.name() == field.name()) {
-                fields.push(Arc::clone(field));
-            }
-        }
-    }
-    fields
-}
-
-/// A column under way, and the file that its type is from.
-struct Merged<'a> {
-    field: Field,
-    from: &'a FileMeta,
-    seen: usize,
-    last: usize,
-}
-
-impl<'a> Merged<'a> {
-    fn widen(&mut self, other: &Field, file: &'a FileMeta) -> Result<()> {
-        let nullable = self.field.is_nullable() || other.is_nullable();
-        match wider(self.field.data_type(), other.data_type()) {
-            Some(true) => self.from = file,
-            Some(false) => {}
-            None => {
-                let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
-                return Err(Error::invalid(format!(
-                    "column {name:?} is {theirs} here and {ours} in {}",
-                    self.from.url
-                ))
-                .at(&file.url)
-                .advice("read the files apart, or rewrite one with the other's type"));
-            }
-        }
-        if wider(self.field.data_type(), other.data_type()) == Some(true) {
-            self.field.set_data_type(other.data_type().clone());
-        }
-        self.field.set_nullable(nullable);
-        Ok(())
-    }
-}
-
-/// Whether `other` is wider than `known`; `None` where neither holds the other's values.
-fn wider(known: &DataType, other: &DataType) -> Option<bool> {
-    use DataType::{Float32, Float64, Int32, Int64};
-    match (known, other) {
-        (a, b) if a == b => Some(false),
-        // Names and nullability within nested types are told apart by `==`, but hold the same values.
-        (a, b) if a.is_nested() && a.equals_datatype(b) => Some(false),
-        (Int32, Int64) | (Float32, Float64) => Some(true),
-        (Int64, Int32) | (Float64, Float32) => Some(false),
         _ => None,
     }
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
-use super::block::Pool;
-use super::footer::{FileMeta, open_all};
-use super::planning::{Columns, Unit, default_step_rows, files_of_plan, roots, row_bytes, steps, want};
+use super::footer::{FileMeta, open};
+use super::planning::{Unit, default_step_rows, row_bytes, want};
 use super::prune::Pruner;
-use super::read::{Scan, StepBatches};
-use super::schema::merge;
+use super::read::RowGroups;
+use crate::columns::{Columns, roots};
+use crate::files::{files_of_plan, open_all, profile};
+use crate::merge::merge;
+use crate::steps::{Scan, run, steps, steps_ahead};
 use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
@@ -32,7 +32,7 @@ impl ParquetSource {
 
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
-        let files = open_all(files)?;
+        let files = open_all(files, open)?;
         let schema = merge(&files)?;
         Ok(Self { files, schema, job: job.clone() })
     }
@@ -73,10 +73,6 @@ impl ParquetSource {
         }
     }
 
-    fn fields(&self, columns: &Columns) -> Vec<FieldRef> {
-        columns.decoded.iter().map(|column| Arc::clone(&self.schema.fields()[*column])).collect()
-    }
-
     /// The requests for these row groups, and the bytes wanted of each.
     fn requests<'a>(
         &self,
@@ -84,11 +80,7 @@ impl ParquetSource {
         fields: &[FieldRef],
     ) -> Result<(RequestPlan, Vec<u64>)> {
         let (wanted, bytes) = self.ranges(units, fields)?;
-        Ok((plan_requests(&wanted, &self.job.options().ranges, &self.profile()), bytes))
-    }
-
-    fn profile(&self) -> PathProfile {
-        self.files.first().map_or(NO_PATH, |file| file.object.store.profile())
+        Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
     /// The byte ranges of these row groups, and how many bytes those of each have.
@@ -102,7 +94,7 @@ impl ParquetSource {
         for unit in units {
             let roots = match &known {
                 Some((file, roots)) if *file == unit.file_number => roots,
-                _ => &known.insert((unit.file_number, roots(&unit.file, fields))).1,
+                _ => &known.insert((unit.file_number, roots(unit.file.schema(), fields))).1,
             };
             bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(roots)?));
         }
@@ -147,7 +139,7 @@ impl Source for ParquetSource {
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let columns = Columns::resolve(&self.schema, request)?;
-        let fields = self.fields(&columns);
+        let fields = columns.fields(&self.schema);
         let pruner = Pruner::new(&self.schema, &self.job);
         let mut left = request.limit.unwrap_or(u64::MAX);
         let mut files = Vec::with_capacity(self.files.len());
@@ -181,27 +173,25 @@ impl Source for ParquetSource {
         let columns = Columns::resolve(&self.schema, &plan.request)?;
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
-        let (wanted, _) = self.ranges(units.iter(), &self.fields(&columns))?;
-        Ok(Some((wanted, self.profile())))
+        let (wanted, _) = self.ranges(units.iter(), &columns.fields(&self.schema))?;
+        Ok(Some((wanted, profile(&self.files))))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         let columns = Columns::resolve(&self.schema, &plan.request)?;
-        if columns.schema != plan.schema {
-            let message = "the plan was made for another schema of this source";
-            return Err(Error::usage(message).advice("plan again"));
-        }
-        let fields = self.fields(&columns);
+        columns.check_plan(plan)?;
+        let fields = columns.fields(&self.schema);
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
         let limit = plan.request.limit;
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
-        let has_filter = columns.predicate.is_some();
-        let steps = steps(&units, step_rows, limit.filter(|_| !has_filter));
+        let steps = steps(
+            units.iter().map(|unit| unit.rows.as_slice()),
+            step_rows,
+            limit.filter(|_| columns.predicate.is_none()),
+        );
         let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
-        let threads = self.job.options().threads as u64;
-        let steps_ahead = (AHEAD_BYTES / step_bytes.max(1)).clamp(1, 2 * threads.max(1)) as usize;
-        let schema = Arc::clone(&columns.schema);
+        let steps_ahead = steps_ahead(step_bytes, self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if plan.requests.requests.is_empty() {
             // A part of a split plan: its requests are planned here.
@@ -209,88 +199,7 @@ impl Source for ParquetSource {
         } else {
             Fetcher::start(objects, &plan.requests, &self.job)?
         };
-        let pools = Pool::for_columns(fields.len());
-        let scan =
-            Scan { columns, fields, units, steps, step_rows, steps_ahead, fetcher, pools, job: self.job.clone() };
-        let steps = StepBatches::start(scan)?;
-        let limited = Limited { batches: steps, left: limit.unwrap_or(u64::MAX), job: self.job.clone() };
-        if !has_filter {
-            return Ok(Batches::new(schema, limited));
-        }
-        let target = step_rows.min(COALESCED_ROWS);
-        let coalescer = (!schema.fields().is_empty()).then(|| BatchCoalescer::new(Arc::clone(&schema), target));
-        Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer }))
-    }
-}
-
-/// The path to no file at all.
-const NO_PATH: PathProfile = PathProfile {
-    latency_ms: 0.0,
-    connection_bytes_per_second: 1e9,
-    total_bytes_per_second: 1e9,
-    requests_in_flight: 1,
-    request_bytes: 1 << 20,
-    get_usd: 0.0,
-};
-
-/// Decoded bytes that may wait for the consumer.
-const AHEAD_BYTES: u64 = 256 << 20;
-/// Batches that a filter has thinned out are joined up to this many rows.
-const COALESCED_ROWS: usize = 8192;
-
-/// Ends after a number of rows, and counts them.
-struct Limited {
-    batches: StepBatches,
-    left: u64,
-    job: Job,
-}
-
-impl Iterator for Limited {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let batch = match self.batches.next()? {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(error)),
-        };
-        let rows = (batch.num_rows() as u64).min(self.left);
-        self.left -= rows;
-        self.job.meter().read_rows(rows);
-        Some(Ok(if rows < batch.num_rows() as u64 { batch.slice(0, rows as usize) } else { batch }))
-    }
-}
-
-/// Joins the small batches that a filter leaves; large ones pass.
-struct Coalesced {
-    batches: Option<Limited>,
-    coalescer: Option<BatchCoalescer>,
-}
-
-impl Iterator for Coalesced {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
-        loop {
-            let Some(coalescer) = &mut self.coalescer else { return self.batches.as_mut()?.next() };
-            if let Some(batch) = coalescer.next_completed_batch() {
-                return Some(Ok(batch));
-            }
-            let Some(batches) = &mut self.batches else { return None };
-            let outcome = match batches.next() {
-                Some(Err(error)) => return Some(Err(error)),
-                Some(Ok(batch)) => coalescer.push_batch(batch).map_err(internal),
-                None => {
-                    self.batches = None;
-                    coalescer.finish_buffered_batch().map_err(internal)
-                }
-            };
-            if let Err(error) = outcome {
-                return Some(Err(error));
-            }
-        }
+        let units = RowGroups::new(units, fields.clone(), step_rows, fetcher);
+        run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

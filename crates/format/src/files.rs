@@ -1,0 +1,114 @@
+//! The opened files of a source.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arrow::datatypes::SchemaRef;
+use lakerace_io::{Error, Object, PathProfile, Result};
+
+use crate::{Constants, InputFile, ReadPlan};
+
+/// Bytes of the first tail read: enough for the footer of most files.
+const FIRST_TAIL_BYTES: u64 = 64 << 10;
+/// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
+const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
+/// Files opened at once on a remote store: latency is what it costs there.
+const REMOTE_OPENS_AT_ONCE: usize = 32;
+
+/// A file whose footer has been read.
+pub(crate) trait OpenFile: Send + Sync {
+    /// The object; its size and tag are known.
+    fn object(&self) -> &Object;
+
+    /// Its name for people.
+    fn url(&self) -> &str;
+
+    /// Its size.
+    fn size_bytes(&self) -> u64;
+
+    /// The schema of its own batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// Columns whose values its place gives.
+    fn constants(&self) -> Option<&Arc<Constants>>;
+}
+
+/// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
+/// `open` reads as many last bytes as the number that it is given says, and raises it by [`learn_tail`].
+pub(crate) fn open_all<F: OpenFile>(
+    files: Vec<InputFile>,
+    open: impl Fn(InputFile, &AtomicU64) -> Result<F> + Sync,
+) -> Result<Vec<Arc<F>>> {
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    let store = &first.object.store;
+    let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
+    let at_once = at_once.clamp(1, files.len());
+    let tail_bytes = AtomicU64::new(FIRST_TAIL_BYTES);
+    if at_once == 1 {
+        return files.into_iter().map(|file| open(file, &tail_bytes).map(Arc::new)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut opened = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(index) else { return opened };
+            let outcome = open(file.clone(), &tail_bytes).map(Arc::new);
+            let failed = outcome.is_err();
+            opened.push((index, outcome));
+            if failed {
+                // The others finish what they have begun and find nothing more to do.
+                next.fetch_max(files.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    let mut opened = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::with_capacity(files.len());
+        for thread in threads {
+            let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;
+            all.extend(outcomes);
+        }
+        Ok::<_, Error>(all)
+    })?;
+    opened.sort_by_key(|(index, _)| *index);
+    opened.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// Notes that the footer of a file took so many last bytes.
+pub(crate) fn learn_tail(tail_bytes: &AtomicU64, needed: u64) {
+    tail_bytes.fetch_max(needed.saturating_add(needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
+}
+
+/// The files of a plan among the files of the source.
+pub(crate) fn files_of_plan<F: OpenFile>(plan: &ReadPlan, files: &[Arc<F>]) -> Result<Vec<Arc<F>>> {
+    let known: HashMap<&str, &Arc<F>> = files.iter().map(|file| (file.url(), file)).collect();
+    let find = |url: &str, e_tag: &Option<String>, size: u64| {
+        let file = known.get(url).ok_or_else(|| {
+            Error::usage("the plan names a file that is not of this source").at(url).advice("plan again")
+        })?;
+        let own = &file.object().e_tag;
+        let same_tag = own.is_none() || e_tag.is_none() || own == e_tag;
+        if !same_tag || file.size_bytes() != size {
+            return Err(Error::conflict("the file was replaced since the plan was made").at(url).advice("plan again"));
+        }
+        Ok(Arc::clone(file))
+    };
+    plan.files.iter().map(|file| find(&file.url, &file.e_tag, file.size_bytes)).collect()
+}
+
+/// The path to the files.
+pub(crate) fn profile<F: OpenFile>(files: &[Arc<F>]) -> PathProfile {
+    files.first().map_or(NO_PATH, |file| file.object().store.profile())
+}
+
+/// The path to no file at all.
+const NO_PATH: PathProfile = PathProfile {
+    latency_ms: 0.0,
+    connection_bytes_per_second: 1e9,
+    total_bytes_per_second: 1e9,
+    requests_in_flight: 1,
+    request_bytes: 1 << 20,
+    get_usd: 0.0,
+};

@@ -1,0 +1,95 @@
+//! Reading by steps: a unit of a file (a row group, a stripe) yields its columns side by side, the same rows of each in
+//! a step. A format says how a column of a unit becomes arrays, its [`Lane`]; here are the threads, the filter, the limit.
+
+mod batches;
+mod schedule;
+mod selection;
+
+use std::ops::Range;
+
+use arrow::array::ArrayRef;
+use lakerace_io::Result;
+
+pub(crate) use batches::run;
+pub(crate) use schedule::Scan;
+pub(crate) use selection::Selection;
+
+/// The units of a read, in the order of their rows.
+pub(crate) trait Units: Send + Sync + 'static {
+    /// One column of one unit.
+    type Lane: Lane;
+
+    /// How many units there are.
+    fn count(&self) -> usize;
+
+    /// Begins the `column`-th decoded column of a unit. It may wait for the network.
+    fn open(&self, unit: usize, column: usize) -> Result<Self::Lane>;
+
+    /// Nobody wants more: threads that wait for something of the units are to give up.
+    fn close(&self) {}
+}
+
+/// Yields the rows of one column of one unit, step by step, front to back.
+pub(crate) trait Lane: Send {
+    /// The next `rows` rows, after `gap` rows that are not wanted. With a selection, only the selected ones of them.
+    fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef>;
+
+    /// Passes over the next `rows` rows, after a gap.
+    fn skip(&mut self, gap: u64, rows: usize) -> Result<()>;
+}
+
+/// One step of a read: the same rows of every column of a unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// The unit.
+    pub unit: usize,
+    /// Pruned rows before it.
+    pub gap: u64,
+    /// Its rows.
+    pub rows: usize,
+}
+
+/// Cuts units, each of these ranges of rows, into steps of at most `step_rows` rows, and ends after `limit` rows.
+pub(crate) fn steps<'a>(
+    units: impl IntoIterator<Item = &'a [Range<u64>]>,
+    step_rows: usize,
+    limit: Option<u64>,
+) -> Vec<Step> {
+    let step_rows = step_rows.max(1) as u64;
+    let mut left = limit.unwrap_or(u64::MAX);
+    let mut steps = Vec::new();
+    for (unit, rows) in units.into_iter().enumerate() {
+        let mut at = 0;
+        for range in rows {
+            let mut start = range.start;
+            while start < range.end && left > 0 {
+                let rows = (range.end - start).min(step_rows).min(left);
+                steps.push(Step { unit, gap: start - at, rows: rows as usize });
+                start += rows;
+                at = start;
+                left -= rows;
+            }
+        }
+    }
+    steps
+}
+
+/// Bytes of a batch, about.
+const BATCH_BYTES: u64 = 32 << 20;
+/// Below this many rows the work per batch outweighs the work per row.
+const LEAST_STEP_ROWS: u64 = 1024;
+/// A step of a column of 8 bytes is half a megabyte: it is still in the second-level cache when it is looked at.
+const MOST_STEP_ROWS: u64 = 64 << 10;
+
+/// The rows of a step whose rows take so many bytes each.
+pub(crate) fn batch_rows(row_bytes: u64) -> usize {
+    (BATCH_BYTES / row_bytes.max(1)).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS) as usize
+}
+
+/// Decoded bytes that may wait for the consumer.
+const AHEAD_BYTES: u64 = 256 << 20;
+
+/// How many steps of so many bytes may be under way or wait for the consumer.
+pub(crate) fn steps_ahead(step_bytes: u64, threads: usize) -> usize {
+    (AHEAD_BYTES / step_bytes.max(1)).clamp(1, 2 * threads.max(1) as u64) as usize
+}
