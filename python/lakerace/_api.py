@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
     Location: TypeAlias = str | os.PathLike[str]
-    Format: TypeAlias = Literal["parquet", "csv", "tbl"]
+    Format: TypeAlias = Literal["parquet", "orc", "csv", "tbl"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append"]
 
@@ -168,10 +168,12 @@ def copy(
         target: A path or URL of a file, or of a folder (ending in `/`).
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders).
         output_format: The target's format, where its name does not say it.
-        compression: `none`, `snappy`, `gzip`, `brotli`, `lz4` or `zstd`, with a level as in `zstd:3`.
+        compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
+            in `zstd:3`. Default: Parquet snappy, ORC zstd.
         row_group_rows: Parquet: rows in a row group; 1,048,576 by default.
-        row_group_bytes: Parquet: encoded bytes in a row group at most, which bounds the writer's memory.
-        bloom_filter: Parquet: columns that get a bloom filter.
+        row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
+            memory.
+        bloom_filter: Parquet and ORC: columns that get a bloom filter.
         file_bytes: Folders: bytes after which the next file begins.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.

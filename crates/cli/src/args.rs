@@ -170,16 +170,16 @@ pub(crate) struct WriteArgs {
     /// The target's format, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) output_format: Option<FileFormat>,
-    /// Codec of the target: none, snappy, gzip, brotli, lz4 or zstd, with a level where it has levels.
+    /// Codec of the target: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level where it has levels.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
     /// Parquet: rows in a row group.
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) row_group_rows: Option<usize>,
-    /// Parquet: encoded bytes in a row group at most; it bounds the writer's memory.
+    /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most; it bounds the writer's memory.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) row_group_bytes: Option<u64>,
-    /// Parquet: columns that get a bloom filter.
+    /// Parquet and ORC: columns that get a bloom filter.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) bloom_filter: Option<CommaList>,
     /// Folders: bytes after which the next file begins.
@@ -273,6 +273,7 @@ pub(crate) enum BadRow {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum FileFormat {
     Parquet,
+    Orc,
     Csv,
     Tbl,
 }
@@ -314,6 +315,7 @@ impl From<FileFormat> for Format {
     fn from(format: FileFormat) -> Self {
         match format {
             FileFormat::Parquet => Self::Parquet,
+            FileFormat::Orc => Self::Orc,
             FileFormat::Csv => Self::Csv,
             FileFormat::Tbl => Self::Tbl,
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    Batches, Constants, Expr, FilePlan, Format, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source,
-    SourceInfo, UnitPlan,
+    Batches, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest,
+    Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
@@ -65,6 +65,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
 fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, job)?)),
+        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
     }
@@ -152,12 +153,10 @@ pub(crate) fn not_yet_built(location: &str) -> Result<()> {
         ("sqlite:", "SQLite"),
         ("tpch:", "generated TPC-H tables"),
     ];
-    let by_scheme = schemes.iter().find(|(scheme, _)| lower.starts_with(scheme)).map(|(_, what)| *what);
-    let by_ending = lower.trim_end_matches('/').ends_with(".orc").then_some("ORC files");
-    match by_scheme.or(by_ending) {
+    match schemes.iter().find(|(scheme, _)| lower.starts_with(scheme)).map(|(_, what)| *what) {
         None => Ok(()),
         Some(what) => Err(Error::unsupported(format!("this version can't read or write {what}"))
             .at(Location::parse(location).map_or_else(|_| location.to_owned(), |l| l.as_str().to_owned()))
-            .advice("it takes Parquet, CSV and TBL files, and folders of them")),
+            .advice("it takes Parquet, ORC, CSV and TBL files, and folders of them")),
     }
 }

@@ -92,6 +92,9 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
     if has(&name, ".parquet") || has(&name, ".pq") {
         return Some(Format::Parquet);
     }
+    if has(&name, ".orc") {
+        return Some(Format::Orc);
+    }
     let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     match () {
         () if has(plain, ".csv") => Some(Format::Csv),
@@ -102,7 +105,7 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
 
 pub(crate) fn unknown_format(place: &str) -> Error {
     Error::usage("the name does not say the format").at(place).advice(
-        "known endings are .parquet, .pq, .csv and .tbl, the latter two also with .gz or .zst; or say the format",
+        "known endings are .parquet, .pq, .orc, .csv and .tbl, the latter two also with .gz or .zst; or say the format",
     )
 }
 

@@ -3,7 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
-use lakerace_format::{Codec, Format, ParquetSink, ReadPlan, Sink, WriteOptions};
+use lakerace_format::{Codec, Format, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
 
@@ -121,6 +121,7 @@ fn file_sink(
 ) -> Result<Box<dyn Sink>> {
     match format {
         Format::Parquet => ParquetSink::create(output, schema, options, job),
+        Format::Orc => OrcSink::create(output, schema, options, job),
         Format::Csv => CsvSink::create(output, schema, Dialect::Csv, options, job),
         Format::Tbl => CsvSink::create(output, schema, Dialect::Tbl, options, job),
     }
@@ -131,6 +132,7 @@ fn extension(format: Format, options: &WriteOptions) -> &'static str {
     let codec = options.compression.map_or(Codec::None, |c| c.codec);
     match (format, codec) {
         (Format::Parquet, _) => "parquet",
+        (Format::Orc, _) => "orc",
         (Format::Csv, Codec::Gzip) => "csv.gz",
         (Format::Csv, Codec::Zstd) => "csv.zst",
         (Format::Csv, _) => "csv",

@@ -11,8 +11,7 @@ use crate::files::OpenFile;
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
 pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>]) -> Result<SchemaRef> {
     let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
-    let same_constants =
-        |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
+    let same_constants = |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
     if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
         let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
         return Ok(Arc::new(Schema::new(fields)));

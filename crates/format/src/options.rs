@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum Format {
     /// Apache Parquet.
     Parquet,
+    /// Apache ORC.
+    Orc,
     /// Comma-separated values with a header.
     Csv,
     /// TPC's `|`-terminated fields without a header.
@@ -77,19 +79,19 @@ pub struct Compression {
 /// How files are written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteOptions {
-    /// The codec; `None`: Parquet snappy, CSV what the file's name says.
+    /// The codec; `None`: Parquet snappy, ORC zstd, CSV what the file's name says.
     pub compression: Option<Compression>,
     /// Parquet: rows in a row group. Default 1,048,576, fewer where `row_group_bytes` is reached first.
     pub row_group_rows: Option<usize>,
-    /// Parquet: encoded bytes in a row group at most, which bounds the writer's memory.
+    /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's memory.
     pub row_group_bytes: Option<u64>,
     /// Parquet: bytes of a data page before compression, about.
     pub page_bytes: Option<usize>,
-    /// Parquet: dictionary encoding where it pays.
+    /// Parquet and ORC: dictionary encoding where it pays.
     pub dictionary: bool,
     /// Parquet: statistics in footer and page index.
     pub statistics: bool,
-    /// Parquet: columns that get a bloom filter.
+    /// Parquet and ORC: columns that get a bloom filter.
     pub bloom_filter_columns: Vec<String>,
     /// Folders: bytes after which the next file begins. Default 512 MiB.
     pub file_bytes: Option<u64>,
@@ -123,19 +125,19 @@ impl Compression {
 impl FromStr for Compression {
     type Err = Error;
 
-    /// Parses `CODEC[:LEVEL]`.
+    /// Parses `CODEC[:LEVEL]`. `gzip` and `zlib` are the same codec, by Parquet's name and by ORC's.
     fn from_str(text: &str) -> Result<Self> {
         let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
         let codec = match name.trim().to_ascii_lowercase().as_str() {
             "none" | "uncompressed" => Codec::None,
             "snappy" => Codec::Snappy,
-            "gzip" | "gz" => Codec::Gzip,
+            "gzip" | "gz" | "zlib" => Codec::Gzip,
             "brotli" => Codec::Brotli,
             "lz4" | "lz4_raw" => Codec::Lz4,
             "zstd" | "zst" => Codec::Zstd,
             _ => {
                 return Err(Error::usage(format!("unknown codec {name:?}"))
-                    .advice("choose none, snappy, gzip, brotli, lz4 or zstd"));
+                    .advice("choose none, snappy, gzip, zlib, brotli, lz4 or zstd"));
             }
         };
         let levels = match codec {

@@ -133,9 +133,10 @@ impl<'py> Keywords<'py> {
 fn format(text: &str) -> Result<Format> {
     match text {
         "parquet" => Ok(Format::Parquet),
+        "orc" => Ok(Format::Orc),
         "csv" => Ok(Format::Csv),
         "tbl" => Ok(Format::Tbl),
-        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, csv or tbl")),
+        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, orc, csv or tbl")),
     }
 }
 

@@ -13,8 +13,8 @@ use super::footer::FileMeta;
 use super::header::PageKind;
 use super::lane::LaneSource;
 use super::pages::{Chunk, ClosedPage, PageWalk};
-use crate::steps::Selection;
 use super::validity::{Levels, Validity};
+use crate::steps::Selection;
 
 /// Above this share of selected rows, decoding all and filtering afterwards is faster than picking.
 const PICK_AT_MOST: f64 = 0.25;

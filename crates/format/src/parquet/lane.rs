@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::array::{ArrayRef, new_null_array};
 use arrow::compute::filter;
 use arrow::datatypes::FieldRef;
 use lakerace_io::{Error, Fetcher, Result};

@@ -287,8 +287,7 @@ impl<U: Units> Shared<U> {
             }
             self.slot(&mut state, step).selection.clone()
         };
-        let unit_lanes =
-            self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
+        let unit_lanes = self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
         let mut lane = unit_lanes[column].lock().unwrap_or_else(PoisonError::into_inner);
         let lane_ref = match lane.as_mut() {
             Some(open) => open,

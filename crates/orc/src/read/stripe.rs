@@ -43,8 +43,8 @@ pub struct Stripe {
     pub(crate) number: usize,
     info: StripeInfo,
     pub(crate) root: OrcType,
-    streams: HashMap<(u32, i32), StreamPlace>,
-    encodings: Vec<proto::ColumnEncoding>,
+    streams: Arc<HashMap<(u32, i32), StreamPlace>>,
+    encodings: Arc<Vec<proto::ColumnEncoding>>,
     pub(crate) zone: Option<String>,
     indexes: HashMap<u32, ColumnIndex>,
 }
@@ -144,11 +144,17 @@ impl Stripe {
             number,
             info,
             root: projection.root().clone(),
-            streams,
-            encodings: footer.columns,
+            streams: Arc::new(streams),
+            encodings: Arc::new(footer.columns),
             zone: footer.writer_timezone,
             indexes: HashMap::new(),
         })
+    }
+
+    /// The stripe for the columns of another projection of the same file; the footer is shared.
+    #[must_use]
+    pub fn project(&self, projection: &Projection) -> Self {
+        Self { root: projection.root().clone(), ..self.clone() }
     }
 
     /// Rows of the stripe.

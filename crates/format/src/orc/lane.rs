@@ -1,0 +1,166 @@
+//! One column of one stripe as a state machine that yields the next rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::compute::{concat, filter};
+use arrow::datatypes::FieldRef;
+use lakerace_io::{Error, ErrorKind, Fetcher, Result};
+use lakerace_orc::read::{BatchReader, ReadOptions};
+
+use super::error::from_orc;
+use super::file::{TIMESTAMP_UNIT, Unit};
+use crate::columns::{roots, widen};
+use crate::steps::{Lane, Selection, Units};
+
+/// The stripes of a read, and what their columns are decoded with.
+pub(crate) struct Stripes {
+    units: Vec<Unit>,
+    /// The fields of the decoded columns.
+    fields: Vec<FieldRef>,
+    /// The most rows of a step.
+    step_rows: usize,
+    fetcher: Fetcher,
+}
+
+impl Stripes {
+    /// Stripes, from the bytes of `fetcher`. Their footers must have been read.
+    pub fn new(units: Vec<Unit>, fields: Vec<FieldRef>, step_rows: usize, fetcher: Fetcher) -> Self {
+        Self { units, fields, step_rows, fetcher }
+    }
+}
+
+impl Units for Stripes {
+    type Lane = ColumnLane;
+
+    fn count(&self) -> usize {
+        self.units.len()
+    }
+
+    fn open(&self, unit: usize, column: usize) -> Result<ColumnLane> {
+        let (unit, field) = (&self.units[unit], &self.fields[column]);
+        let mut lane = ColumnLane {
+            unit: unit.clone(),
+            field: Arc::clone(field),
+            fetcher: self.fetcher.clone(),
+            reader: None,
+            decoded: None,
+            held: Vec::new(),
+        };
+        let root = roots(&unit.file.schema, std::slice::from_ref(field)).first().copied().flatten();
+        if let Some(id) = root.and_then(|root| unit.file.column_id(root)) {
+            lane.begin(id, self.step_rows).map_err(|e| lane.place(e))?;
+        }
+        Ok(lane)
+    }
+}
+
+/// Yields the rows of one column of one stripe.
+pub(crate) struct ColumnLane {
+    unit: Unit,
+    field: FieldRef,
+    fetcher: Fetcher,
+    /// `None` where the file does not have the column.
+    reader: Option<BatchReader>,
+    /// Rows that were decoded and not asked for yet.
+    decoded: Option<ArrayRef>,
+    /// The ranges that the reader's bytes are from.
+    held: Vec<Range<u64>>,
+}
+
+impl ColumnLane {
+    /// Fetches the column's streams and opens its reader.
+    fn begin(&mut self, column: u32, step_rows: usize) -> Result<()> {
+        let read = self.unit.file.column_of_stripe(self.unit.stripe, column)?.read_all().map_err(from_orc)?;
+        let ranges = read.ranges().iter().map(|range| range.offset..range.offset + range.length);
+        self.held = ranges.collect();
+        let bytes = self.held.iter().map(|range| self.fetcher.bytes(self.unit.file_number, range.clone()));
+        let options = ReadOptions { batch_rows: step_rows, timestamp_unit: TIMESTAMP_UNIT };
+        self.reader = Some(read.read(bytes.collect::<Result<_>>()?, &options).map_err(from_orc)?);
+        Ok(())
+    }
+
+    /// The next `rows` rows as the file has them.
+    fn decode(&mut self, rows: usize) -> Result<ArrayRef> {
+        let mut parts: Vec<ArrayRef> = Vec::with_capacity(1);
+        let mut missing = rows;
+        while missing > 0 {
+            let array = match self.decoded.take() {
+                Some(rest) => rest,
+                None => {
+                    let batch = self.reader.as_mut().and_then(Iterator::next);
+                    let ended = || Error::corrupt(format!("the stripe ends {missing} rows before its row count says"));
+                    let batch = batch.ok_or_else(ended)?.map_err(from_orc)?;
+                    let column = batch.columns().first();
+                    Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?)
+                }
+            };
+            let taken = missing.min(array.len());
+            if taken < array.len() {
+                self.decoded = Some(array.slice(taken, array.len() - taken));
+            }
+            parts.push(if taken < array.len() { array.slice(0, taken) } else { array });
+            missing -= taken;
+        }
+        if parts.len() == 1 {
+            return Ok(parts.swap_remove(0));
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        concat(&parts).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    fn next_rows(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+        let kept = selection.map_or(rows, Selection::count);
+        let array = if self.reader.is_some() {
+            let array = self.decode(rows)?;
+            match selection {
+                Some(selection) => filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()))?,
+                None => array,
+            }
+        } else if let Some(constants) = &self.unit.file.constants
+            && let Some(array) = constants.array(self.field.name(), kept)?
+        {
+            array
+        } else {
+            return Ok(new_null_array(self.field.data_type(), kept));
+        };
+        let same = array.data_type() == self.field.data_type();
+        if same { Ok(array) } else { widen(&array, self.field.data_type()) }
+    }
+
+    /// Names file, stripe and column in an error.
+    fn place(&self, error: Error) -> Error {
+        let (url, stripe) = (&self.unit.file.url, format!("stripe {}", self.unit.stripe));
+        match error.place() {
+            // Stores name their object already.
+            Some(place) if place.starts_with(url) => error,
+            _ if error.kind() == ErrorKind::Cancelled => error,
+            Some(place) if place.starts_with(&stripe) => error.at(url),
+            _ => error.at(format!("{url}: {stripe}, column {:?}", self.field.name())),
+        }
+    }
+}
+
+impl Lane for ColumnLane {
+    fn next(&mut self, _gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+        self.next_rows(rows, selection).map_err(|e| self.place(e))
+    }
+
+    fn skip(&mut self, _gap: u64, rows: usize) -> Result<()> {
+        if self.reader.is_none() {
+            return Ok(());
+        }
+        self.decode(rows).map(drop).map_err(|e| self.place(e))
+    }
+}
+
+impl Drop for ColumnLane {
+    fn drop(&mut self) {
+        // The reader holds slices of them.
+        self.reader = None;
+        for range in self.held.drain(..) {
+            self.fetcher.release(self.unit.file_number, range);
+        }
+    }
+}

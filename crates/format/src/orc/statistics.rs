@@ -1,0 +1,89 @@
+//! What files and stripes say of their columns, as filters ask for it.
+
+use arrow::datatypes::i256;
+use lakerace_io::Result;
+use lakerace_orc::read::{Bounds as OrcBounds, ColumnStats};
+use lakerace_orc::schema::OrcKind;
+
+use super::error::{from_orc, named};
+use super::file::{OrcFile, Unit};
+use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
+
+/// Why no row of a file can match; `None` where some may.
+pub(crate) fn excludes_file(file: &OrcFile, predicate: &Predicate) -> Option<String> {
+    let find = |column: u32| file.tail.statistics(column);
+    let statistics = Statistics { file, rows: file.rows(), label: "file statistics", find: &find };
+    predicate.can_match(&statistics).err()
+}
+
+/// Why no row of a stripe can match; `None` where some may.
+pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
+    let all = unit.file.tail.stripe_statistics(unit.stripe).map_err(|e| named(from_orc(e), &unit.file.url))?;
+    let find = |column: u32| all.as_ref().and_then(|all| all.get(column as usize)).cloned();
+    let statistics = Statistics { file: &unit.file, rows: unit.rows(), label: "stripe statistics", find: &find };
+    Ok(predicate.can_match(&statistics).err())
+}
+
+struct Statistics<'a> {
+    file: &'a OrcFile,
+    rows: u64,
+    label: &'static str,
+    find: &'a dyn Fn(u32) -> Option<ColumnStats>,
+}
+
+impl ColumnStatistics for Statistics<'_> {
+    fn row_count(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn bounds(&self, column: &ColumnRef) -> Bounds {
+        let Some(name) = column.path.first() else { return Bounds::default() };
+        let Some(root) = self.file.schema.fields().iter().position(|field| field.name() == name) else {
+            if let Some(constants) = &self.file.constants
+                && constants.get(name).is_some()
+            {
+                return constants.bounds_of(column, Some(self.rows)).unwrap_or_default();
+            }
+            // The file does not have the column: it is null in all rows.
+            return Bounds { null_count: Some(self.rows), ..Bounds::default() };
+        };
+        if column.path.len() > 1 {
+            return Bounds::default();
+        }
+        let Some(id) = self.file.column_id(root) else { return Bounds::default() };
+        let Some(kind) = self.file.tail.root().find(id).map(|column| &column.kind) else { return Bounds::default() };
+        (self.find)(id).map_or_else(Bounds::default, |statistics| bounds(&statistics, kind, self.rows))
+    }
+
+    fn label(&self) -> &str {
+        self.label
+    }
+}
+
+fn bounds(statistics: &ColumnStats, kind: &OrcKind, rows: u64) -> Bounds {
+    let integer = |value: i128| Some(Value::Integer(i256::from_i128(value)));
+    let (min, max) = match (&statistics.bounds, kind) {
+        (OrcBounds::Integer(min, max), _) => (integer((*min).into()), integer((*max).into())),
+        (OrcBounds::Double(min, max), _) => (Some(Value::Float(*min)), Some(Value::Float(*max))),
+        // Whether those of char are padded differs between writers.
+        (OrcBounds::Text(..), OrcKind::Char(_)) | (OrcBounds::Unknown, _) => (None, None),
+        (OrcBounds::Text(min, max), _) => (Some(Value::Bytes(min.clone())), max.clone().map(Value::Bytes)),
+        (OrcBounds::Decimal(min, max), _) | (OrcBounds::Timestamp(min, max), _) => (integer(*min), integer(*max)),
+        (OrcBounds::Date(min, max), _) => (integer((*min).into()), integer((*max).into())),
+        (OrcBounds::True(count), _) => match statistics.values {
+            Some(values) if *count <= values => {
+                (Some(Value::Boolean(*count == values)), Some(Value::Boolean(*count > 0)))
+            }
+            _ => (None, None),
+        },
+    };
+    let null_count = match (statistics.values, statistics.has_null) {
+        // What contradicts itself says nothing.
+        (Some(values), has_null) => rows.checked_sub(values).filter(|nulls| has_null || *nulls == 0),
+        (None, true) => None,
+        (None, false) => Some(0),
+    };
+    // Bounds of no values may be anything.
+    let none = statistics.values == Some(0);
+    Bounds { min: min.filter(|_| !none), max: max.filter(|_| !none), null_count }
+}
