@@ -314,7 +314,7 @@ fn requests_follow_the_gap_that_is_asked_for() {
     write(&path, &table(4, &Shape { null_percent: 0, ..SHAPE }), &stripes_of(100_000));
     let plan = |gap: u64| {
         let ranges = RangeOptions { min_seek_size: MinSeekSize::Bytes(gap), ..RangeOptions::default() };
-        let job = Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() });
+        let job = Job::new(JobOptions { threads: 2, ranges });
         let source = open(&[&path], &job).unwrap();
         let columns = Some(vec!["int64".into(), "utf8".into(), "binary_view".into()]);
         let plan = source.plan(&ReadRequest { columns, ..Default::default() }).unwrap();

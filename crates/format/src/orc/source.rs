@@ -1,5 +1,6 @@
 //! ORC files of one schema as a source.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
@@ -172,9 +173,9 @@ impl Source for OrcSource {
         let limit = plan.request.limit;
         let row_bytes = units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
-        let whole: Vec<_> = units.iter().map(|unit| [0..unit.rows()]).collect();
+        let whole: Vec<Range<u64>> = units.iter().map(|unit| 0..unit.rows()).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
-        let steps = steps(whole.iter().map(|rows| rows.as_slice()), step_rows, row_limit);
+        let steps = steps(whole.iter().map(std::slice::from_ref), step_rows, row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if plan.requests.requests.is_empty() {
