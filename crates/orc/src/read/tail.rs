@@ -267,8 +267,11 @@ impl FileTail {
 fn postscript(bytes: &[u8]) -> Result<proto::PostScript> {
     let none = || Error::corrupt("there is none: it isn't an ORC file, or its end is missing");
     let postscript = proto::PostScript::decode(bytes).map_err(|_| none())?;
-    // Hive 0.11 wrote neither a version nor the magic here.
-    let old = postscript.magic.is_none() && postscript.version.is_empty() && postscript.footer_length.is_some();
+    // Hive 0.11 wrote neither a version nor the magic here, and had four codecs: other bytes are a file that was cut.
+    let old = postscript.magic.is_none()
+        && postscript.version.is_empty()
+        && postscript.footer_length.is_some()
+        && (0..4).contains(&postscript.compression.unwrap_or_default());
     if !old && postscript.magic.as_deref().map(str::as_bytes) != Some(MAGIC) {
         return Err(none());
     }
