@@ -112,10 +112,12 @@ def _remove_bucket(server: S3) -> None:
     """Removes the bucket with all that is in it: on a server over folders these go once their contents have gone."""
     for last in (False, False, True):
         try:
-            return server.pyarrow.delete_dir(server.bucket)
+            server.pyarrow.delete_dir(server.bucket)
         except OSError:
             if last:
                 raise
+        else:
+            return
 
 
 def _own(folder: Path) -> Iterator[S3]:
