@@ -194,26 +194,35 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     };
     let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
     let even = merge::Sizes::even(max_bytes);
-    let merged = match options.min_seek_size {
-        MinSeekSize::Bytes(gap) => plan_with(&merge::spans(&segments, gap), gap, even),
-        MinSeekSize::Auto => price::choose(
-            price::candidate_gaps(profile).into_iter().map(|gap| plan_with(&merge::spans(&segments, gap), gap, even)),
-        ),
-    };
-    if options.max_request_bytes.is_some() {
-        return merged;
-    }
-    // The size is chosen for the chosen gap: all pairs would take many times as long and seldom differ.
-    let gap = merged.gap_bytes;
-    let spans = merge::spans(&segments, gap);
     let is_auto = options.min_seek_size == MinSeekSize::Auto;
-    let others = price::other_sizes(profile)
-        .into_iter()
+    let others: Vec<merge::Sizes> = match options.max_request_bytes {
+        Some(_) => Vec::new(),
         // A fixed gap says what shall be one request: those are not taken apart.
-        .filter(|other| is_auto || *other > max_bytes)
-        .map(|other| plan_with(&spans, gap, merge::Sizes { first_bytes: max_bytes, max_bytes: other }));
-    price::choose(std::iter::once(merged).chain(others))
+        None => price::other_sizes(profile)
+            .into_iter()
+            .filter(|other| is_auto || *other > max_bytes)
+            .map(|other| merge::Sizes { first_bytes: max_bytes, max_bytes: other })
+            .collect(),
+    };
+    let plans_with = |gap: u64| {
+        let spans = merge::spans(&segments, gap);
+        let sizes = std::iter::once(&even).chain(&others);
+        sizes.map(|sizes| plan_with(&spans, gap, *sizes)).collect::<Vec<_>>()
+    };
+    let gaps = match options.min_seek_size {
+        MinSeekSize::Bytes(gap) => vec![gap],
+        MinSeekSize::Auto => price::candidate_gaps(profile),
+    };
+    if gaps.len() == 1 || segments.len() <= SEGMENTS_FOR_ALL_PAIRS {
+        return price::choose(gaps.into_iter().flat_map(plans_with));
+    }
+    let merged = price::choose(gaps.into_iter().map(|gap| plan_with(&merge::spans(&segments, gap), gap, even)));
+    price::choose(plans_with(merged.gap_bytes).into_iter())
 }
+
+/// Up to so many ranges, all pairs of gap and request size are priced. Beyond it that would take long: the gap is chosen
+/// at the path's own request size, then the size.
+const SEGMENTS_FOR_ALL_PAIRS: usize = 2000;
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
