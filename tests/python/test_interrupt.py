@@ -55,6 +55,8 @@ def test_the_command(source: Path, tmp_path: Path, by: signal.Signals) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # The tests themselves may run under nohup, and what is ignored is inherited.
+        preexec_fn=lambda: signal.signal(by, signal.SIG_DFL),  # noqa: PLW1509  no thread of the tests holds a lock
     )
     out, err = interrupt(process, lambda: any(tmp_path.iterdir()), by)
     assert process.returncode == 130, err
