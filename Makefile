@@ -53,7 +53,7 @@ test-python: build
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:
-	for target in parquet csv filter schema_text commit_marker; do fuzz/run $$target 60 || exit 1; done
+	for target in parquet orc csv filter schema_text commit_marker; do fuzz/run $$target 60 || exit 1; done
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw
