@@ -20,9 +20,11 @@ fn explain(setting: MinSeekSize) -> Explain {
         latency_ms: 20.0,
         connection_bytes_per_second: 1e8,
         total_bytes_per_second: 1e9,
+        reader_bytes_per_second: 1e9,
         requests_in_flight: 16,
         request_bytes: 8 << 20,
         get_usd: 4e-7,
+        second_usd: 3e-5,
     };
     let ranges = RangeOptions { min_seek_size: setting, ..RangeOptions::default() };
     let unit = |index, pruned: Option<&str>| UnitPlan {

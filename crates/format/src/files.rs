@@ -108,7 +108,9 @@ const NO_PATH: PathProfile = PathProfile {
     latency_ms: 0.0,
     connection_bytes_per_second: 1e9,
     total_bytes_per_second: 1e9,
+    reader_bytes_per_second: 1e9,
     requests_in_flight: 1,
     request_bytes: 1 << 20,
     get_usd: 0.0,
+    second_usd: 0.0,
 };

@@ -79,12 +79,16 @@ pub struct PathProfile {
     pub connection_bytes_per_second: f64,
     /// All connections' bandwidth together.
     pub total_bytes_per_second: f64,
+    /// What the reader makes of the bytes that it asked for, at most: a path that is faster is no use to it.
+    pub reader_bytes_per_second: f64,
     /// Requests under way at once that the path takes well.
     pub requests_in_flight: usize,
     /// The smallest request size at which one connection is used well.
     pub request_bytes: u64,
     /// The price of one GET, in US dollars.
     pub get_usd: f64,
+    /// The price of a second of the machine that waits, in US dollars.
+    pub second_usd: f64,
 }
 
 /// A range of one file that a scan needs, in the order of need.
@@ -173,9 +177,11 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 /// longer than `max_request_bytes` are cut, at the border of a wanted range where one lies in the last quarter of the
 /// request. A request's place in the plan is that of the first wanted range in it.
 ///
-/// With [`MinSeekSize::Auto`], plans with gaps of 0, 64 KiB to 16 MiB and latency x bandwidth are priced; without
-/// `max_request_bytes`, plans with requests from an eighth of the path's own size up, and growing from that to up to eight times as much. The one with the lowest
-/// price in dollars among those predicted within 10 % of the fastest is taken.
+/// With [`MinSeekSize::Auto`], plans with gaps of 0, 1 (ranges that touch), 64 KiB to 16 MiB and latency x bandwidth are
+/// priced; without `max_request_bytes`, also plans with requests from an eighth of the path's own size up, and growing from
+/// that to up to eight times as much. Those count that are predicted to end the read, from its footers on, at most 10 %
+/// later than the fastest whose requests are not shorter than the path's own size; of them, the one is taken whose requests
+/// and time cost least together.
 ///
 /// ```
 /// use lakerace_io::{MinSeekSize, RangeOptions, Wanted, plan_requests, profile::Observations};
@@ -192,37 +198,39 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
         let in_memory = |longest: u64| options.prefetch_bytes / longest.min(sizes.max_bytes).max(1);
         price::priced(merge::requests(spans, sizes), gap, in_flight, in_memory, profile)
     };
-    let max_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
-    let even = merge::Sizes::even(max_bytes);
-    let is_auto = options.min_seek_size == MinSeekSize::Auto;
-    let others: Vec<merge::Sizes> = match options.max_request_bytes {
-        Some(_) => Vec::new(),
-        // A fixed gap says what shall be one request: those are not taken apart.
-        None => price::other_sizes(profile)
-            .into_iter()
-            .filter(|other| is_auto || *other > max_bytes)
-            .map(|other| merge::Sizes { first_bytes: max_bytes, max_bytes: other })
-            .collect(),
-    };
-    let plans_with = |gap: u64| {
-        let spans = merge::spans(&segments, gap);
-        let sizes = std::iter::once(&even).chain(&others);
-        sizes.map(|sizes| plan_with(&spans, gap, *sizes)).collect::<Vec<_>>()
-    };
     let gaps = match options.min_seek_size {
         MinSeekSize::Bytes(gap) => vec![gap],
         MinSeekSize::Auto => price::candidate_gaps(profile),
     };
-    if gaps.len() == 1 || segments.len() <= SEGMENTS_FOR_ALL_PAIRS {
-        return price::choose(gaps.into_iter().flat_map(plans_with));
+    let own_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
+    let plans_with = |gaps: &[u64], sizes: &[merge::Sizes]| -> Vec<RequestPlan> {
+        let of_gap = |gap: &u64| {
+            let spans = merge::spans(&segments, *gap);
+            sizes.iter().map(|sizes| plan_with(&spans, *gap, *sizes)).collect::<Vec<_>>()
+        };
+        gaps.iter().flat_map(of_gap).collect()
+    };
+    let choice = |plans: &[RequestPlan]| {
+        price::Choice::new(plans, price::opening_seconds(&segments, in_flight, profile), profile)
+    };
+    let mut plans = plans_with(&gaps, &[merge::Sizes::even(own_bytes)]);
+    if options.max_request_bytes.is_some() {
+        return choice(&plans).of(&plans).clone();
     }
-    let merged = price::choose(gaps.into_iter().map(|gap| plan_with(&merge::spans(&segments, gap), gap, even)));
-    price::choose(plans_with(merged.gap_bytes).into_iter())
+    let gaps = if segments.len() <= SEGMENTS_FOR_ALL_PAIRS { gaps } else { vec![choice(&plans).of(&plans).gap_bytes] };
+    let (shorter, longer) = price::other_sizes(own_bytes, profile);
+    plans.extend(plans_with(&gaps, &longer));
+    let choice = choice(&plans);
+    if options.min_seek_size == MinSeekSize::Auto {
+        // A fixed gap says what shall be one request: those are not taken apart.
+        plans.extend(plans_with(&gaps, &shorter));
+    }
+    choice.of(&plans).clone()
 }
 
 /// Up to so many ranges, all pairs of gap and request size are priced. Beyond it that would take long: the gap is chosen
 /// at the path's own request size, then the size.
-const SEGMENTS_FOR_ALL_PAIRS: usize = 2000;
+const SEGMENTS_FOR_ALL_PAIRS: usize = 500;
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]

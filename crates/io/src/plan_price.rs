@@ -1,16 +1,20 @@
 //! What a plan takes in seconds and dollars, and which of several to take.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::merge::{Segment, Sizes};
 use super::{PathProfile, Request, RequestPlan};
 
-/// A cheaper plan is taken when it is predicted to be this much slower than the fastest at most.
-const SLOWER_AT_MOST: f64 = 1.1;
+/// A cheaper plan is taken when the whole read is predicted to take this much longer at most.
+const LONGER_AT_MOST: f64 = 0.1;
 
-/// The gaps worth pricing on a path: none, the powers of two around what readers are shipped with, and latency x
+/// The gaps worth pricing on a path: none, ranges that touch, the powers of two around what readers are shipped with, and latency x
 /// bandwidth of one connection.
 pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     let product = profile.latency_ms / 1000.0 * profile.connection_bytes_per_second;
-    // Ranges that touch are one in any case: a second request could only cost.
-    let mut gaps = vec![1];
+    // Ranges that touch are apart with 0: one connection may be slower than two.
+    let mut gaps = vec![0, 1];
     gaps.extend((16..=24).map(|power| 1u64 << power));
     // Rounded, so that small differences of what was observed do not change plans.
     gaps.push((product as u64).clamp(1, 1 << 30).next_power_of_two());
@@ -19,25 +23,40 @@ pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     gaps
 }
 
-/// Request sizes worth pricing on a path beside its own, as multiples of that in eighths. Smaller ones share a short
-/// read among more connections.
-const SIZE_EIGHTHS: [u64; 10] = [1, 2, 4, 12, 16, 24, 32, 40, 48, 64];
+/// Request sizes worth pricing on a path beside its own, as multiples of that in eighths. Shorter ones share a short
+/// read among more connections; longer ones cost less in all, but fewer of them fit into memory at once.
+const SHORTER_EIGHTHS: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
+const LONGER_EIGHTHS: [u64; 8] = [10, 12, 16, 24, 32, 40, 48, 64];
 
-/// Larger requests cost less in all, but fewer of them fit into memory at once.
-pub(super) fn other_sizes(profile: &PathProfile) -> Vec<u64> {
+/// The sizes shorter and longer than `own_bytes` that are worth pricing.
+pub(super) fn other_sizes(own_bytes: u64, profile: &PathProfile) -> (Vec<Sizes>, Vec<Sizes>) {
     if profile.get_usd <= 0.0 {
         // Nothing to be saved.
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
-    SIZE_EIGHTHS.iter().map(|eighths| (profile.request_bytes.saturating_mul(*eighths) / 8).max(1)).collect()
+    let times = |eighths: &u64| (own_bytes.saturating_mul(*eighths) / 8).max(1);
+    let grown = |longer: u64| Sizes { first_bytes: own_bytes, max_bytes: longer };
+    let shorter = SHORTER_EIGHTHS.iter().map(times).map(Sizes::even).collect();
+    (shorter, LONGER_EIGHTHS.iter().map(times).map(grown).collect())
+}
+
+/// The time before the first of these ranges is asked for: every file's footer is read by one request. It is part of what
+/// a user waits for, so it is part of what a plan may be slower by.
+pub(super) fn opening_seconds(segments: &[Segment], in_flight: usize, profile: &PathProfile) -> f64 {
+    let files = segments.chunk_by(|a, b| a.file == b.file).count();
+    files.div_ceil(in_flight) as f64 * latency_seconds(profile)
+}
+
+fn latency_seconds(profile: &PathProfile) -> f64 {
+    profile.latency_ms.max(0.0) / 1000.0
 }
 
 /// Predicts time and price.
 ///
-/// The model is a queue with `in_flight` servers, or as many as requests of the longest one's size fit `in_memory`
-/// for reading ahead: a request holds one for the latency and for its bytes over one
-/// connection. The time is the largest of three bounds: the servers' work shared evenly, the longest single request,
-/// and all bytes over the path's whole bandwidth after one latency.
+/// The model is a queue with `in_flight` servers: a request holds one for the latency and for its bytes over one
+/// connection. The time is the largest of four bounds: the queue's; its work shared evenly among as many servers as
+/// requests of the longest one's size fit `in_memory` for reading ahead; and, after one latency, all bytes over the
+/// path's whole bandwidth, and the wanted bytes at the reader's own pace.
 pub(super) fn priced(
     requests: Vec<Request>,
     gap: u64,
@@ -45,7 +64,7 @@ pub(super) fn priced(
     in_memory: impl Fn(u64) -> u64,
     profile: &PathProfile,
 ) -> RequestPlan {
-    let latency = profile.latency_ms.max(0.0) / 1000.0;
+    let latency = latency_seconds(profile);
     let connection = profile.connection_bytes_per_second.max(1.0);
     let total = profile.total_bytes_per_second.max(connection);
     let (mut bytes, mut longest, mut read_through) = (0u64, 0u64, 0u64);
@@ -55,46 +74,76 @@ pub(super) fn priced(
         longest = longest.max(len);
         read_through = read_through.saturating_add(request.read_through_bytes);
     }
-    let count = requests.len();
-    let servers = in_flight.min(count).min(usize::try_from(in_memory(longest)).unwrap_or(usize::MAX)).max(1);
-    let seconds = if count == 0 {
+    let wanted = bytes - read_through;
+    let seconds = if requests.is_empty() {
         0.0
     } else {
-        let work = count as f64 * latency + bytes as f64 / connection;
-        let shared = work / servers as f64;
-        let single = latency + longest as f64 / connection;
+        let queue = queue_seconds(&requests, in_flight, |len| latency + len as f64 / connection);
+        let work = requests.len() as f64 * latency + bytes as f64 / connection;
+        let memory = work / in_memory(longest).clamp(1, requests.len() as u64) as f64;
         let pipe = latency + bytes as f64 / total;
-        shared.max(single).max(pipe)
+        let reader = latency + wanted as f64 / profile.reader_bytes_per_second.max(1.0);
+        queue.max(memory).max(pipe).max(reader)
     };
     RequestPlan {
+        usd: requests.len() as f64 * profile.get_usd,
         requests,
         gap_bytes: gap,
-        wanted_bytes: bytes - read_through,
+        wanted_bytes: wanted,
         read_through_bytes: read_through,
         requests_in_flight: in_flight,
         seconds,
-        usd: count as f64 * profile.get_usd,
     }
 }
 
-/// The cheapest in dollars of those within 10 % of the fastest; between equals the faster, then the one that reads
-/// less.
-pub(super) fn choose(plans: impl Iterator<Item = RequestPlan>) -> RequestPlan {
-    let plans: Vec<RequestPlan> = plans.collect();
-    let fastest = plans.iter().map(|p| p.seconds).fold(f64::INFINITY, f64::min);
-    let rank = |p: &RequestPlan| (p.usd, p.seconds, p.read_through_bytes as f64);
-    let best = plans
-        .into_iter()
-        .filter(|p| p.seconds <= fastest * SLOWER_AT_MOST)
-        .reduce(|best, next| if rank(&next) < rank(&best) { next } else { best });
-    // There always is one: the fastest itself.
-    best.unwrap_or_else(|| RequestPlan {
-        requests: Vec::new(),
-        gap_bytes: 0,
-        wanted_bytes: 0,
-        read_through_bytes: 0,
-        requests_in_flight: 1,
-        seconds: 0.0,
-        usd: 0.0,
-    })
+/// Up to so many requests are simulated one by one; of more, the last ones' unevenness does not matter.
+const SIMULATED_REQUESTS: usize = 1000;
+
+/// When the last of the requests is answered that `servers` serve, each taking the next when it is done.
+fn queue_seconds(requests: &[Request], servers: usize, seconds: impl Fn(u64) -> f64) -> f64 {
+    let each = requests.iter().map(|r| seconds(r.range.end - r.range.start));
+    if requests.len() <= servers {
+        return each.fold(0.0, f64::max);
+    }
+    if requests.len() > SIMULATED_REQUESTS {
+        let longest = each.clone().fold(0.0, f64::max);
+        return (each.sum::<f64>() / servers as f64).max(longest);
+    }
+    // Whole nanoseconds, since floats have no order of their own.
+    let mut free_at: BinaryHeap<Reverse<u64>> = std::iter::repeat_n(Reverse(0), servers).collect();
+    let mut last = 0;
+    for seconds in each {
+        let Reverse(start) = free_at.pop().unwrap_or_default();
+        let end = start.saturating_add((seconds * 1e9) as u64);
+        last = last.max(end);
+        free_at.push(Reverse(end));
+    }
+    last as f64 / 1e9
+}
+
+/// Which of several plans to take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice {
+    /// Slower plans don't count.
+    seconds_at_most: f64,
+    second_usd: f64,
+}
+
+impl Choice {
+    /// Allows plans that make the read, which takes `opening_seconds` before, 10 % longer than the fastest of `plans` does.
+    pub(super) fn new(plans: &[RequestPlan], opening_seconds: f64, profile: &PathProfile) -> Self {
+        let fastest = plans.iter().map(|p| p.seconds).fold(f64::INFINITY, f64::min);
+        Self { seconds_at_most: fastest + LONGER_AT_MOST * (opening_seconds + fastest), second_usd: profile.second_usd }
+    }
+
+    /// The plan whose requests and time cost least; between equals the faster, then the one that reads less, then the first.
+    ///
+    /// `plans` are those that this was made of, and any others: at least one is fast enough.
+    pub(super) fn of(self, plans: &[RequestPlan]) -> &RequestPlan {
+        let rank = |p: &RequestPlan| {
+            let too_slow = p.seconds > self.seconds_at_most;
+            (too_slow, p.usd + p.seconds * self.second_usd, p.seconds, p.read_through_bytes)
+        };
+        plans[1..].iter().fold(&plans[0], |best, next| if rank(next) < rank(best) { next } else { best })
+    }
 }

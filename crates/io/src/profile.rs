@@ -11,25 +11,35 @@ const SMALL_BODY_BYTES: u64 = 256 << 10;
 /// Bodies from this size on tell a connection's bandwidth.
 const LARGE_BODY_BYTES: u64 = 1 << 20;
 
-/// What one thread decodes at most. A path faster than all threads together is no use.
+/// What one thread decodes at most.
 const DECODED_BYTES_PER_SECOND: f64 = 350e6;
 
-/// The weight of a new observation: the last ten or so count.
+/// The weight of a new observation at least: the last ten or so count.
 const WEIGHT: f64 = 0.1;
+
+/// What a core of a rented machine costs an hour, in US dollars: about that of the large clouds' general-purpose ones.
+const CORE_HOUR_USD: f64 = 0.05;
 
 /// What was observed on one store so far. Shared by all jobs of the process that use the store.
 ///
-/// The numbers are exponentially weighted means. A prediction from them chooses between plans; nothing depends on
+/// The numbers are means, of the typical value and all observations at first, of the last ten or so later. A prediction from them chooses between plans; nothing depends on
 /// their being exact.
 #[derive(Debug)]
 pub struct Observations {
-    current: Mutex<PathProfile>,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    profile: PathProfile,
+    latencies: u32,
+    bandwidths: u32,
 }
 
 impl Observations {
     /// Starts from typical values.
     pub fn new(start: PathProfile) -> Self {
-        Self { current: Mutex::new(start) }
+        Self { current: Mutex::new(Current { profile: start, latencies: 0, bandwidths: 0 }) }
     }
 
     /// A local solid-state disk, mostly read from the page cache.
@@ -38,29 +48,32 @@ impl Observations {
             latency_ms: 0.05,
             connection_bytes_per_second: 3e9,
             total_bytes_per_second: 6e9,
+            reader_bytes_per_second: 6e9,
             requests_in_flight: 4,
             request_bytes: 4 << 20,
             get_usd: 0.0,
+            second_usd: threads() * CORE_HOUR_USD / 3600.0,
         }
     }
 
-    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and all together what
-    /// this machine's cores can decode, up to a network interface of 10 Gbit/s.
+    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and all together a network
+    /// interface of 10 Gbit/s; the reader is all of this machine's cores.
     pub fn s3() -> PathProfile {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         PathProfile {
             latency_ms: 30.0,
             connection_bytes_per_second: 80e6,
-            total_bytes_per_second: (DECODED_BYTES_PER_SECOND * threads).min(1.2e9),
+            total_bytes_per_second: 1.2e9,
+            reader_bytes_per_second: DECODED_BYTES_PER_SECOND * threads(),
             requests_in_flight: 24,
             request_bytes: 8 << 20,
             get_usd: crate::Prices::default().get_usd_per_1000 / 1000.0,
+            second_usd: threads() * CORE_HOUR_USD / 3600.0,
         }
     }
 
     /// The path as observed so far.
     pub fn profile(&self) -> PathProfile {
-        *self.lock()
+        self.lock().profile
     }
 
     /// Takes in one answered request: the time to its first byte and its body's time and size.
@@ -69,25 +82,35 @@ impl Observations {
             return;
         }
         let mut current = self.lock();
+        let Current { profile, latencies, bandwidths } = &mut *current;
         if body_bytes <= SMALL_BODY_BYTES {
-            current.latency_ms = mean(current.latency_ms, first_byte_seconds * 1000.0).clamp(0.001, 60_000.0);
+            profile.latency_ms =
+                mean(profile.latency_ms, first_byte_seconds * 1000.0, latencies).clamp(0.001, 60_000.0);
         }
         if body_bytes >= LARGE_BODY_BYTES && body_seconds > 0.0 {
             let seen = body_bytes as f64 / body_seconds;
-            let bandwidth = mean(current.connection_bytes_per_second, seen).clamp(1e3, 1e11);
-            current.connection_bytes_per_second = bandwidth;
+            let bandwidth = mean(profile.connection_bytes_per_second, seen, bandwidths).clamp(1e3, 1e11);
+            profile.connection_bytes_per_second = bandwidth;
             // One connection can't be faster than all together.
-            current.total_bytes_per_second = current.total_bytes_per_second.max(bandwidth);
+            profile.total_bytes_per_second = profile.total_bytes_per_second.max(bandwidth);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, PathProfile> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn mean(old: f64, new: f64) -> f64 {
-    old + WEIGHT * (new - old)
+/// The mean after one more observation. The typical value that it starts from counts as much as one observation, so that
+/// the first one, which is all that a short job has to plan by, already counts for half.
+fn mean(old: f64, new: f64, observations: &mut u32) -> f64 {
+    *observations = observations.saturating_add(1);
+    let weight = (1.0 / (1.0 + f64::from(*observations))).max(WEIGHT);
+    old + weight * (new - old)
+}
+
+fn threads() -> f64 {
+    std::thread::available_parallelism().map_or(1, usize::from) as f64
 }
 
 /// Times one request for [`Observations`].

@@ -15,6 +15,19 @@ fn observations_replace_the_typical_values() {
 }
 
 #[test]
+fn the_first_observation_counts_for_half() {
+    let observations = Observations::new(PathProfile { latency_ms: 30.0, ..Observations::s3() });
+    observations.observe(0.1, 0.001, 1000);
+    assert_eq!(observations.profile().latency_ms, 65.0);
+    observations.observe(0.1, 0.001, 1000);
+    assert!((observations.profile().latency_ms - 76.7).abs() < 0.1);
+    // A large body tells the bandwidth; the latency stays.
+    observations.observe(9.0, 0.1, 10_000_000);
+    let typical = Observations::s3().connection_bytes_per_second;
+    assert_eq!(observations.profile().connection_bytes_per_second, (typical + 1e8) / 2.0);
+}
+
+#[test]
 fn a_large_body_says_nothing_of_the_latency() {
     let observations = Observations::new(Observations::s3());
     observations.observe(9.0, 1.0, 8 << 20);
