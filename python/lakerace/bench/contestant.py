@@ -1,4 +1,7 @@
-"""Contestants: folders with a `manifest.json` and a program that speaks the bench's protocol."""
+"""Contestants: folders with a `manifest.json` and a program that speaks the bench's protocol.
+
+`python -m lakerace.bench.contestant NAME` makes the environment of one, if need be, and prints its interpreter.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ KIT = HERE / "kit"
 #: More folders of contestants, as in PATH.
 FOLDERS_VARIABLE = "LAKERACE_BENCH_CONTESTANTS"
 _KEYS = {"title", "about", "languages", "jobs", "stores", "command"}
-_OPTIONAL_KEYS = {"requirements", "subject"}
+_OPTIONAL_KEYS = {"requirements", "install", "subject"}
 
 
 class ManifestError(ValueError):
@@ -47,12 +50,14 @@ class Contestant:
     command: tuple[str, ...]
     #: Python requirements that it needs in an environment of its own; empty: the bench's environment.
     requirements: tuple[str, ...] = ()
+    #: What to run in its folder, once, when that environment has been made; `{python}` as in `command`.
+    install: tuple[str, ...] = ()
     #: The tool that the bench is about: ratios are taken of it.
     subject: bool = False
 
     def python(self) -> Path:
         """The interpreter of its environment, which is made at the first call."""
-        return _environment(self.requirements) if self.requirements else Path(sys.executable)
+        return _environment(self) if self.requirements else Path(sys.executable)
 
 
 def load(folder: Path) -> Contestant:
@@ -77,7 +82,8 @@ def load(folder: Path) -> Contestant:
         jobs=tuple(manifest["jobs"]),
         stores=tuple(manifest["stores"]),
         command=tuple(manifest["command"]),
-        requirements=tuple(manifest.get("requirements", ())),
+        requirements=_requirements(folder, manifest.get("requirements", [])),
+        install=tuple(manifest.get("install", ())),
         subject=bool(manifest.get("subject", False)),
     )
 
@@ -91,21 +97,51 @@ def discover(folders: list[Path] | None = None) -> list[Contestant]:
     return sorted(found, key=lambda one: (not one.subject, one.name))
 
 
-def _environment(requirements: tuple[str, ...]) -> Path:
-    """The interpreter of a virtual environment with `requirements`, made once and kept beside the bench's data."""
-    digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:12]
-    folder = data.directory() / "environments" / digest
+def named(name: str) -> Contestant:
+    """The contestant called `name`."""
+    for contestant in discover():
+        if contestant.name == name:
+            return contestant
+    raise ValueError(f"no contestant is called {name}: see `lakerace bench list`")
+
+
+def _requirements(folder: Path, given: list[str] | str) -> tuple[str, ...]:
+    """The lines of a lock file, where the manifest names one."""
+    if not isinstance(given, str):
+        return tuple(given)
+    try:
+        lines = (folder / given).read_text().splitlines()
+    except OSError as error:
+        raise ManifestError(f"{folder / given}: {error.strerror}") from error
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def _environment(contestant: Contestant) -> Path:
+    """The interpreter of a virtual environment with what it requires, made once and kept beside the bench's data."""
+    digest = hashlib.sha256("\n".join((sys.version, *contestant.requirements)).encode())
+    if contestant.install:
+        for file in sorted(path for path in contestant.folder.iterdir() if path.suffix in {".py", ".lock"}):
+            digest.update(file.read_bytes() if file.name != contestant.command[-1] else b"")
+    folder = data.directory() / "environments" / digest.hexdigest()[:12]
     python, made = folder / "bin" / "python", folder / "made"
     if made.exists():
         return python
+    install = [part.replace("{python}", str(python)) for part in contestant.install]
     for step in (
         [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *contestant.requirements],
+        install,
     ):
         try:
-            subprocess.run(step, check=True, capture_output=True, text=True)
-        except subprocess.CalledProcessError as error:
-            lines = (error.stderr or error.stdout).strip().splitlines() or ["no output"]
-            raise NoEnvironmentError(f"its environment ({', '.join(requirements)}) failed: {lines[-1]}") from error
+            if step:
+                subprocess.run(step, check=True, capture_output=True, text=True, cwd=contestant.folder)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or str(error)
+            wanted = ", ".join(contestant.requirements)
+            raise NoEnvironmentError(f"its environment ({wanted}) failed: {said.strip().splitlines()[-1]}") from error
     made.touch()
     return python
+
+
+if __name__ == "__main__":
+    print(named(sys.argv[1]).python())

@@ -1,0 +1,47 @@
+"""Brings the jars that PySpark needs for S3A, once: the bench runs this in the environment that it has just made.
+
+Spark's own resolver (Ivy) fetches what `jars.lock` names from Maven Central; every file must have the SHA-256 written there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import session
+
+LOCK = Path(__file__).with_name("jars.lock")
+
+
+def main() -> None:
+    """Fetches, checks, and puts the jars where `session.open` looks for them."""
+    locked = [line.split() for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as scratch:
+        coordinates = ",".join(coordinate for coordinate, _ in locked)
+        spark = session.start(1, {"spark.jars.packages": coordinates, "spark.jars.ivy": scratch})
+        spark.stop()
+        found = {path.name: path for path in (Path(scratch) / "jars").glob("*.jar")}
+        expected = {f"{group}_{artifact}-{version}.jar": digest for group, artifact, version, digest in _parts(locked)}
+        if found.keys() != expected.keys():
+            sys.exit(f"{LOCK} names {sorted(expected)}, and Ivy brought {sorted(found)}")
+        for name, path in found.items():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if digest != expected[name]:
+                sys.exit(f"{name} has the SHA-256 {digest}, which is not the one in {LOCK}")
+        shutil.rmtree(session.JARS, ignore_errors=True)
+        shutil.move(Path(scratch) / "jars", session.JARS)
+
+
+def _parts(locked: list[list[str]]) -> list[tuple[str, str, str, str]]:
+    parts = []
+    for coordinate, digest in locked:
+        group, artifact, version = coordinate.split(":")
+        parts.append((group, artifact, version, digest))
+    return parts
+
+
+if __name__ == "__main__":
+    main()
