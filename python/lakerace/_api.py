@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Location: TypeAlias = str | os.PathLike[str]
     Format: TypeAlias = Literal["parquet", "orc", "csv", "tbl"]
+    TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append"]
 
@@ -89,6 +90,7 @@ def scan(
     schema: str | None = None,
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
+    timestamp_unit: TimestampUnit | None = None,
 ) -> Scan:
     """Plans a read of a file, a folder or a glob. Metadata is read now, data when the scan is consumed.
 
@@ -116,6 +118,8 @@ def scan(
         schema: CSV: names and types, such as `"id int64 not null, price decimal(15,2), day date32"`.
         infer_rows: CSV: rows looked at to infer the schema.
         on_bad_row: CSV: a row that does not fit is an error, left out, or given nulls.
+        timestamp_unit: ORC: the unit of timestamps; `"auto"` (the default) is `"ns"`, or `"us"` for columns whose
+            statistics tell of times before 1677 or after 2262. A given unit rounds down.
 
     Raises:
         NotFoundError: The location or a column does not exist.
@@ -156,6 +160,7 @@ def copy(
     schema: str | None = None,
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
+    timestamp_unit: TimestampUnit | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
 ) -> CopyResult:
@@ -242,6 +247,7 @@ _READ_OPTIONS = (
     "schema",
     "infer_rows",
     "on_bad_row",
+    "timestamp_unit",
 )
 
 

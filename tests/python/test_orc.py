@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conformance import corpus
+from conformance import assert_equals, corpus, rows
 from conftest import ok, people, run
 from pyarrow import orc
-from test_conformance_parquet import rows
 
 import lakerace as lr
 
@@ -89,6 +88,37 @@ def test_filters_columns_and_limits(tmp_path: Path) -> None:
         lr.scan(source, columns=["scores"])
 
 
+def far_times() -> pa.Table:
+    """Times before 1582 and after 2262, and near ones with nanoseconds."""
+    far = [-62_135_596_800_000_000, None, -12_219_292_800_000_001, 0, 253_402_300_799_999_999]
+    near = [1, -5_000_000_000, None, 1_700_000_000_123_456_789, 7]
+    return pa.table({"far": pa.array(far, pa.timestamp("us")), "near": pa.array(near, pa.timestamp("ns"))})
+
+
+def test_times_of_any_year(tmp_path: Path) -> None:
+    theirs, ours, near = tmp_path / "a.orc", tmp_path / "b.orc", tmp_path / "c.orc"
+    orc.write_table(far_times(), theirs)
+    lr.copy(theirs, ours)
+    for path in (theirs, ours):
+        table = pa.table(lr.scan(path))
+        assert table.schema == far_times().schema
+        assert table.equals(far_times())
+        assert pa.table(lr.scan(path, where="far < timestamp '1582-10-15'")).num_rows == 2
+        with pytest.raises(lr.InvalidInputError, match=r'"far".*row 0.*0001-01-01') as raised:
+            pa.table(lr.scan(path, timestamp_unit="ns"))
+        assert "timestamp_unit" in str(raised.value)
+        assert pa.table(lr.scan(path, columns=["near"], timestamp_unit="ms")).column(0).type == pa.timestamp("ms")
+    # One file with far times decides for all of them.
+    orc.write_table(far_times().set_column(0, "far", pa.array([0] * 5, pa.timestamp("us"))), near)
+    assert pa.table(lr.scan(near)).schema.field("far").type == pa.timestamp("ns")
+    assert pa.table(lr.scan(tmp_path, format="orc")).schema.field("far").type == pa.timestamp("us")
+    assert lr.checksum(lr.scan(theirs)).checksum == lr.checksum(far_times()).checksum
+    done = run("scan", theirs, "--columns", "far", "--timestamp-unit", "ns", "--json")
+    assert (done.code, "--timestamp-unit" in done.error["advice"]) == (4, True)
+    with pytest.raises(lr.UsageError, match="minutes"):
+        lr.scan(theirs, timestamp_unit="minutes")  # type: ignore[arg-type]
+
+
 def test_folders_and_names_without_an_ending(tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     table = people(1000)
@@ -116,18 +146,7 @@ def corpus_files(name: str) -> list[Path]:
 
 @pytest.mark.parametrize("path", corpus_files("orc"), ids=lambda p: p.name)
 def test_rows_equal_pyarrow(path: Path) -> None:
-    try:
-        expected = orc.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        # pyarrow refuses it: ours may read it or refuse it, but with an error of its own.
-        try:
-            pa.table(lr.scan(path))
-        except lr.Error as ours:
-            assert not isinstance(ours, lr.InternalError), f"pyarrow: {error}; ours: {ours}"
-        return
-    actual = pa.table(lr.scan(path))
-    assert actual.column_names == expected.column_names
-    assert rows(actual) == rows(expected)
+    assert_equals(path, orc.read_table)
 
 
 @pytest.mark.parametrize("path", corpus_files("orc/corrupt"), ids=lambda p: p.name)

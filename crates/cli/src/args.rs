@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use lakerace::{Compression, Format, MinSeekSize, OnBadRow, parse_bytes};
+use lakerace::{Compression, Format, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
@@ -161,6 +161,10 @@ pub(crate) struct ReadArgs {
     /// The source's format, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
+    /// ORC: the unit of timestamps; `auto` is ns, or us for columns with times before 1677 or after 2262. A given unit rounds
+    /// down.
+    #[arg(long, value_enum, default_value_t = TimeUnit::Auto, value_name = "UNIT")]
+    pub(crate) timestamp_unit: TimeUnit,
 }
 
 /// How files are written.
@@ -269,6 +273,16 @@ pub(crate) enum BadRow {
     Null,
 }
 
+/// `--timestamp-unit`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TimeUnit {
+    Auto,
+    S,
+    Ms,
+    Us,
+    Ns,
+}
+
 /// A file's format.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum FileFormat {
@@ -307,6 +321,18 @@ impl From<BadRow> for OnBadRow {
             BadRow::Error => Self::Error,
             BadRow::Skip => Self::Skip,
             BadRow::Null => Self::Null,
+        }
+    }
+}
+
+impl From<TimeUnit> for TimestampUnit {
+    fn from(unit: TimeUnit) -> Self {
+        match unit {
+            TimeUnit::Auto => Self::Auto,
+            TimeUnit::S => Self::Second,
+            TimeUnit::Ms => Self::Millisecond,
+            TimeUnit::Us => Self::Microsecond,
+            TimeUnit::Ns => Self::Nanosecond,
         }
     }
 }

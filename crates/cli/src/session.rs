@@ -1,6 +1,8 @@
 //! One run of a job command: its job, its clock, and how its outcome is told.
 
-use lakerace::{Clock, CsvOptions, Job, JobOptions, Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions};
+use lakerace::{
+    Clock, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -85,6 +87,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         }),
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
+        orc: OrcOptions { timestamp_unit: read.timestamp_unit.into() },
         storage: storage_options(store),
         ..ReadOptions::default()
     }

@@ -65,7 +65,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
 fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, job)?)),
-        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, job)?)),
+        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
     }

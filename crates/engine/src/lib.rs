@@ -33,8 +33,8 @@ pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
 pub use lakerace_format::{
-    Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, ReadPlan, ReadRequest, Sink, Source, SourceInfo,
-    WriteOptions, Written,
+    Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
+    SourceInfo, TimestampUnit, WriteOptions, Written,
 };
 pub use lakerace_io::{
     Counts, Error, ErrorKind, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_format::{Batches, CsvOptions, Format, ReadPlan, ReadRequest, Source};
+use lakerace_format::{Batches, CsvOptions, Format, OrcOptions, ReadPlan, ReadRequest, Source};
 use lakerace_io::{ErrorKind, Job, RequestPlan, Result, StorageOptions};
 
 use crate::checksum::{Checksum, checksum};
@@ -27,6 +27,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// How CSV is read.
     pub csv: CsvOptions,
+    /// How ORC is read.
+    pub orc: OrcOptions,
     /// Settings of the store.
     pub storage: StorageOptions,
 }

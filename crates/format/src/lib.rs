@@ -21,7 +21,7 @@ mod steps;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use input::{Constants, InputFile};
-pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, WriteOptions};
+pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
 pub use orc::{OrcSink, OrcSource};
 pub use parquet::{ParquetSink, ParquetSource};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};

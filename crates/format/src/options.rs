@@ -55,6 +55,33 @@ pub struct CsvOptions {
     pub on_bad_row: OnBadRow,
 }
 
+/// How ORC is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrcOptions {
+    /// The unit of timestamps.
+    pub timestamp_unit: TimestampUnit,
+}
+
+/// The unit that timestamps are read in. ORC's own range is wider than that of 64 bits of nanoseconds, and its digits are
+/// more than those of microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimestampUnit {
+    /// For each column, nanoseconds, or microseconds in all files of the scan where the statistics of one of them say that
+    /// it has a time before 1677-09-21 00:12:43.145224193 or after 2262-04-11 23:47:16.854775807. A time that does not
+    /// fit, or whose digits would be lost, is an error.
+    #[default]
+    Auto,
+    /// Seconds; what is below is rounded down.
+    Second,
+    /// Milliseconds; what is below is rounded down.
+    Millisecond,
+    /// Microseconds, which reach from 290,308 BC to 294,247; what is below is rounded down.
+    Microsecond,
+    /// Nanoseconds: all digits. A time before 1677 or after 2262 is an error.
+    Nanosecond,
+}
+
 /// A compression codec and, where it has levels, its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]

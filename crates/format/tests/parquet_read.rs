@@ -6,14 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::types::Int32Type;
-use arrow::array::{
-    Array, ArrayRef, AsArray, Int32Array, Int64Array, IntervalYearMonthArray, RecordBatch, RecordBatchOptions,
-    StringArray,
-};
-use arrow::compute::{cast, concat_batches, filter_record_batch};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, IntervalYearMonthArray, RecordBatch, StringArray};
+use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use lakerace_format::{CompareOp, Expr, Literal, ParquetSource, Predicate, ReadPlan, ReadRequest, Source};
-use lakerace_io::{Error, ErrorKind, Job, JobOptions, Location, Result, StorageOptions};
+use lakerace_format::{Expr, Literal, ParquetSource, ReadRequest, Source};
+use lakerace_io::{Error, ErrorKind, Job, Result};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
@@ -21,41 +18,19 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+mod common;
 #[allow(dead_code, reason = "the writer's tests use the rest")]
 #[path = "parquet_write/tables.rs"]
 mod tables;
 
-fn job(threads: usize) -> Job {
-    Job::new(JobOptions { threads, ..JobOptions::default() })
-}
+use common::{filter_on, greater, job, numbered, objects, read_in_parts, read_plan, rows_left};
 
 fn open(paths: &[&Path], job: &Job) -> Result<ParquetSource> {
-    let object = |path: &&Path| Location::parse(path.to_str().unwrap())?.object(&StorageOptions::default(), job);
-    ParquetSource::open(paths.iter().map(object).collect::<Result<Vec<_>>>()?, job)
-}
-
-fn read_plan(source: &ParquetSource, plan: &ReadPlan) -> Result<RecordBatch> {
-    let batches = source.read(plan)?;
-    let schema = Arc::clone(batches.schema());
-    let mut all = Vec::new();
-    for batch in batches {
-        let batch = batch?;
-        assert_eq!(batch.schema(), schema);
-        assert!(batch.num_rows() > 0, "no batch is empty");
-        assert!(plan.request.batch_rows.is_none_or(|rows| batch.num_rows() <= rows));
-        all.push(batch);
-    }
-    let rows = all.iter().map(RecordBatch::num_rows).sum();
-    if schema.fields().is_empty() {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        return Ok(RecordBatch::try_new_with_options(schema, vec![], &options).unwrap());
-    }
-    Ok(concat_batches(&schema, &all).unwrap())
+    ParquetSource::open(objects(paths, job)?, job)
 }
 
 fn read(path: &Path, request: &ReadRequest, threads: usize) -> Result<RecordBatch> {
-    let source = open(&[path], &job(threads))?;
-    read_plan(&source, &source.plan(request)?)
+    common::read(&open(&[path], &job(threads))?, request)
 }
 
 fn read_by_crate(path: &Path) -> parquet::errors::Result<RecordBatch> {
@@ -195,24 +170,15 @@ proptest! {
         }
         write(&path, &table, &layout);
         let all = read(&path, &ReadRequest::default(), 1).unwrap();
-        let conditions: Vec<Expr> = picks.iter().filter_map(|pick| condition(&all, *pick)).collect();
-        prop_assume!(!conditions.is_empty());
-        let expr = if conditions.len() == 1 { conditions[0].clone() } else { Expr::And(conditions) };
-        let mask = Predicate::bind(&expr, &all.schema()).unwrap().evaluate(&all).unwrap();
-        let mut wanted = filter_record_batch(&all, &mask).unwrap();
-        if let Some(limit) = limit {
-            wanted = wanted.slice(0, wanted.num_rows().min(limit as usize));
-        }
-        let request = ReadRequest { filter: Some(expr.clone()), limit, batch_rows, ..ReadRequest::default() };
+        let names = ["int32", "int64", "uint32", "utf8", "date32", "decimal18", "float64", "binary_view", "int8"];
+        let filter = filter_on(&all, &names, &picks);
+        prop_assume!(filter.is_some());
+        let request = ReadRequest { filter, limit, batch_rows, ..ReadRequest::default() };
+        let wanted = rows_left(&all, &request);
         let source = open(&[&path], &job(threads)).unwrap();
-        let plan = source.plan(&request).unwrap();
-        let text = serde_json::to_string(&plan).unwrap();
-        let plan: ReadPlan = serde_json::from_str(&text).unwrap();
-        prop_assert!(plan.rows_at_most().unwrap() >= wanted.num_rows() as u64);
-        let ours = read_plan(&source, &plan).unwrap();
-        assert_same(&ours, &wanted, &format!("{expr:?} {layout:?}"));
-        let joined: usize = plan.split(parts).iter().map(|part| read_plan(&source, part).unwrap().num_rows()).sum();
-        prop_assert_eq!(joined, wanted.num_rows());
+        let (ours, of_parts) = read_in_parts(&source, &source, &request, parts);
+        assert_same(&ours, &wanted, &format!("{:?} {layout:?}", request.filter));
+        prop_assert_eq!(of_parts, wanted.num_rows());
     }
 }
 
@@ -224,53 +190,6 @@ fn number_rows(table: &RecordBatch, name: &str) -> RecordBatch {
     RecordBatch::try_new(table.schema(), columns).unwrap()
 }
 
-/// A comparison of some column with one of its own values.
-fn condition(table: &RecordBatch, pick: u32) -> Option<Expr> {
-    let names = ["int32", "int64", "uint32", "utf8", "date32", "decimal18", "float64", "binary_view", "int8"];
-    let name = names[pick as usize % names.len()];
-    let row = (pick as usize >> 8) % table.num_rows();
-    let column = table.column_by_name(name)?;
-    if column.is_null(row) {
-        return Some(Expr::IsNull(Box::new(Expr::Column(name.to_owned()))));
-    }
-    let number = |array: ArrayRef| Literal::Number {
-        digits: i128::from(array.as_any().downcast_ref::<Int64Array>().unwrap().value(row)),
-        scale: 0,
-    };
-    let literal = match column.data_type() {
-        DataType::Int32 | DataType::Int64 | DataType::UInt32 | DataType::Int8 => {
-            number(cast(column, &DataType::Int64).unwrap())
-        }
-        DataType::Utf8View => {
-            let text = cast(column, &DataType::Utf8).unwrap();
-            Literal::Text(text.as_any().downcast_ref::<StringArray>().unwrap().value(row).to_owned())
-        }
-        DataType::BinaryView => Literal::Binary(
-            column.as_any().downcast_ref::<arrow::array::BinaryViewArray>().unwrap().value(row).to_vec(),
-        ),
-        DataType::Date32 => {
-            Literal::Date(column.as_any().downcast_ref::<arrow::array::Date32Array>().unwrap().value(row))
-        }
-        DataType::Decimal128(_, scale) => Literal::Number {
-            digits: column.as_any().downcast_ref::<arrow::array::Decimal128Array>().unwrap().value(row),
-            scale: *scale as u8,
-        },
-        DataType::Float64 => {
-            Literal::Float(column.as_any().downcast_ref::<arrow::array::Float64Array>().unwrap().value(row))
-        }
-        _ => return None,
-    };
-    if matches!(literal, Literal::Float(float) if float.is_nan()) {
-        return None;
-    }
-    let ops = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Less, CompareOp::LessOrEq, CompareOp::Greater];
-    Some(Expr::Compare {
-        op: ops[(pick as usize >> 4) % ops.len()],
-        left: Box::new(Expr::Column(name.to_owned())),
-        right: Box::new(Expr::Literal(literal)),
-    })
-}
-
 fn plain_layout() -> Layout {
     Layout {
         codec: Compression::SNAPPY,
@@ -278,28 +197,6 @@ fn plain_layout() -> Layout {
         dictionary: true,
         page_rows: 50,
         group_rows: 400,
-    }
-}
-
-fn numbered(rows: i64) -> RecordBatch {
-    let schema = Schema::new(vec![
-        Field::new("id", DataType::Int64, false),
-        Field::new("half", DataType::Int32, true),
-        Field::new("text", DataType::Utf8, true),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from_iter_values(0..rows)),
-        Arc::new(Int32Array::from_iter((0..rows).map(|i| (i % 5 > 0).then_some((i / 2) as i32)))),
-        Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 > 0).then(|| format!("text number {i}"))))),
-    ];
-    RecordBatch::try_new(Arc::new(schema), columns).unwrap()
-}
-
-fn greater(column: &str, than: i128) -> Expr {
-    Expr::Compare {
-        op: CompareOp::Greater,
-        left: Box::new(Expr::Column(column.to_owned())),
-        right: Box::new(Expr::Literal(Literal::Number { digits: than, scale: 0 })),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow,
-    RangeOptions, ReadOptions, Result, StorageOptions, WriteOptions,
+    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow, OrcOptions,
+    RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, WriteOptions,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -86,6 +86,7 @@ impl<'py> Keywords<'py> {
                 header: self.get("header")?,
                 ..self.dialect("delimiter")?
             },
+            orc: OrcOptions { timestamp_unit: self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default() },
             storage: self.storage()?,
         })
     }
@@ -155,6 +156,17 @@ fn on_bad_row(text: &str) -> Result<OnBadRow> {
         "skip" => Ok(OnBadRow::Skip),
         "null" => Ok(OnBadRow::Null),
         _ => Err(Error::usage(format!("unknown choice {text:?}")).advice("choose error, skip or null")),
+    }
+}
+
+fn timestamp_unit(text: &str) -> Result<TimestampUnit> {
+    match text {
+        "auto" => Ok(TimestampUnit::Auto),
+        "s" => Ok(TimestampUnit::Second),
+        "ms" => Ok(TimestampUnit::Millisecond),
+        "us" => Ok(TimestampUnit::Microsecond),
+        "ns" => Ok(TimestampUnit::Nanosecond),
+        _ => Err(Error::usage(format!("unknown unit {text:?}")).advice("choose auto, s, ms, us or ns")),
     }
 }
 

@@ -4,19 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::{FieldRef, SchemaRef, TimeUnit};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Fetcher, Job, Object, Result, Wanted, plan_requests};
 use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
 use lakerace_orc::schema::OrcKind;
 
 use super::error::{from_orc, named};
+use super::timestamps::FINEST;
 use crate::columns::roots;
 use crate::files::{OpenFile, learn_tail, profile};
 use crate::{Constants, InputFile};
 
-/// Timestamps have nanoseconds in ORC.
-pub(crate) const TIMESTAMP_UNIT: TimeUnit = TimeUnit::Nanosecond;
 /// Footer and metadata above this are refused: their decoded form takes several times as much memory.
 const TAIL_BYTES_AT_MOST: u64 = 512 << 20;
 /// The same of a stripe's footer, of which many may be in memory.
@@ -33,7 +32,7 @@ pub(crate) struct OrcFile {
     pub size_bytes: u64,
     /// Footer and metadata.
     pub tail: Arc<FileTail>,
-    /// The schema of its batches.
+    /// The schema of its batches; [`settle`](super::timestamps::settle) sets the unit of its timestamps.
     pub schema: SchemaRef,
     /// Columns whose values its place gives.
     pub constants: Option<Arc<Constants>>,
@@ -89,7 +88,7 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcF
     let first = tail.stripes().iter().map(|stripe| stripe.footer_range()).map(|(at, length)| at + length).max();
     learn_tail(tail_bytes, size_bytes - first.unwrap_or(0).min(size_bytes));
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
-    let schema = tail.root().to_arrow_schema(TIMESTAMP_UNIT);
+    let schema = tail.root().to_arrow_schema(FINEST);
     let url = url.to_owned();
     let file = OrcFile { object, url, size_bytes, schema, constants, stripes, tail };
     file.note_footers(size_bytes - last.len() as u64, &last);

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::compute::{concat, filter};
-use arrow::datatypes::FieldRef;
+use arrow::datatypes::{FieldRef, TimeUnit};
 use lakerace_io::{Error, ErrorKind, Fetcher, Result};
 use lakerace_orc::read::{BatchReader, ReadOptions};
 
 use super::error::from_orc;
-use super::file::{TIMESTAMP_UNIT, Unit};
+use super::file::Unit;
+use super::timestamps::{FINEST, advise, read_options, unit_of};
+use crate::OrcOptions;
 use crate::columns::{roots, widen};
 use crate::steps::{Lane, Selection, Units};
 
@@ -21,13 +23,20 @@ pub(crate) struct Stripes {
     fields: Vec<FieldRef>,
     /// The most rows of a step.
     step_rows: usize,
+    options: OrcOptions,
     fetcher: Fetcher,
 }
 
 impl Stripes {
     /// Stripes, from the bytes of `fetcher`. Their footers must have been read.
-    pub fn new(units: Vec<Unit>, fields: Vec<FieldRef>, step_rows: usize, fetcher: Fetcher) -> Self {
-        Self { units, fields, step_rows, fetcher }
+    pub fn new(
+        units: Vec<Unit>,
+        fields: Vec<FieldRef>,
+        step_rows: usize,
+        options: OrcOptions,
+        fetcher: Fetcher,
+    ) -> Self {
+        Self { units, fields, step_rows, options, fetcher }
     }
 }
 
@@ -50,7 +59,8 @@ impl Units for Stripes {
         };
         let root = roots(&unit.file.schema, std::slice::from_ref(field)).first().copied().flatten();
         if let Some(id) = root.and_then(|root| unit.file.column_id(root)) {
-            lane.begin(id, self.step_rows).map_err(|e| lane.place(e))?;
+            lane.begin(id, read_options(field.data_type(), self.step_rows, self.options.timestamp_unit))
+                .map_err(|e| lane.place(e))?;
         }
         Ok(lane)
     }
@@ -71,12 +81,11 @@ pub(crate) struct ColumnLane {
 
 impl ColumnLane {
     /// Fetches the column's streams and opens its reader.
-    fn begin(&mut self, column: u32, step_rows: usize) -> Result<()> {
+    fn begin(&mut self, column: u32, options: ReadOptions) -> Result<()> {
         let read = self.unit.file.column_of_stripe(self.unit.stripe, column)?.read_all().map_err(from_orc)?;
         let ranges = read.ranges().iter().map(|range| range.offset..range.offset + range.length);
         self.held = ranges.collect();
         let bytes = self.held.iter().map(|range| self.fetcher.bytes(self.unit.file_number, range.clone()));
-        let options = ReadOptions { batch_rows: step_rows, timestamp_unit: TIMESTAMP_UNIT };
         self.reader = Some(read.read(bytes.collect::<Result<_>>()?, &options).map_err(from_orc)?);
         Ok(())
     }
@@ -91,7 +100,7 @@ impl ColumnLane {
                 None => {
                     let batch = self.reader.as_mut().and_then(Iterator::next);
                     let ended = || Error::corrupt(format!("the stripe ends {missing} rows before its row count says"));
-                    let batch = batch.ok_or_else(ended)?.map_err(from_orc)?;
+                    let batch = batch.ok_or_else(ended)?.map_err(|e| advise(from_orc(e), self.unit()))?;
                     let column = batch.columns().first();
                     Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?)
                 }
@@ -108,6 +117,10 @@ impl ColumnLane {
         }
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
         concat(&parts).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    fn unit(&self) -> TimeUnit {
+        unit_of(self.field.data_type()).unwrap_or(FINEST)
     }
 
     fn next_rows(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
@@ -136,7 +149,7 @@ impl ColumnLane {
             // Stores name their object already.
             Some(place) if place.starts_with(url) => error,
             _ if error.kind() == ErrorKind::Cancelled => error,
-            Some(place) if place.starts_with(&stripe) => error.at(url),
+            Some(place) if place.starts_with(&stripe) => error.at(format!("{url}: column {:?}", self.field.name())),
             _ => error.at(format!("{url}: {stripe}, column {:?}", self.field.name())),
         }
     }

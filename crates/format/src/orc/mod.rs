@@ -10,6 +10,7 @@ mod lane;
 mod sink;
 mod source;
 mod statistics;
+mod timestamps;
 
 pub use sink::OrcSink;
 pub use source::OrcSource;

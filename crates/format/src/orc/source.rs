@@ -9,34 +9,37 @@ use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result,
 use super::file::{OrcFile, Unit, open, read_stripe_footers};
 use super::lane::Stripes;
 use super::statistics::{excludes_file, excludes_stripe};
+use super::timestamps::settle;
 use crate::columns::Columns;
 use crate::files::{files_of_plan, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, batch_rows, run, steps, steps_ahead};
-use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{Batches, FilePlan, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
 ///
-/// Timestamps are in nanoseconds, so those before 1677 and after 2262 can't be read.
+/// Timestamps are in the unit that [`TimestampUnit`](crate::TimestampUnit) tells.
 #[derive(Debug)]
 pub struct OrcSource {
     files: Vec<Arc<OrcFile>>,
     schema: SchemaRef,
+    options: OrcOptions,
     job: Job,
 }
 
 impl OrcSource {
     /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
-        Self::open_files(objects.into_iter().map(InputFile::from).collect(), job)
+        Self::open_files(objects.into_iter().map(InputFile::from).collect(), OrcOptions::default(), job)
     }
 
     /// Like [`Self::open`], of files some of whose columns are constants.
-    pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
-        let files = open_all(files, open)?;
+    pub fn open_files(files: Vec<InputFile>, options: OrcOptions, job: &Job) -> Result<Self> {
+        let mut files = open_all(files, open)?;
+        settle(&mut files, options.timestamp_unit)?;
         let schema = merge(&files)?;
-        Ok(Self { files, schema, job: job.clone() })
+        Ok(Self { files, schema, options, job: job.clone() })
     }
 
     /// The requests for these stripes, and the bytes wanted of each.
@@ -184,7 +187,7 @@ impl Source for OrcSource {
         } else {
             Fetcher::start(objects, &plan.requests, &self.job)?
         };
-        let units = Stripes::new(units, fields.clone(), step_rows, fetcher);
+        let units = Stripes::new(units, fields.clone(), step_rows, self.options, fetcher);
         run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

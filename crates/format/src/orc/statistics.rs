@@ -1,6 +1,6 @@
 //! What files and stripes say of their columns, as filters ask for it.
 
-use arrow::datatypes::i256;
+use arrow::datatypes::{DataType, TimeUnit, i256};
 use lakerace_io::Result;
 use lakerace_orc::read::{Bounds as OrcBounds, ColumnStats};
 use lakerace_orc::schema::OrcKind;
@@ -52,7 +52,7 @@ impl ColumnStatistics for Statistics<'_> {
         }
         let Some(id) = self.file.column_id(root) else { return Bounds::default() };
         let Some(kind) = self.file.tail.root().find(id).map(|column| &column.kind) else { return Bounds::default() };
-        (self.find)(id).map_or_else(Bounds::default, |statistics| bounds(&statistics, kind, self.rows))
+        (self.find)(id).map_or_else(Bounds::default, |known| bounds(&known, kind, &column.data_type, self.rows))
     }
 
     fn label(&self) -> &str {
@@ -60,7 +60,7 @@ impl ColumnStatistics for Statistics<'_> {
     }
 }
 
-fn bounds(statistics: &ColumnStats, kind: &OrcKind, rows: u64) -> Bounds {
+fn bounds(statistics: &ColumnStats, kind: &OrcKind, data_type: &DataType, rows: u64) -> Bounds {
     let integer = |value: i128| Some(Value::Integer(i256::from_i128(value)));
     let (min, max) = match (&statistics.bounds, kind) {
         (OrcBounds::Integer(min, max), _) => (integer((*min).into()), integer((*max).into())),
@@ -68,7 +68,12 @@ fn bounds(statistics: &ColumnStats, kind: &OrcKind, rows: u64) -> Bounds {
         // Whether those of char are padded differs between writers.
         (OrcBounds::Text(..), OrcKind::Char(_)) | (OrcBounds::Unknown, _) => (None, None),
         (OrcBounds::Text(min, max), _) => (Some(Value::Bytes(min.clone())), max.clone().map(Value::Bytes)),
-        (OrcBounds::Decimal(min, max), _) | (OrcBounds::Timestamp(min, max), _) => (integer(*min), integer(*max)),
+        (OrcBounds::Decimal(min, max), _) => (integer(*min), integer(*max)),
+        // Values are rounded down to the unit, too.
+        (OrcBounds::Timestamp(min, max), _) => {
+            let nanos = nanoseconds(data_type);
+            (integer(min.div_euclid(nanos)), integer(max.div_euclid(nanos)))
+        }
         (OrcBounds::Date(min, max), _) => (integer((*min).into()), integer((*max).into())),
         (OrcBounds::True(count), _) => match statistics.values {
             Some(values) if *count <= values => {
@@ -86,4 +91,14 @@ fn bounds(statistics: &ColumnStats, kind: &OrcKind, rows: u64) -> Bounds {
     // Bounds of no values may be anything.
     let none = statistics.values == Some(0);
     Bounds { min: min.filter(|_| !none), max: max.filter(|_| !none), null_count }
+}
+
+/// Of one unit of a timestamp.
+fn nanoseconds(data_type: &DataType) -> i128 {
+    match data_type {
+        DataType::Timestamp(TimeUnit::Second, _) => 1_000_000_000,
+        DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000_000,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => 1_000,
+        _ => 1,
+    }
 }

@@ -20,13 +20,15 @@ use crate::{Error, Result};
 pub struct ReadOptions {
     /// The most rows of a batch.
     pub batch_rows: usize,
-    /// The unit of timestamps. In nanoseconds they reach from 1677 to 2262 only; a coarser unit rounds down.
+    /// The unit of timestamps. In nanoseconds they reach from 1677 to 2262 only.
     pub timestamp_unit: TimeUnit,
+    /// Whether a timestamp with digits below the unit is an error; else it is rounded down.
+    pub exact_timestamps: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { batch_rows: 8192, timestamp_unit: TimeUnit::Nanosecond }
+        Self { batch_rows: 8192, timestamp_unit: TimeUnit::Nanosecond, exact_timestamps: false }
     }
 }
 
@@ -61,7 +63,7 @@ impl BatchReader {
             return Err(Error::invalid("a batch must have a row at least"));
         }
         let zone = match &stripe.zone {
-            Some(name) if has_timestamps(&stripe.root) => Zone::named(name)?,
+            Some(name) if has_timestamps(&stripe.root) => Zone::named(name, stripe.file.writer())?,
             _ => Zone::utc(),
         };
         sections.reverse();
@@ -101,7 +103,8 @@ impl BatchReader {
                 bytes: &self.bytes,
                 decompressor: &self.decompressor,
                 zone: &self.zone,
-                unit: self.options.timestamp_unit,
+                options: &self.options,
+                in_rows: true,
                 dictionaries: &mut self.dictionaries,
             };
             let column = builder.column(&self.stripe.root)?;

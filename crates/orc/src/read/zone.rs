@@ -3,10 +3,15 @@
 use chrono::{DateTime, Offset, TimeZone};
 use chrono_tz::Tz;
 
+use super::tail::Writer;
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
 pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;
+
+/// Java's zones begin at 1900-01-01 00:00:00 UTC, and what holds in 2037 holds afterwards.
+const JAVA_FIRST_SECOND: i64 = -2_208_988_800;
+const JAVA_LAST_SECOND: i64 = 2_145_916_799;
 
 /// Offsets are looked up by blocks of so many seconds (2 to this power, 18 hours): no zone changes twice in one.
 const BLOCK_BITS: u32 = 16;
@@ -15,6 +20,8 @@ const BLOCK_BITS: u32 = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Zone {
     rules: Rules,
+    /// The offset before 1900, where the writer knew one only.
+    ancient: Option<i64>,
     /// When 2015 began there, in seconds since 1970 in UTC.
     pub(crate) base: i64,
     /// A block of time, and the offset that holds within all of it.
@@ -30,10 +37,14 @@ enum Rules {
 impl Zone {
     /// UTC, also for files whose writer doesn't say: then its clock is taken as it was.
     pub(crate) fn utc() -> Self {
-        Self { rules: Rules::Fixed(0), base: BASE_SECONDS, memo: None }
+        Self { rules: Rules::Fixed(0), ancient: None, base: BASE_SECONDS, memo: None }
     }
 
-    pub(crate) fn named(name: &str) -> Result<Self> {
+    /// The zone that a writer names.
+    ///
+    /// Java's zones begin in 1900: before, its clock shows the standard time of its last rule. Others go back to the local
+    /// mean time of the place.
+    pub(crate) fn named(name: &str, writer: Writer) -> Result<Self> {
         let rules = match name {
             "" | "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => return Ok(Self::utc()),
             _ => match fixed(name) {
@@ -44,9 +55,13 @@ impl Zone {
                 ),
             },
         };
-        let mut zone = Self { rules, base: 0, memo: None };
+        let mut zone = Self { rules, ancient: None, base: 0, memo: None };
         zone.base = BASE_SECONDS - zone.look_up(BASE_SECONDS);
         zone.base = BASE_SECONDS - zone.look_up(zone.base);
+        if writer == Writer::Java {
+            // Summer time is ahead of standard time.
+            zone.ancient = (0..12).map(|month| zone.look_up(JAVA_LAST_SECOND - month * (30 * 86_400))).min();
+        }
         Ok(zone)
     }
 
@@ -76,9 +91,10 @@ impl Zone {
     }
 
     fn look_up(&self, seconds: i64) -> i64 {
-        match self.rules {
-            Rules::Fixed(offset) => offset,
-            Rules::Named(zone) => {
+        match (self.rules, self.ancient) {
+            (Rules::Fixed(offset), _) => offset,
+            (Rules::Named(_), Some(offset)) if seconds < JAVA_FIRST_SECOND => offset,
+            (Rules::Named(zone), _) => {
                 let time = DateTime::from_timestamp(seconds, 0).map(|time| time.naive_utc()).unwrap_or_default();
                 i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
             }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::{Field, TimeUnit};
+use arrow::datatypes::Field;
 use bytes::Bytes;
 
+use super::super::ReadOptions;
 use super::super::input::{Input, SharedDecompressor};
 use super::super::ints::Ints;
 use super::super::rle_byte::{Bits, ByteRuns};
@@ -26,7 +27,9 @@ pub(in super::super) struct Builder<'a> {
     pub(in super::super) bytes: &'a [Bytes],
     pub(in super::super) decompressor: &'a SharedDecompressor,
     pub(in super::super) zone: &'a Zone,
-    pub(in super::super) unit: TimeUnit,
+    pub(in super::super) options: &'a ReadOptions,
+    /// Whether the columns at hand have a value for each row: those below lists, maps and unions have not.
+    pub(in super::super) in_rows: bool,
     /// Dictionaries that sections before have read.
     pub(in super::super) dictionaries: &'a mut HashMap<u32, Dictionary>,
 }
@@ -71,7 +74,9 @@ impl Builder<'_> {
                     zone: if instant { Zone::utc() } else { self.zone.clone() },
                     instant,
                     julian: self.stripe.file.julian(),
-                    unit: self.unit,
+                    unit: self.options.timestamp_unit,
+                    exact: self.options.exact_timestamps,
+                    row: self.in_rows.then(|| self.first_row()),
                 }))
             }
             OrcKind::Decimal { precision, scale } => {
@@ -98,29 +103,45 @@ impl Builder<'_> {
             OrcKind::List(item) => Values::List(Box::new(Lists {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
-                item: self.column(item)?,
-                data_type: node.to_arrow(self.unit),
+                item: self.item(item)?,
+                data_type: node.to_arrow(self.options.timestamp_unit),
             })),
             OrcKind::Map(key, value) => Values::Map(Box::new(Maps {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
-                key: self.column(key)?,
-                value: self.column(value)?,
-                data_type: node.to_arrow(self.unit),
+                key: self.item(key)?,
+                value: self.item(value)?,
+                data_type: node.to_arrow(self.options.timestamp_unit),
             })),
             OrcKind::Struct(fields) => {
                 let columns = fields.iter().map(|(_, child)| self.column(child)).collect::<Result<_>>()?;
-                let fields = fields.iter().map(|(name, child)| Field::new(name, child.to_arrow(self.unit), true));
+                let fields = fields
+                    .iter()
+                    .map(|(name, child)| Field::new(name, child.to_arrow(self.options.timestamp_unit), true));
                 Values::Struct(Structs { fields: fields.collect(), columns })
             }
             OrcKind::Union(members) => Values::Union(Box::new(Unions {
                 id,
                 tags: self.byte_runs(id)?,
-                members: members.iter().map(|member| self.column(member)).collect::<Result<_>>()?,
-                data_type: node.to_arrow(self.unit),
+                members: members.iter().map(|member| self.item(member)).collect::<Result<_>>()?,
+                data_type: node.to_arrow(self.options.timestamp_unit),
             })),
         };
         Ok(Column { id, present, values })
+    }
+
+    /// A column that has none or many values in a row.
+    fn item(&mut self, node: &OrcType) -> Result<Column> {
+        let outer = std::mem::replace(&mut self.in_rows, false);
+        let column = self.column(node);
+        self.in_rows = outer;
+        column
+    }
+
+    /// The number in the file of the section's first row.
+    fn first_row(&self) -> u64 {
+        let before = self.stripe.file.stripes().iter().take(self.stripe.number);
+        before.map(|stripe| stripe.rows).sum::<u64>() + self.section.first_row
     }
 
     fn has(&self, column: u32, kind: StreamKind) -> bool {

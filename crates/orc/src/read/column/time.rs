@@ -8,6 +8,8 @@ use arrow::datatypes::{
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 
+use chrono::DateTime;
+
 use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
 use super::super::ints::Ints;
 use super::super::zone::Zone;
@@ -25,6 +27,10 @@ pub(super) struct Timestamps {
     pub(super) instant: bool,
     pub(super) julian: bool,
     pub(super) unit: TimeUnit,
+    /// Digits below the unit are an error.
+    pub(super) exact: bool,
+    /// The number in the file of the next row; `None` below lists, maps and unions.
+    pub(super) row: Option<u64>,
 }
 
 impl Timestamps {
@@ -38,18 +44,23 @@ impl Timestamps {
             TimeUnit::Nanosecond => 1_000_000_000,
         };
         let per_unit = 1_000_000_000 / per_second;
-        let data = place(self.id, StreamKind::Data);
-        for (value, nanos) in values.iter_mut().zip(&nanos) {
+        let exact = self.exact && per_unit > 1;
+        for (nth, (value, nanos)) in values.iter_mut().zip(&nanos).enumerate() {
             let nanos = digits(*nanos).map_err(place(self.id, StreamKind::Secondary))?;
             let seconds = self.wall_clock(*value, nanos);
             let below = nanos.div_euclid(per_unit);
+            let lost = exact && nanos.rem_euclid(per_unit) != 0;
             let units = seconds.and_then(|seconds| {
                 let whole = seconds.checked_mul(per_second).and_then(|units| units.checked_add(below));
                 // Seconds below zero may fit together with what is added to them only.
                 whole.or_else(|| i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(below)).ok())
             });
-            *value = units.ok_or_else(|| data(self.beyond(seconds)))?;
+            *value = match units {
+                Some(units) if !lost => units,
+                _ => return Err(self.misfit(seconds, nanos, units.is_some(), (nth, validity.as_ref()))),
+            };
         }
+        self.row = self.row.map(|row| row + validity.as_ref().map_or(there, NullBuffer::len) as u64);
         let values = spread(values, validity.as_ref());
         let zone = self.instant.then_some("UTC");
         macro_rules! array {
@@ -83,15 +94,44 @@ impl Timestamps {
         Some(seconds)
     }
 
+    /// The error for a time that the unit can't hold, or not all digits of. It is the nth of the values that are there.
     #[cold]
-    fn beyond(&self, seconds: Option<i64>) -> Error {
-        let unit = self.unit;
-        Error::invalid(match seconds {
-            Some(seconds) => {
-                format!("the time {seconds} s from 1970 doesn't fit 64 bits of {unit:?}; read a coarser unit")
-            }
-            None => "a time doesn't fit 64 bits of seconds".to_owned(),
-        })
+    fn misfit(
+        &self,
+        seconds: Option<i64>,
+        nanos: i64,
+        in_range: bool,
+        (nth, validity): (usize, Option<&NullBuffer>),
+    ) -> Error {
+        let unit = match self.unit {
+            TimeUnit::Second => "seconds",
+            TimeUnit::Millisecond => "milliseconds",
+            TimeUnit::Microsecond => "microseconds",
+            TimeUnit::Nanosecond => "nanoseconds",
+        };
+        let Some(seconds) = seconds else {
+            return place(self.id, StreamKind::Data)(Error::invalid("a time doesn't fit 64 bits of seconds"));
+        };
+        let time = format!("the time {}", shown(seconds, nanos));
+        let error = Error::invalid(match in_range {
+            true => format!("{time} has digits below {unit}"),
+            false => format!("{time} doesn't fit 64 bits of {unit}"),
+        });
+        let at = validity.map_or(Some(nth), |validity| validity.inner().set_indices().nth(nth));
+        let row = self.row.zip(at).map(|(first, at)| first + at as u64);
+        match row {
+            Some(row) => error.at(format!("column {}, row {row}", self.id)),
+            None => error.at(format!("column {}", self.id)),
+        }
+    }
+}
+
+/// A time as people write it, where the calendar reaches that far.
+fn shown(seconds: i64, nanos: i64) -> String {
+    let (seconds, nanos) = (seconds.saturating_add(nanos.div_euclid(1_000_000_000)), nanos.rem_euclid(1_000_000_000));
+    match DateTime::from_timestamp(seconds, nanos as u32) {
+        Some(time) => time.format("%Y-%m-%d %H:%M:%S%.f").to_string(),
+        None => format!("{seconds} s from 1970"),
     }
 }
 

@@ -2,11 +2,16 @@
 
 use arrow::array::AsArray;
 
+use super::super::super::tail::Writer;
 use super::super::super::testing::plain;
 use super::*;
 
 /// One time, stored as version 1 integers.
 fn read(stored: i64, nanos: u64, zone: Zone, julian: bool, unit: TimeUnit) -> Result<i64> {
+    read_with(stored, nanos, zone, julian, (unit, false))
+}
+
+fn read_with(stored: i64, nanos: u64, zone: Zone, julian: bool, (unit, exact): (TimeUnit, bool)) -> Result<i64> {
     let literal = |mut rest: u64| {
         let mut bytes = vec![0xff];
         while rest >= 128 {
@@ -18,7 +23,7 @@ fn read(stored: i64, nanos: u64, zone: Zone, julian: bool, unit: TimeUnit) -> Re
     };
     let seconds = Ints::new(plain(&literal((stored << 1 ^ stored >> 63) as u64)), true, false);
     let nanos = Ints::new(plain(&literal(nanos)), false, false);
-    let mut times = Timestamps { id: 1, seconds, nanos, zone, instant: false, julian, unit };
+    let mut times = Timestamps { id: 1, seconds, nanos, zone, instant: false, julian, unit, exact, row: Some(7) };
     let array = times.read(1, None)?;
     Ok(match unit {
         TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(0),
@@ -50,7 +55,7 @@ fn times_before_1970_are_cut_towards_zero() {
 
 #[test]
 fn the_writers_clock_is_kept() {
-    let zone = || Zone::named("America/Los_Angeles").unwrap();
+    let zone = || Zone::named("America/Los_Angeles", Writer::Java).unwrap();
     let seconds = |stored| read(stored, 0, zone(), false, TimeUnit::Nanosecond).unwrap() / 1_000_000_000;
     assert_eq!(seconds(0), 1_420_070_400);
     // 2015-07-01: an hour of summer time.
@@ -61,9 +66,19 @@ fn the_writers_clock_is_kept() {
 fn far_times_need_a_coarser_unit() {
     let year_1 = -62_135_596_800 - 1_420_070_400;
     let error = read(year_1, 0, Zone::utc(), false, TimeUnit::Nanosecond).unwrap_err();
-    assert!(error.to_string().contains("coarser"), "{error}");
+    assert_eq!(error.to_string(), "column 1, row 7: the time 0001-01-01 00:00:00 doesn't fit 64 bits of nanoseconds");
     assert_eq!(read(year_1, 0, Zone::utc(), false, TimeUnit::Microsecond).unwrap(), -62_135_596_800_000_000);
     // The same name in the Julian calendar is two days earlier.
     assert_eq!(read(year_1 - 2 * DAY, 0, Zone::utc(), true, TimeUnit::Microsecond).unwrap(), -62_135_596_800_000_000);
     assert!(read(i64::MAX, 0, Zone::utc(), false, TimeUnit::Microsecond).is_err());
+}
+
+#[test]
+fn digits_below_the_unit_are_lost_only_where_that_was_asked_for() {
+    let micros = |exact| read_with(0, 1_234 << 3, Zone::utc(), false, (TimeUnit::Microsecond, exact));
+    assert_eq!(micros(false).unwrap(), 1_420_070_400_000_001);
+    let error = micros(true).unwrap_err();
+    let wanted = "column 1, row 7: the time 2015-01-01 00:00:00.000001234 has digits below microseconds";
+    assert_eq!(error.to_string(), wanted);
+    assert_eq!(read_with(0, 5_000 << 3, Zone::utc(), false, (TimeUnit::Microsecond, true)).unwrap() % 1000, 5);
 }

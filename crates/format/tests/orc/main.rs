@@ -5,33 +5,29 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, RecordBatchOptions, StringArray, TimestampNanosecondArray,
-};
-use arrow::compute::{cast, concat_batches, filter_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::SchemaRef;
 use lakerace_format::{
-    Codec, CompareOp, Compression, Expr, Literal, OrcSink, OrcSource, ParquetSink, ParquetSource, Predicate, ReadPlan,
-    ReadRequest, Sink, Source, WriteOptions, Written,
+    Codec, Compression, Expr, OrcSink, OrcSource, ParquetSink, ParquetSource, ReadRequest, Sink, Source, WriteOptions,
+    Written,
 };
 use lakerace_io::{
-    Error, ErrorKind, IfExists, Job, JobOptions, Location, MinSeekSize, Object, Output, RangeOptions, Result,
-    StorageOptions,
+    Error, ErrorKind, IfExists, Job, JobOptions, Location, MinSeekSize, Output, RangeOptions, Result, StorageOptions,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-#[path = "../../orc/tests/write/tables.rs"]
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../orc/tests/write/tables.rs"]
 mod tables;
+mod timestamps;
+
+use common::{filter_on, greater, job, numbered, objects, read_in_parts, read_plan, rows_left};
 
 use tables::{Shape, rows_as_text, table};
 
 const SHAPE: Shape = Shape { rows: 3000, distinct: u64::MAX, sorted: false, null_percent: 20 };
-
-fn job(threads: usize) -> Job {
-    Job::new(JobOptions { threads, ..JobOptions::default() })
-}
 
 fn case() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -66,36 +62,12 @@ fn stripes_of(bytes: u64) -> WriteOptions {
     WriteOptions { row_group_bytes: Some(bytes), ..WriteOptions::default() }
 }
 
-fn objects(paths: &[&Path], job: &Job) -> Result<Vec<Object>> {
-    paths.iter().map(|p| Location::parse(p.to_str().unwrap())?.object(&StorageOptions::default(), job)).collect()
-}
-
 fn open(paths: &[&Path], job: &Job) -> Result<OrcSource> {
     OrcSource::open(objects(paths, job)?, job)
 }
 
-fn read_plan(source: &dyn Source, plan: &ReadPlan) -> Result<RecordBatch> {
-    let batches = source.read(plan)?;
-    let schema = Arc::clone(batches.schema());
-    let mut all = Vec::new();
-    for batch in batches {
-        let batch = batch?;
-        assert_eq!(batch.schema(), schema);
-        assert!(batch.num_rows() > 0, "no batch is empty");
-        assert!(plan.request.batch_rows.is_none_or(|rows| batch.num_rows() <= rows));
-        all.push(batch);
-    }
-    let rows = all.iter().map(RecordBatch::num_rows).sum();
-    if schema.fields().is_empty() {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        return Ok(RecordBatch::try_new_with_options(schema, vec![], &options).unwrap());
-    }
-    Ok(concat_batches(&schema, &all).unwrap())
-}
-
 fn read(path: &Path, request: &ReadRequest, threads: usize) -> Result<RecordBatch> {
-    let source = open(&[path], &job(threads))?;
-    read_plan(&source, &source.plan(request)?)
+    common::read(&open(&[path], &job(threads))?, request)
 }
 
 fn assert_same(ours: &RecordBatch, wanted: &RecordBatch, what: &str) {
@@ -107,28 +79,6 @@ fn assert_same(ours: &RecordBatch, wanted: &RecordBatch, what: &str) {
         if let Some(row) = ours.iter().zip(wanted).position(|(a, b)| a != b) {
             panic!("{what}, column {name}, row {row}: {} instead of {}", ours[row], wanted[row]);
         }
-    }
-}
-
-fn numbered(rows: i64) -> RecordBatch {
-    let schema = Schema::new(vec![
-        Field::new("id", DataType::Int64, true),
-        Field::new("half", DataType::Int32, true),
-        Field::new("text", DataType::Utf8, true),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from_iter_values(0..rows)),
-        Arc::new(Int32Array::from_iter((0..rows).map(|i| (i % 5 > 0).then_some((i / 2) as i32)))),
-        Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 > 0).then(|| format!("text number {i}"))))),
-    ];
-    RecordBatch::try_new(Arc::new(schema), columns).unwrap()
-}
-
-fn greater(column: &str, than: i128) -> Expr {
-    Expr::Compare {
-        op: CompareOp::Greater,
-        left: Box::new(Expr::Column(column.to_owned())),
-        right: Box::new(Expr::Literal(Literal::Number { digits: than, scale: 0 })),
     }
 }
 
@@ -180,79 +130,32 @@ proptest! {
         write(&path, &batch, &stripes_of(stripe));
         let all = read(&path, &ReadRequest::default(), 1).unwrap();
         assert_same(&all, &batch, "all");
-        let conditions: Vec<Expr> = picks.iter().filter_map(|pick| condition(&all, *pick)).collect();
-        prop_assume!(!conditions.is_empty());
-        let expr = if conditions.len() == 1 { conditions[0].clone() } else { Expr::And(conditions) };
-        let mask = Predicate::bind(&expr, &all.schema()).unwrap().evaluate(&all).unwrap();
-        let mut wanted = filter_record_batch(&all, &mask).unwrap();
-        if let Some(limit) = limit {
-            wanted = wanted.slice(0, wanted.num_rows().min(limit as usize));
-        }
-        let request = ReadRequest { filter: Some(expr.clone()), limit, batch_rows, ..ReadRequest::default() };
-        let source = open(&[&path], &job(threads)).unwrap();
-        let plan: ReadPlan =
-            serde_json::from_str(&serde_json::to_string(&source.plan(&request).unwrap()).unwrap()).unwrap();
-        prop_assert!(plan.rows_at_most().unwrap() >= wanted.num_rows() as u64);
-        assert_same(&read_plan(&source, &plan).unwrap(), &wanted, &format!("{expr:?}"));
-        let elsewhere = open(&[&path], &job(threads)).unwrap();
-        let joined: usize = plan.split(parts).iter().map(|p| read_plan(&elsewhere, p).unwrap().num_rows()).sum();
-        prop_assert_eq!(joined, wanted.num_rows());
+        let filter = filter_on(&all, &FILTERED, &picks);
+        prop_assume!(filter.is_some());
+        let request = ReadRequest { filter, limit, batch_rows, ..ReadRequest::default() };
+        let wanted = rows_left(&all, &request);
+        let (source, elsewhere) = (open(&[&path], &job(threads)).unwrap(), open(&[&path], &job(threads)).unwrap());
+        let (ours, of_parts) = read_in_parts(&source, &elsewhere, &request, parts);
+        assert_same(&ours, &wanted, &format!("{:?}", request.filter));
+        prop_assert_eq!(of_parts, wanted.num_rows());
     }
 }
 
-/// A comparison of some column with one of its own values.
-fn condition(table: &RecordBatch, pick: u32) -> Option<Expr> {
-    let names = [
-        "int8",
-        "int32",
-        "int64",
-        "utf8",
-        "date32",
-        "decimal18",
-        "decimal38",
-        "float64",
-        "binary_view",
-        "boolean",
-        "nanos",
-        "micros",
-    ];
-    let name = names[pick as usize % names.len()];
-    let row = (pick as usize >> 8) % table.num_rows();
-    let column = table.column_by_name(name)?;
-    if column.is_null(row) {
-        return Some(Expr::IsNull(Box::new(Expr::Column(name.to_owned()))));
-    }
-    let any = column.as_any();
-    let literal = match column.data_type() {
-        DataType::Int32 | DataType::Int64 | DataType::Int8 => {
-            let array = cast(column, &DataType::Int64).unwrap();
-            Literal::Number { digits: array.as_primitive::<arrow::datatypes::Int64Type>().value(row).into(), scale: 0 }
-        }
-        DataType::Boolean => Literal::Boolean(column.as_boolean().value(row)),
-        DataType::Utf8View => Literal::Text(column.as_string_view().value(row).to_owned()),
-        DataType::BinaryView => Literal::Binary(any.downcast_ref::<BinaryViewArray>()?.value(row).to_vec()),
-        DataType::Date32 => Literal::Date(any.downcast_ref::<Date32Array>()?.value(row)),
-        DataType::Decimal128(_, scale) => {
-            Literal::Number { digits: any.downcast_ref::<Decimal128Array>()?.value(row), scale: *scale as u8 }
-        }
-        DataType::Float64 => Literal::Float(any.downcast_ref::<Float64Array>()?.value(row)),
-        DataType::Timestamp(_, zone) => {
-            let array = any.downcast_ref::<TimestampNanosecondArray>()?;
-            let text = array.value_as_datetime(row)?.format("%Y-%m-%d %H:%M:%S%.9f").to_string();
-            Literal::Text(if zone.is_some() { format!("{text}Z") } else { text })
-        }
-        _ => return None,
-    };
-    if matches!(literal, Literal::Float(float) if float.is_nan()) {
-        return None;
-    }
-    let ops = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Less, CompareOp::LessOrEq, CompareOp::Greater];
-    Some(Expr::Compare {
-        op: ops[(pick as usize >> 4) % ops.len()],
-        left: Box::new(Expr::Column(name.to_owned())),
-        right: Box::new(Expr::Literal(literal)),
-    })
-}
+/// The columns that filters are put on.
+const FILTERED: [&str; 12] = [
+    "int8",
+    "int32",
+    "int64",
+    "utf8",
+    "date32",
+    "decimal18",
+    "decimal38",
+    "float64",
+    "binary_view",
+    "boolean",
+    "nanos",
+    "micros",
+];
 
 #[test]
 fn stripes_are_pruned_by_statistics_and_limits() {
