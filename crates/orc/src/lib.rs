@@ -12,6 +12,7 @@ mod error;
 pub mod proto;
 pub mod read;
 pub mod schema;
+mod widths;
 pub mod write;
 
 pub use error::{Error, ErrorKind, Result};

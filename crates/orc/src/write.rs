@@ -21,7 +21,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod binaries;
 mod bloom;
 mod booleans;
 mod byte_strings;
@@ -155,7 +154,7 @@ impl Writer {
         self.columns.iter().map(Column::memory_bytes).sum::<usize>() + self.file.memory_bytes()
     }
 
-    /// The arrays of the batch, spread out where they are dictionaries of something else than text.
+    /// The arrays of the batch, cast where they are not encoded as they are.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let types = |schema: &SchemaRef| schema.fields().iter().map(|f| f.data_type().clone()).collect::<Vec<_>>();
         if types(&self.schema) != types(batch.schema_ref()) {
@@ -165,7 +164,7 @@ impl Writer {
                 types(&self.schema)
             )));
         }
-        batch.columns().iter().map(spread_out).collect()
+        batch.columns().iter().map(spread).collect()
     }
 
     /// Rows that are encoded before the size of the stripe is looked at again, where a row group of them is too large.
@@ -261,7 +260,7 @@ fn first(compressors: &mut [Compressor]) -> Result<&mut Compressor> {
     compressors.first_mut().ok_or_else(|| Error::internal("a writer has a compressor"))
 }
 
-fn spread_out(array: &ArrayRef) -> Result<ArrayRef> {
+fn spread(array: &ArrayRef) -> Result<ArrayRef> {
     let stored = types::spread_type(array.data_type());
     Ok(if stored == *array.data_type() { array.clone() } else { cast(array, &stored)? })
 }

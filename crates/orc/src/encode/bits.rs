@@ -1,49 +1,11 @@
 //! Bit packing, most significant bit first, in the widths that run length encoding v2 can name.
 
+use crate::widths::packed_bytes;
+
 /// Bits needed for `value`; 1 for zero, as widths start there.
 #[inline]
 pub(crate) fn bits_of(value: u64) -> u32 {
     64 - (value | 1).leading_zeros()
-}
-
-/// The smallest width of at least `bits` bits that has a code.
-#[inline]
-pub(crate) fn closest_width(bits: u32) -> u32 {
-    match bits {
-        0 => 1,
-        1..=24 => bits,
-        25..=26 => 26,
-        27..=28 => 28,
-        29..=30 => 30,
-        31..=32 => 32,
-        33..=40 => 40,
-        41..=48 => 48,
-        49..=56 => 56,
-        _ => 64,
-    }
-}
-
-/// The five bits that name a width of [`closest_width`].
-#[inline]
-pub(crate) fn width_code(width: u32) -> u8 {
-    match width {
-        0..=1 => 0,
-        2..=24 => (width - 1) as u8,
-        25..=26 => 24,
-        27..=28 => 25,
-        29..=30 => 26,
-        31..=32 => 27,
-        33..=40 => 28,
-        41..=48 => 29,
-        49..=56 => 30,
-        _ => 31,
-    }
-}
-
-/// Bytes that `count` values of `width` bits take.
-#[inline]
-pub(crate) fn packed_len(count: usize, width: u32) -> usize {
-    (count * width as usize).div_ceil(8)
 }
 
 /// Values that one call of an unrolled packer takes: as many bits as whole 32-bit words, whatever the width.
@@ -54,7 +16,7 @@ const BLOCK: usize = 32;
 pub(crate) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
     debug_assert!(values.iter().all(|&v| bits_of(v) <= width || v == 0));
     let start = out.len();
-    out.resize(start + packed_len(values.len(), width), 0);
+    out.resize(start + packed_bytes(values.len(), width), 0);
     let out = &mut out[start..];
     macro_rules! by_width {
         ($($width:literal)*) => {

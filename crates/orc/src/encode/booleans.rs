@@ -55,10 +55,14 @@ impl BitCollector {
         }
     }
 
-    /// Takes out the full bytes; what is left is the number of bits in the byte that follows them.
-    pub(crate) fn take_full(&mut self, out: &mut Vec<u8>) -> u8 {
+    /// Takes out the full bytes.
+    pub(crate) fn take_full(&mut self, out: &mut Vec<u8>) {
         super::byte_rle::encode(&self.bytes, out);
         self.bytes.clear();
+    }
+
+    /// Bits in the byte that is not full yet.
+    pub(crate) fn partial_bits(&self) -> u8 {
         self.bits as u8
     }
 
@@ -69,6 +73,12 @@ impl BitCollector {
             (self.partial, self.bits) = (0, 0);
         }
         self.take_full(out);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        (self.partial, self.bits) = (0, 0);
     }
 
     /// Bytes held.

@@ -38,7 +38,8 @@ fn keeps_the_bits_of_an_unfinished_byte() {
     let mut bits = BitCollector::default();
     bits.push_repeated(true, 27);
     let mut out = Vec::new();
-    assert_eq!(bits.take_full(&mut out), 3);
+    bits.take_full(&mut out);
+    assert_eq!(bits.partial_bits(), 3);
     assert_eq!(out, [0, 0xff]);
     bits.push_repeated(false, 5);
     bits.take_all(&mut out);

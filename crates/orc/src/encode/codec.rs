@@ -14,6 +14,7 @@ pub(crate) const MAX_BLOCK: usize = (1 << 23) - 1;
 /// The state of a codec, kept from block to block; one for each thread.
 pub(crate) struct Compressor {
     coder: Coder,
+    block_size: usize,
     scratch: Vec<u8>,
 }
 
@@ -28,11 +29,12 @@ enum Coder {
 }
 
 impl Compressor {
-    /// A compressor for `codec` at `level`, the codec's usual one where it is not given.
+    /// A compressor of blocks of at most `block_size` bytes, at most [`MAX_BLOCK`], for `codec` at `level`, the codec's usual
+    /// one where it is not given.
     ///
     /// # Errors
     /// Unsupported for codecs that are only read, Invalid for levels that the codec does not have.
-    pub(crate) fn new(codec: Codec, level: Option<i32>) -> Result<Self> {
+    pub(crate) fn new(codec: Codec, level: Option<i32>, block_size: usize) -> Result<Self> {
         let in_range = |low: i32, high: i32, usual: i32| match level {
             None => Ok(usual),
             Some(level) if (low..=high).contains(&level) => Ok(level),
@@ -63,12 +65,17 @@ impl Compressor {
                 )));
             }
         };
-        Ok(Self { coder, scratch: Vec::new() })
+        Ok(Self { coder, block_size, scratch: Vec::new() })
     }
 
     /// Whether blocks are left as they are, without a header.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.coder, Coder::None)
+    }
+
+    /// Bytes of a block before compression; the last one of a stream may be shorter.
+    pub(crate) fn block_size(&self) -> usize {
+        self.block_size
     }
 
     /// Appends `block`, which is at most [`MAX_BLOCK`] long and not empty, with its header, compressed if that is shorter.
@@ -88,8 +95,8 @@ impl Compressor {
     }
 
     /// Appends all of `bytes`, cut into blocks.
-    pub(crate) fn append_all(&mut self, bytes: &[u8], block_size: usize, out: &mut Vec<u8>) -> Result<()> {
-        bytes.chunks(block_size).try_for_each(|block| self.append(block, out))
+    pub(crate) fn append_all(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        bytes.chunks(self.block_size).try_for_each(|block| self.append(block, out))
     }
 
     /// Compresses into the scratch buffer and says how long that is.

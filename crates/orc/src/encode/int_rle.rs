@@ -8,8 +8,9 @@
 //! is longer than what it costs: among values of a few bits, ending a run and starting another takes more than packing a
 //! short repeat.
 
-use super::bits::{bits_of, closest_width, pack, width_code};
+use super::bits::{bits_of, pack};
 use super::varint::{put_signed, put_unsigned, zigzag};
+use crate::widths::{closest_width, code_of_width};
 
 const MAX_RUN: usize = 512;
 const MIN_REPEAT: usize = 3;
@@ -119,7 +120,7 @@ impl Encoder<'_> {
             all |= *to;
         }
         let width = closest_width(bits_of(all));
-        self.header(1, width_code(width), values.len());
+        self.header(1, code_of_width(width), values.len());
         pack(&self.packed[..values.len()], width, self.out);
     }
 
@@ -142,7 +143,7 @@ impl Encoder<'_> {
         }
         // A width of one bit has no code here: its code says that all deltas are equal.
         let width = run.width().max(2);
-        self.header(3, width_code(width), run.len);
+        self.header(3, code_of_width(width), run.len);
         self.base(values[0]);
         put_signed(values[1] - values[0], self.out);
         for (to, pair) in self.packed.iter_mut().zip(values[1..].windows(2)) {
@@ -177,12 +178,12 @@ impl Encoder<'_> {
             *to = (value - min) as u64;
         }
         let Some(patches) = Patches::take(&mut self.packed[..values.len()]) else { return false };
-        self.header(2, width_code(patches.width), values.len());
+        self.header(2, code_of_width(patches.width), values.len());
         let magnitude = min.unsigned_abs();
         // One bit more than the number has, for its sign.
         let base_bytes = (closest_width(bits_of(magnitude)) + 1).div_ceil(8) as usize;
         let sign = u64::from(min < 0) << (base_bytes * 8 - 1);
-        self.out.push(((base_bytes - 1) << 5) as u8 | width_code(patches.patch_width));
+        self.out.push(((base_bytes - 1) << 5) as u8 | code_of_width(patches.patch_width));
         self.out.push(((patches.gap_width - 1) << 5) as u8 | patches.list.len() as u8);
         self.out.extend_from_slice(&(magnitude | sign).to_be_bytes()[8 - base_bytes..]);
         pack(&self.packed[..values.len()], patches.width, self.out);

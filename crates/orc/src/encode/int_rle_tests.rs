@@ -1,8 +1,8 @@
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use super::super::bits::closest_width;
 use super::*;
+use crate::widths::closest_width;
 
 fn encoded(values: &[i64], signed: bool) -> Vec<u8> {
     let mut out = Vec::new();

@@ -1,8 +1,9 @@
 //! Integer run-length encoding, version 2: short repeats, packed values, packed values with patches, and deltas.
 
 use super::input::Input;
-use super::unpack::{closest_width, packed_bytes, unpack, width_of_code};
+use super::unpack::unpack;
 use super::varint::{varint, zigzag};
+use crate::widths::{closest_width, packed_bytes, width_of_code};
 use crate::{Error, Result};
 
 /// The most values that a run has.

@@ -1,42 +1,7 @@
 //! Bit-packed integers: values of one width, the most significant bit first, behind each other without gaps.
 
+use crate::widths::packed_bytes;
 use crate::{Error, Result};
-
-/// The width that the five bits of a run's header stand for.
-pub(crate) fn width_of_code(code: u8) -> u32 {
-    match code & 31 {
-        code @ 0..=23 => u32::from(code) + 1,
-        24 => 26,
-        25 => 28,
-        26 => 30,
-        27 => 32,
-        28 => 40,
-        29 => 48,
-        30 => 56,
-        _ => 64,
-    }
-}
-
-/// The least width of the table above that holds `width` bits.
-pub(crate) fn closest_width(width: u32) -> u32 {
-    match width {
-        0 | 1 => 1,
-        2..=24 => width,
-        25..=26 => 26,
-        27..=28 => 28,
-        29..=30 => 30,
-        31..=32 => 32,
-        33..=40 => 40,
-        41..=48 => 48,
-        49..=56 => 56,
-        _ => 64,
-    }
-}
-
-/// Bytes that `count` values of `width` bits take.
-pub(crate) fn packed_bytes(count: usize, width: u32) -> usize {
-    (count * width as usize).div_ceil(8)
-}
 
 /// Unpacks unsigned values of `width` bits to the whole of `out`, as the bits of signed ones; `bytes` holds [`packed_bytes`] at least, and may hold more.
 pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [i64]) -> Result<()> {

@@ -1,57 +1,82 @@
 //! The byte strings of any array that holds texts or bytes.
 
-use arrow::array::{Array, AsArray, ByteView};
-use arrow::buffer::NullBuffer;
+use arrow::array::{ArrayRef, AsArray, ByteView};
 use arrow::datatypes::{ArrowNativeType, BinaryType, LargeBinaryType, LargeUtf8Type, Utf8Type};
 use arrow::datatypes::{BinaryViewType, ByteArrayType, ByteViewType, DataType, StringViewType};
 
+use crate::proto::StreamKind;
+use crate::write::stream::{Coding, Stream};
+use crate::write::values::{Out, Rows, Values};
 use crate::{Error, Result};
 
 /// Strings of at most so many bytes lie in their view.
 const INLINE: u32 = 12;
 
-/// Calls `each` for every value that is not null.
-pub(crate) fn for_each(array: &dyn Array, nulls: Option<&NullBuffer>, mut each: impl FnMut(&[u8])) -> Result<()> {
-    match array.data_type() {
-        DataType::Utf8 => contiguous::<Utf8Type>(array, nulls, each),
-        DataType::LargeUtf8 => contiguous::<LargeUtf8Type>(array, nulls, each),
-        DataType::Binary => contiguous::<BinaryType>(array, nulls, each),
-        DataType::LargeBinary => contiguous::<LargeBinaryType>(array, nulls, each),
-        DataType::Utf8View => views::<StringViewType>(array, nulls, each),
-        DataType::BinaryView => views::<BinaryViewType>(array, nulls, each),
+/// The streams of byte strings that are written as they are: their bytes, their lengths.
+pub(crate) fn streams() -> Vec<Stream> {
+    vec![Stream::new(StreamKind::Data, Coding::Plain), Stream::new(StreamKind::Length, Coding::Ints { signed: false })]
+}
+
+/// Writes byte strings as they are.
+pub(crate) fn append(rows: &Rows<'_>, out: &mut Out<'_>) -> Result<()> {
+    let ([data, lengths], digest) = out.parts()?;
+    let before = data.bytes.len();
+    for_each(rows, |value| {
+        data.bytes.extend_from_slice(value);
+        lengths.numbers.push(value.len() as i64);
+        digest.add_string(value);
+    })?;
+    digest.statistics.add_bytes((data.bytes.len() - before) as u64);
+    Ok(())
+}
+
+/// A column of byte strings.
+pub(crate) struct Binaries;
+
+impl Values for Binaries {
+    fn streams(&self) -> Vec<Stream> {
+        streams()
+    }
+
+    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+        append(rows, out)?;
+        Ok(Vec::new())
+    }
+}
+
+/// Calls `each` for every value.
+pub(crate) fn for_each(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) -> Result<()> {
+    match rows.array.data_type() {
+        DataType::Utf8 => contiguous::<Utf8Type>(rows, each),
+        DataType::LargeUtf8 => contiguous::<LargeUtf8Type>(rows, each),
+        DataType::Binary => contiguous::<BinaryType>(rows, each),
+        DataType::LargeBinary => contiguous::<LargeBinaryType>(rows, each),
+        DataType::Utf8View => views::<StringViewType>(rows, each),
+        DataType::BinaryView => views::<BinaryViewType>(rows, each),
         DataType::FixedSizeBinary(_) => {
-            let array = array.as_fixed_size_binary();
-            for_each_valid(array.len(), nulls, |row| each(array.value(row)));
+            let array = rows.array.as_fixed_size_binary();
+            rows.for_each(|row| each(array.value(row)));
         }
         other => return Err(Error::internal(format!("{other} holds no byte strings"))),
     }
     Ok(())
 }
 
-/// Calls `each` for every row that is not null.
 #[inline]
-pub(crate) fn for_each_valid(rows: usize, nulls: Option<&NullBuffer>, mut each: impl FnMut(usize)) {
-    match nulls {
-        Some(nulls) => nulls.valid_indices().for_each(each),
-        None => (0..rows).for_each(&mut each),
-    }
-}
-
-#[inline]
-fn contiguous<T: ByteArrayType>(array: &dyn Array, nulls: Option<&NullBuffer>, mut each: impl FnMut(&[u8])) {
-    let array = array.as_bytes::<T>();
+fn contiguous<T: ByteArrayType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
+    let array = rows.array.as_bytes::<T>();
     let bytes: &[u8] = array.values();
     let ends = array.value_offsets();
     let at = |n: usize| ends[n].as_usize();
-    for_each_valid(array.len(), nulls, |row| each(&bytes[at(row)..at(row + 1)]));
+    rows.for_each(|row| each(&bytes[at(row)..at(row + 1)]));
 }
 
 #[inline]
-fn views<T: ByteViewType>(array: &dyn Array, nulls: Option<&NullBuffer>, mut each: impl FnMut(&[u8])) {
-    let array = array.as_byte_view::<T>();
+fn views<T: ByteViewType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
+    let array = rows.array.as_byte_view::<T>();
     let buffers = array.data_buffers();
     let views = array.views();
-    for_each_valid(array.len(), nulls, |row| {
+    rows.for_each(|row| {
         let view = &views[row];
         let length = *view as u32;
         if length <= INLINE {

@@ -1,25 +1,25 @@
 //! A column of the type tree: its present stream, its values, its statistics and bloom filter, and its children.
 
 use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{Float32Type, Float64Type};
 use prost::Message;
 
-use crate::encode::booleans::BitCollector;
 use crate::encode::codec::Compressor;
-use crate::proto::{self, StreamKind};
+use crate::proto::{self, EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
-use crate::write::binaries::Binaries;
 use crate::write::bloom::Bloom;
 use crate::write::booleans::Booleans;
+use crate::write::byte_strings::Binaries;
 use crate::write::decimals::Decimals;
 use crate::write::floats::Floats;
-use crate::write::integers::{Bytes, Integers};
+use crate::write::integers::Integers;
 use crate::write::nested::{Lists, Structs};
 use crate::write::options::WriterOptions;
 use crate::write::statistics::Statistics;
-use crate::write::stream::{FinishedStream, Shape, Stream};
+use crate::write::stream::{Coding, FinishedStream, Stream};
 use crate::write::texts::Texts;
 use crate::write::timestamps::Timestamps;
-use crate::write::values::{Digest, Encoding, Values};
+use crate::write::values::{Digest, Out, Rows, Values};
 use crate::{Error, Result};
 
 /// A column that is being written.
@@ -27,10 +27,11 @@ pub(crate) struct Column {
     id: u32,
     /// Names from the root, as errors and bloom filter options give them.
     path: String,
-    block_size: usize,
-    bits: BitCollector,
     present: Stream,
     values: Box<dyn Values>,
+    /// Of the values.
+    streams: Vec<Stream>,
+    children: Vec<Column>,
     /// Of the row group, the stripe and the file.
     group: Statistics,
     stripe: Statistics,
@@ -44,7 +45,8 @@ pub(crate) struct Column {
 /// A column in a finished stripe.
 pub(crate) struct FinishedColumn {
     pub(crate) id: u32,
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: EncodingKind,
+    pub(crate) dictionary_size: Option<u32>,
     /// Row index and bloom filter.
     pub(crate) index: Vec<FinishedStream>,
     pub(crate) data: Vec<FinishedStream>,
@@ -54,34 +56,18 @@ pub(crate) struct FinishedColumn {
 impl Column {
     /// The column for `orc` and its children. Names of bloom filter columns that were met are taken out of `blooms`.
     pub(crate) fn new(orc: &OrcType, path: String, options: &WriterOptions, blooms: &mut Vec<String>) -> Result<Self> {
-        let block_size = options.block_size;
-        let mut child = |orc: &OrcType, name: &str| Self::new(orc, format!("{path}.{name}"), options, blooms);
-        let values: Box<dyn Values> = match &orc.kind {
-            OrcKind::Boolean => Box::new(Booleans::new(block_size)),
-            OrcKind::Byte => Box::new(Bytes::new(block_size)),
-            OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date => Box::new(Integers::new(block_size)),
-            OrcKind::Float => Box::new(Floats::<f32>::new(block_size)),
-            OrcKind::Double => Box::new(Floats::<f64>::new(block_size)),
-            OrcKind::String => Box::new(Texts::new(options)),
-            OrcKind::Binary => Box::new(Binaries::new(block_size)),
-            OrcKind::Decimal { precision, scale } => Box::new(Decimals::new(*precision, *scale, block_size)),
-            OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(Timestamps::new(block_size)),
-            OrcKind::List(item) => Box::new(Lists::new(vec![child(item, "_elem")?], block_size)),
-            OrcKind::Map(key, value) => {
-                Box::new(Lists::new(vec![child(key, "_key")?, child(value, "_value")?], block_size))
-            }
-            OrcKind::Struct(fields) => {
-                Box::new(Structs::new(fields.iter().map(|(name, orc)| child(orc, name)).collect::<Result<_>>()?))
-            }
-            other => return Err(Error::unsupported(format!("{other:?} is not written")).at(path)),
-        };
+        let (values, children) = values_of(&orc.kind, options).map_err(|error| error.at(path.clone()))?;
+        let children = children
+            .into_iter()
+            .map(|(name, orc)| Self::new(orc, format!("{path}.{name}"), options, blooms))
+            .collect::<Result<_>>()?;
         let statistics = Statistics::new(&orc.kind);
         let mut column = Self {
             id: orc.id,
-            block_size,
-            bits: BitCollector::default(),
-            present: Stream::new(StreamKind::Present, Shape::Bits, block_size),
+            present: Stream::new(StreamKind::Present, Coding::Bits),
+            streams: values.streams(),
             values,
+            children,
             group: statistics.clone(),
             stripe: statistics.clone(),
             file: statistics,
@@ -105,36 +91,39 @@ impl Column {
     /// Takes in values of the current row group.
     pub(crate) fn append(&mut self, array: &ArrayRef, compressor: &mut Compressor) -> Result<()> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        let present = &mut self.present.bits;
         match &nulls {
             Some(nulls) => {
-                self.bits.push_all(nulls.inner());
+                present.push_all(nulls.inner());
                 self.group.has_null = true;
                 self.group.values += (array.len() - nulls.null_count()) as u64;
             }
             None => {
-                self.bits.push_repeated(true, array.len());
+                present.push_repeated(true, array.len());
                 self.group.values += array.len() as u64;
             }
         }
-        let mut digest = Digest { statistics: &mut self.group, bloom: self.bloom.as_mut() };
-        self.values
-            .append(array, nulls.as_ref(), &mut digest, compressor)
-            .map_err(|error| if error.place().is_empty() { error.at(format!("column {}", self.path)) } else { error })
+        let rows = Rows { array, nulls: nulls.as_ref() };
+        let digest = Digest { statistics: &mut self.group, bloom: self.bloom.as_mut() };
+        let mut out = Out { streams: &mut self.streams, digest };
+        let children =
+            self.values.append(&rows, &mut out).map_err(|error| error.at(format!("column {}", self.path)))?;
+        self.streams.iter_mut().try_for_each(|stream| stream.relieve(compressor))?;
+        self.children.iter_mut().zip(&children).try_for_each(|(child, array)| child.append(array, compressor))
     }
 
     /// Starts a row group.
     pub(crate) fn start_group(&mut self) {
-        let bits = self.bits.take_full(&mut self.present.raw);
-        self.present.mark(bits);
-        self.values.start_group();
-        self.values.children_mut().iter_mut().for_each(Self::start_group);
+        self.present.start_group();
+        self.values.start_group(&mut self.streams);
+        self.children.iter_mut().for_each(Self::start_group);
     }
 
     /// Ends a row group.
     pub(crate) fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
-        self.bits.take_full(&mut self.present.raw);
-        self.present.drain(compressor)?;
-        self.values.end_group(compressor)?;
+        self.present.end_group(compressor)?;
+        self.values.end_group(&mut self.streams, compressor)?;
+        self.streams.iter_mut().try_for_each(|stream| stream.end_group(compressor))?;
         if self.indexed {
             self.groups.push(self.group.to_proto());
         }
@@ -143,15 +132,16 @@ impl Column {
         }
         self.stripe.merge(&self.group);
         self.group.clear();
-        self.values.children_mut().iter_mut().try_for_each(|child| child.end_group(compressor))
+        self.children.iter_mut().try_for_each(|child| child.end_group(compressor))
     }
 
     /// Ends the stripe: what is to be written of this column and its children, in the order of their ids.
     pub(crate) fn end_stripe(&mut self, compressor: &mut Compressor, out: &mut Vec<FinishedColumn>) -> Result<()> {
-        let encoding = self.values.close(compressor)?;
+        let dictionary_size = self.values.end_stripe(&mut self.streams, compressor)?;
+        self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
+        let encoding = self.encoding(dictionary_size);
         // Where nothing is null, there is no present stream, and no position in it.
         let present = self.stripe.has_null;
-        self.bits.take_all(&mut self.present.raw);
         if present {
             self.present.close(compressor)?;
         } else {
@@ -160,67 +150,104 @@ impl Column {
         let mut index = Vec::new();
         if self.indexed {
             let entry = self.row_index(compressor);
-            index.push(self.index_stream(StreamKind::RowIndex, &entry, compressor)?);
+            index.push(index_stream(StreamKind::RowIndex, &entry, compressor)?);
         }
         if let Some(filters) = self.bloom.as_mut().map(Bloom::take) {
-            index.push(self.index_stream(StreamKind::BloomFilterUtf8, &filters, compressor)?);
+            index.push(index_stream(StreamKind::BloomFilterUtf8, &filters, compressor)?);
         }
         let mut data = Vec::new();
         if present {
             data.push(self.present.take());
         }
-        data.extend(self.values.streams_mut().iter_mut().map(Stream::take));
-        self.values.reset();
+        data.extend(self.streams.iter_mut().map(Stream::take));
+        self.values.reset(&mut self.streams);
         self.stripe.bytes_on_disk = data.iter().map(|stream| stream.bytes.len() as u64).sum();
         self.file.merge(&self.stripe);
-        out.push(FinishedColumn { id: self.id, encoding, index, data, statistics: self.stripe.to_proto() });
+        out.push(FinishedColumn {
+            id: self.id,
+            encoding,
+            dictionary_size,
+            index,
+            data,
+            statistics: self.stripe.to_proto(),
+        });
         self.stripe.clear();
-        self.values.children_mut().iter_mut().try_for_each(|child| child.end_stripe(compressor, out))
+        self.children.iter_mut().try_for_each(|child| child.end_stripe(compressor, out))
+    }
+
+    /// The name of the encoding, which tells the version of integer runs where there are integers.
+    fn encoding(&self, dictionary_size: Option<u32>) -> EncodingKind {
+        let integers = self.streams.iter().any(|stream| matches!(stream.coding(), Coding::Ints { .. }));
+        match (dictionary_size, integers) {
+            (Some(_), _) => EncodingKind::DictionaryV2,
+            (None, true) => EncodingKind::DirectV2,
+            (None, false) => EncodingKind::Direct,
+        }
     }
 
     fn row_index(&mut self, compressor: &Compressor) -> proto::RowIndex {
-        let compressed = !compressor.is_none();
-        let streams = self.stripe.has_null.then_some(&self.present).into_iter().chain(self.values.streams());
-        let streams: Vec<&Stream> = streams.collect();
+        let present = self.stripe.has_null.then_some(&self.present);
         let entry = |(group, statistics)| {
             let mut positions = Vec::new();
-            streams.iter().for_each(|stream| stream.push_position(group, compressed, &mut positions));
+            let streams = present.into_iter().chain(&self.streams);
+            streams.for_each(|stream| stream.push_position(group, compressor, &mut positions));
             proto::RowIndexEntry { positions, statistics: Some(statistics) }
         };
         proto::RowIndex { entry: std::mem::take(&mut self.groups).into_iter().enumerate().map(entry).collect() }
     }
 
-    fn index_stream(
-        &self,
-        kind: StreamKind,
-        message: &impl Message,
-        compressor: &mut Compressor,
-    ) -> Result<FinishedStream> {
-        let mut bytes = Vec::new();
-        compressor.append_all(&message.encode_to_vec(), self.block_size, &mut bytes)?;
-        Ok(FinishedStream { kind, bytes })
-    }
-
     /// Statistics of the file, of this column and its children in the order of their ids.
     pub(crate) fn push_file_statistics(&self, out: &mut Vec<proto::ColumnStatistics>) {
         out.push(self.file.to_proto());
-        self.values.children().iter().for_each(|child| child.push_file_statistics(out));
+        self.children.iter().for_each(|child| child.push_file_statistics(out));
     }
 
     /// Bytes that the stripe's values will about take in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
-        let streams: usize = self.values.streams().iter().map(Stream::encoded_bytes).sum();
-        let children: usize = self.values.children().iter().map(Self::encoded_bytes).sum();
+        let streams: usize = self.streams.iter().map(Stream::encoded_bytes).sum();
+        let children: usize = self.children.iter().map(Self::encoded_bytes).sum();
         streams + children + self.values.waiting_bytes() + self.present.encoded_bytes()
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let streams: usize = self.values.streams().iter().map(Stream::memory_bytes).sum();
-        let children: usize = self.values.children().iter().map(Self::memory_bytes).sum();
+        let streams: usize = self.streams.iter().map(Stream::memory_bytes).sum();
+        let children: usize = self.children.iter().map(Self::memory_bytes).sum();
         let bloom = self.bloom.as_ref().map_or(0, Bloom::memory_bytes);
         let index = self.groups.capacity() * size_of::<proto::ColumnStatistics>();
-        let own = self.bits.memory_bytes() + self.present.memory_bytes() + bloom + index;
+        let own = self.present.memory_bytes() + bloom + index;
         streams + children + own + self.values.memory_bytes()
     }
+}
+
+/// Encoder and children, with their names, of a kind of column.
+type Parts<'a> = (Box<dyn Values>, Vec<(&'a str, &'a OrcType)>);
+
+fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>> {
+    let values: Box<dyn Values> = match kind {
+        OrcKind::Boolean => Box::new(Booleans),
+        OrcKind::Byte => Box::new(Integers(Coding::Bytes)),
+        OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date => {
+            Box::new(Integers(Coding::Ints { signed: true }))
+        }
+        OrcKind::Float => Box::new(Floats::<Float32Type>::new()),
+        OrcKind::Double => Box::new(Floats::<Float64Type>::new()),
+        OrcKind::String => Box::new(Texts::new(options)),
+        OrcKind::Binary => Box::new(Binaries),
+        OrcKind::Decimal { precision, scale } => Box::new(Decimals::new(*precision, *scale)),
+        OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(Timestamps::default()),
+        OrcKind::List(item) => return Ok((Box::new(Lists), vec![("_elem", item)])),
+        OrcKind::Map(key, value) => return Ok((Box::new(Lists), vec![("_key", key), ("_value", value)])),
+        OrcKind::Struct(fields) => {
+            return Ok((Box::new(Structs), fields.iter().map(|(name, orc)| (name.as_str(), orc)).collect()));
+        }
+        other => return Err(Error::unsupported(format!("{other:?} is not written"))),
+    };
+    Ok((values, Vec::new()))
+}
+
+fn index_stream(kind: StreamKind, message: &impl Message, compressor: &mut Compressor) -> Result<FinishedStream> {
+    let mut bytes = Vec::new();
+    compressor.append_all(&message.encode_to_vec(), &mut bytes)?;
+    Ok(FinishedStream { kind, bytes })
 }

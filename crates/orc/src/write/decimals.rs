@@ -1,148 +1,146 @@
 //! Decimals of up to 38 digits: whole numbers of any length, and a scale for each, which is always the column's.
 
-use arrow::array::{Array, AsArray};
-use arrow::buffer::NullBuffer;
+use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, i256};
 
 use crate::encode::codec::Compressor;
 use crate::encode::{int_rle, varint};
 use crate::proto::StreamKind;
 use crate::write::statistics::decimal_text;
-use crate::write::stream::{Shape, Stream};
-use crate::write::values::{Digest, Values, extend_valid};
+use crate::write::stream::{Coding, Stream};
+use crate::write::values::{Digest, Out, Rows, Values};
 use crate::{Error, Result};
 
 /// Decimals of at most this precision fit 64 bits.
 const NARROW: u8 = 18;
 
+/// A column of decimals.
 pub(crate) struct Decimals {
-    precision: u8,
-    scale: u8,
+    format: Format,
     /// Values of the array at hand, of a column that fits 64 bits, and of one that does not.
     narrow: Vec<i64>,
     wide: Vec<i128>,
     /// Values of the row group.
     rows: usize,
-    /// Numbers, scales.
-    streams: [Stream; 2],
+}
+
+#[derive(Clone, Copy)]
+struct Format {
+    precision: u8,
+    scale: u8,
 }
 
 impl Decimals {
-    pub(crate) fn new(precision: u8, scale: u8, block_size: usize) -> Self {
-        let data = Stream::new(StreamKind::Data, Shape::Plain, block_size);
-        let scales = Stream::new(StreamKind::Secondary, Shape::Runs, block_size);
-        Self { precision, scale, narrow: Vec::new(), wide: Vec::new(), rows: 0, streams: [data, scales] }
+    pub(crate) fn new(precision: u8, scale: u8) -> Self {
+        Self { format: Format { precision, scale }, narrow: Vec::new(), wide: Vec::new(), rows: 0 }
     }
-
-    fn append_narrow(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>, digest: &mut Digest<'_>) -> Result<()> {
-        let values = &mut self.narrow;
-        values.clear();
-        // Larger numbers than 64 bits hold are larger than the precision allows too: they saturate, and the check below
-        // finds them.
-        let saturate = |v: i128| v.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        match array.data_type() {
-            DataType::Decimal32(..) => {
-                extend_valid(values, array.as_primitive::<Decimal32Type>().values(), nulls, i64::from)
-            }
-            DataType::Decimal64(..) => {
-                extend_valid(values, array.as_primitive::<Decimal64Type>().values(), nulls, |v| v)
-            }
-            DataType::Decimal128(..) => {
-                extend_valid(values, array.as_primitive::<Decimal128Type>().values(), nulls, saturate);
-            }
-            other => return Err(Error::internal(format!("{other} is not a decimal"))),
-        }
-        let Some(&first) = values.first() else { return Ok(()) };
-        let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
-        let sum = values.iter().map(|&v| i128::from(v)).sum();
-        let sum = i256::from_i128(sum);
-        self.check(min.into(), max.into())?;
-        digest.statistics.add_decimals(min.into(), max.into(), sum);
-        varint::put_all_signed_narrow(&self.narrow, &mut self.streams[0].raw);
-        self.rows += self.narrow.len();
-        if let Some(bloom) = &mut digest.bloom {
-            self.narrow.iter().for_each(|&v| bloom.add_bytes(bloom_text(v.into(), self.scale).as_bytes()));
-        }
-        Ok(())
-    }
-
-    fn append_wide(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>, digest: &mut Digest<'_>) -> Result<()> {
-        let values = &mut self.wide;
-        values.clear();
-        let array = array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| Error::internal("not a wide decimal"))?;
-        extend_valid(values, array.values(), nulls, |v| v);
-        let Some(&first) = values.first() else { return Ok(()) };
-        let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
-        // The halves of the numbers add up without an overflow.
-        let (low, high) = values.iter().fold((0, 0), |(low, high), &v| (low + i128::from(v as u64), high + (v >> 64)));
-        let sum = i256::from_i128(high).wrapping_mul(i256::from_i128(1 << 64)).wrapping_add(i256::from_i128(low));
-        self.check(min, max)?;
-        digest.statistics.add_decimals(min, max, sum);
-        varint::put_all_signed(&self.wide, &mut self.streams[0].raw);
-        self.rows += self.wide.len();
-        if let Some(bloom) = &mut digest.bloom {
-            self.wide.iter().for_each(|&v| bloom.add_bytes(bloom_text(v, self.scale).as_bytes()));
-        }
-        Ok(())
-    }
-
-    /// Arrow does not hold arrays to their precision; readers may hold files to it.
-    fn check(&self, min: i128, max: i128) -> Result<()> {
-        let limit = 10i128.pow(u32::from(self.precision));
-        match [min, max].into_iter().find(|v| !(-limit < *v && *v < limit)) {
-            None => Ok(()),
-            Some(value) => Err(Error::invalid(format!(
-                "{} has more than {} digits; cast the column to a larger precision",
-                decimal_text(value, self.scale),
-                self.precision
-            ))),
-        }
-    }
-}
-
-/// As the reference implementation prints decimals: no zeros at the end of the fraction.
-fn bloom_text(value: i128, scale: u8) -> String {
-    let text = decimal_text(value, scale);
-    if scale == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 impl Values for Decimals {
-    fn append(
-        &mut self,
-        array: &dyn Array,
-        nulls: Option<&NullBuffer>,
-        digest: &mut Digest<'_>,
-        compressor: &mut Compressor,
-    ) -> Result<()> {
-        if self.precision <= NARROW {
-            self.append_narrow(array, nulls, digest)?;
-        } else {
-            self.append_wide(array, nulls, digest)?;
+    /// Numbers, scales.
+    fn streams(&self) -> Vec<Stream> {
+        vec![
+            Stream::new(StreamKind::Data, Coding::Plain),
+            Stream::new(StreamKind::Secondary, Coding::Ints { signed: true }),
+        ]
+    }
+
+    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+        let ([data, _], digest) = out.parts()?;
+        let narrow = &mut self.narrow;
+        narrow.clear();
+        self.rows += match rows.array.data_type() {
+            DataType::Decimal128(..) if self.format.precision > NARROW => {
+                let values = rows.values::<Decimal128Type>(&mut self.wide)?;
+                self.format.append(values, data, digest)?
+            }
+            DataType::Decimal128(..) => {
+                // Larger numbers than 64 bits hold are larger than the precision allows too: they saturate, and are found
+                // by their size all the same.
+                let saturate = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                rows.extend::<Decimal128Type, _>(narrow, saturate)?;
+                self.format.append(narrow, data, digest)?
+            }
+            DataType::Decimal32(..) => {
+                rows.extend::<Decimal32Type, _>(narrow, i64::from)?;
+                self.format.append(narrow, data, digest)?
+            }
+            _ => self.format.append(rows.values::<Decimal64Type>(narrow)?, data, digest)?,
+        };
+        Ok(Vec::new())
+    }
+
+    fn end_group(&mut self, streams: &mut Vec<Stream>, _: &mut Compressor) -> Result<()> {
+        if let Some(scales) = streams.last_mut() {
+            int_rle::encode_repeated(self.format.scale.into(), self.rows, true, &mut scales.bytes);
         }
-        self.streams[0].drain(compressor)
-    }
-
-    fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
-        let [data, scales] = &mut self.streams;
-        int_rle::encode_repeated(self.scale.into(), self.rows, true, &mut scales.raw);
         self.rows = 0;
-        data.drain(compressor)?;
-        scales.drain(compressor)
-    }
-
-    fn streams(&self) -> &[Stream] {
-        &self.streams
-    }
-
-    fn streams_mut(&mut self) -> &mut [Stream] {
-        &mut self.streams
-    }
-
-    fn waiting_bytes(&self) -> usize {
-        0
+        Ok(())
     }
 
     fn memory_bytes(&self) -> usize {
         self.narrow.capacity() * 8 + self.wide.capacity() * 16
+    }
+}
+
+impl Format {
+    /// Writes the numbers of decimals and says how many there are.
+    fn append<N: Number>(self, values: &[N], data: &mut Stream, digest: &mut Digest<'_>) -> Result<usize> {
+        let Some(&first) = values.first() else { return Ok(0) };
+        let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
+        self.check(min.into())?;
+        self.check(max.into())?;
+        digest.statistics.add_decimals(min.into(), max.into(), N::sum(values));
+        if let Some(bloom) = &mut digest.bloom {
+            values.iter().for_each(|&value| bloom.add_bytes(self.bloom_text(value.into()).as_bytes()));
+        }
+        N::put_all(values, &mut data.bytes);
+        Ok(values.len())
+    }
+
+    /// Arrow does not hold arrays to their precision; readers may hold files to it.
+    fn check(self, value: i128) -> Result<()> {
+        if value.unsigned_abs() < 10u128.pow(self.precision.into()) {
+            return Ok(());
+        }
+        let text = decimal_text(value, self.scale);
+        let precision = self.precision;
+        Err(Error::invalid(format!("{text} has more than {precision} digits; cast the column to a larger precision")))
+    }
+
+    /// As the reference implementation prints decimals: no zeros at the end of the fraction.
+    fn bloom_text(self, value: i128) -> String {
+        let text = decimal_text(value, self.scale);
+        if self.scale == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+    }
+}
+
+/// The whole number that a decimal is without its point.
+trait Number: Copy + Ord + Into<i128> {
+    fn sum(values: &[Self]) -> i256;
+
+    /// Appends all in zigzag form.
+    fn put_all(values: &[Self], out: &mut Vec<u8>);
+}
+
+impl Number for i64 {
+    fn sum(values: &[Self]) -> i256 {
+        i256::from_i128(values.iter().map(|&value| i128::from(value)).sum())
+    }
+
+    fn put_all(values: &[Self], out: &mut Vec<u8>) {
+        varint::put_all_signed_narrow(values, out);
+    }
+}
+
+impl Number for i128 {
+    fn sum(values: &[Self]) -> i256 {
+        // The halves of the numbers add up without an overflow.
+        let (low, high) = values.iter().fold((0, 0), |(low, high), &v| (low + i128::from(v as u64), high + (v >> 64)));
+        i256::from_i128(high).wrapping_mul(i256::from_i128(1 << 64)).wrapping_add(i256::from_i128(low))
+    }
+
+    fn put_all(values: &[Self], out: &mut Vec<u8>) {
+        varint::put_all_signed(values, out);
     }
 }

@@ -34,7 +34,6 @@ const ZONE: &str = "UTC";
 /// Puts the file together.
 pub(crate) struct FileWriter {
     types: Vec<proto::Type>,
-    block_size: usize,
     indexed: bool,
     /// Bytes of the file so far.
     offset: u64,
@@ -50,7 +49,6 @@ impl FileWriter {
     pub(crate) fn new(root: &OrcType, options: &WriterOptions) -> Self {
         Self {
             types: root.to_proto(),
-            block_size: options.block_size,
             indexed: options.row_index_stride > 0,
             offset: MAGIC.len() as u64,
             rows: 0,
@@ -95,14 +93,14 @@ impl FileWriter {
             let entry = |statistics| proto::RowIndexEntry { positions: Vec::new(), statistics: Some(statistics) };
             let index = proto::RowIndex { entry: groups.into_iter().map(entry).collect() };
             let mut bytes = Vec::new();
-            compressor.append_all(&index.encode_to_vec(), self.block_size, &mut bytes)?;
+            compressor.append_all(&index.encode_to_vec(), &mut bytes)?;
             self.push_stream(0, FinishedStream { kind: StreamKind::RowIndex, bytes }, &mut footer);
         }
         let mut data = Vec::with_capacity(columns.len());
         for column in columns {
             let mut encoding = proto::ColumnEncoding::default();
-            encoding.set_kind(column.encoding.kind);
-            encoding.dictionary_size = column.encoding.dictionary_size;
+            encoding.set_kind(column.encoding);
+            encoding.dictionary_size = column.dictionary_size;
             // BLOOM_FILTER_UTF8 counts strings in UTF-8 and times in UTC.
             let bloom = column.index.iter().any(|stream| stream.kind == StreamKind::BloomFilterUtf8);
             encoding.bloom_encoding = bloom.then_some(1);
@@ -148,7 +146,7 @@ impl FileWriter {
     /// Appends a message in blocks and says how long it is there.
     fn push_message(&mut self, message: &impl Message, compressor: &mut Compressor) -> Result<u64> {
         let before = self.tail.len();
-        compressor.append_all(&message.encode_to_vec(), self.block_size, &mut self.tail)?;
+        compressor.append_all(&message.encode_to_vec(), &mut self.tail)?;
         let length = (self.tail.len() - before) as u64;
         self.offset += length;
         Ok(length)
@@ -199,7 +197,7 @@ impl FileWriter {
         };
         postscript.set_compression(options.codec.to_proto());
         if !compressor.is_none() {
-            postscript.compression_block_size = Some(self.block_size as u64);
+            postscript.compression_block_size = Some(compressor.block_size() as u64);
         }
         let postscript = postscript.encode_to_vec();
         self.tail.extend_from_slice(&postscript);

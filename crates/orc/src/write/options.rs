@@ -80,7 +80,7 @@ impl WriterOptions {
         if self.row_index_stride == 0 && !self.bloom_filters.is_empty() {
             return Err(Error::invalid("bloom filters need a row index; set row_index_stride above 0"));
         }
-        (0..self.threads).map(|_| Compressor::new(self.codec, self.level)).collect()
+        (0..self.threads).map(|_| Compressor::new(self.codec, self.level, self.block_size)).collect()
     }
 
     /// Rows that are encoded at once: a row group where there is an index.

@@ -1,33 +1,44 @@
-//! One stream of a column: bytes cut into compressed blocks, and where row groups begin in them.
+//! One stream of a column: values that wait to be encoded, bytes cut into compressed blocks, and where row groups begin.
 
 use crate::Result;
+use crate::encode::booleans::BitCollector;
 use crate::encode::codec::Compressor;
+use crate::encode::{byte_rle, int_rle};
 use crate::proto::StreamKind;
 
-/// What the row index tells about a position besides its byte.
+/// Numbers that wait are encoded at this count even if the row group goes on, so that lists of many items do not fill the
+/// memory.
+const MAX_WAITING: usize = 1 << 16;
+
+/// How values become bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Plain bytes: nothing.
+pub(crate) enum Coding {
+    /// As they are: append them to [`Stream::bytes`].
     Plain,
-    /// Runs: the values of the run to be skipped, always 0 as each row group starts a run.
-    Runs,
-    /// Bits in byte runs: also the bits of a byte to be skipped.
+    /// Integer runs: append to [`Stream::numbers`].
+    Ints { signed: bool },
+    /// Byte runs of the lowest byte of numbers: append to [`Stream::numbers`].
+    Bytes,
+    /// Byte runs of bits: append to [`Stream::bits`].
     Bits,
-    /// No position at all: the stream is read as a whole.
-    Unindexed,
 }
 
 /// A stream that is being written.
 pub(crate) struct Stream {
     kind: StreamKind,
-    shape: Shape,
-    block_size: usize,
-    /// What has not been compressed yet; append here.
-    pub(crate) raw: Vec<u8>,
+    coding: Coding,
+    /// Whether the row index has positions of this stream; one without is read as a whole.
+    indexed: bool,
+    pub(crate) numbers: Vec<i64>,
+    pub(crate) bits: BitCollector,
+    /// What is encoded and not compressed yet.
+    pub(crate) bytes: Vec<u8>,
     /// Compressed blocks.
     blocks: Vec<u8>,
     /// Where each block begins in `blocks`.
     starts: Vec<usize>,
+    /// Bytes in `blocks` before compression.
+    compressed: usize,
     /// Where each row group begins: byte before compression, and bits of it to be skipped.
     marks: Vec<(usize, u8)>,
 }
@@ -39,83 +50,155 @@ pub(crate) struct FinishedStream {
 }
 
 impl Stream {
-    pub(crate) fn new(kind: StreamKind, shape: Shape, block_size: usize) -> Self {
-        Self { kind, shape, block_size, raw: Vec::new(), blocks: Vec::new(), starts: Vec::new(), marks: Vec::new() }
+    pub(crate) fn new(kind: StreamKind, coding: Coding) -> Self {
+        Self {
+            kind,
+            coding,
+            indexed: true,
+            numbers: Vec::new(),
+            bits: BitCollector::default(),
+            bytes: Vec::new(),
+            blocks: Vec::new(),
+            starts: Vec::new(),
+            compressed: 0,
+            marks: Vec::new(),
+        }
     }
 
-    /// Starts a row group; `bits` of the next byte belong to the group before.
-    pub(crate) fn mark(&mut self, bits: u8) {
-        self.marks.push((self.starts.len() * self.block_size + self.raw.len(), bits));
+    /// A stream that the row index has no positions of.
+    pub(crate) fn unindexed(kind: StreamKind, coding: Coding) -> Self {
+        Self { indexed: false, ..Self::new(kind, coding) }
+    }
+
+    pub(crate) fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    /// Starts a row group; what waits of the group before has been encoded by [`Self::end_group`], except for the bits of a
+    /// byte that both share.
+    pub(crate) fn start_group(&mut self) {
+        if self.indexed {
+            self.marks.push((self.compressed + self.bytes.len(), self.bits.partial_bits()));
+        }
+    }
+
+    /// Encodes and compresses full portions of what waits.
+    pub(crate) fn relieve(&mut self, compressor: &mut Compressor) -> Result<()> {
+        if self.numbers.len() >= MAX_WAITING {
+            let mut numbers = std::mem::take(&mut self.numbers);
+            let (portions, rest) = numbers.as_chunks::<MAX_WAITING>();
+            let rest = rest.len();
+            for portion in portions {
+                self.encode(portion);
+                self.drain(compressor)?;
+            }
+            numbers.drain(..numbers.len() - rest);
+            self.numbers = numbers;
+        }
+        self.drain(compressor)
+    }
+
+    /// Encodes what waits, so that the next row group starts with a run of its own, and compresses full blocks.
+    pub(crate) fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
+        self.encode_waiting();
+        self.drain(compressor)
+    }
+
+    /// Encodes and compresses everything; positions can be asked for from now on.
+    pub(crate) fn close(&mut self, compressor: &mut Compressor) -> Result<()> {
+        self.encode_waiting();
+        self.bits.take_all(&mut self.bytes);
+        if compressor.is_none() { Ok(()) } else { self.compress(self.bytes.len(), compressor) }
+    }
+
+    fn encode_waiting(&mut self) {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        self.encode(&numbers);
+        numbers.clear();
+        self.numbers = numbers;
+        self.bits.take_full(&mut self.bytes);
+    }
+
+    fn encode(&mut self, numbers: &[i64]) {
+        match self.coding {
+            Coding::Ints { signed } => int_rle::encode(numbers, signed, &mut self.bytes),
+            Coding::Bytes => {
+                let bytes: Vec<u8> = numbers.iter().map(|&number| number as u8).collect();
+                byte_rle::encode(&bytes, &mut self.bytes);
+            }
+            Coding::Plain | Coding::Bits => debug_assert!(numbers.is_empty()),
+        }
     }
 
     /// Compresses all full blocks.
-    pub(crate) fn drain(&mut self, compressor: &mut Compressor) -> Result<()> {
-        if compressor.is_none() || self.raw.len() < self.block_size {
+    fn drain(&mut self, compressor: &mut Compressor) -> Result<()> {
+        if compressor.is_none() || self.bytes.len() < compressor.block_size() {
             return Ok(());
         }
-        let full = self.raw.len() / self.block_size * self.block_size;
+        let full = self.bytes.len() / compressor.block_size() * compressor.block_size();
         self.compress(full, compressor)
     }
 
     fn compress(&mut self, len: usize, compressor: &mut Compressor) -> Result<()> {
-        for block in self.raw[..len].chunks(self.block_size) {
+        for block in self.bytes[..len].chunks(compressor.block_size()) {
             self.starts.push(self.blocks.len());
             compressor.append(block, &mut self.blocks)?;
         }
-        self.raw.drain(..len);
+        self.bytes.drain(..len);
+        self.compressed += len;
         Ok(())
     }
 
-    /// Compresses what is left; positions can be asked for from now on.
-    pub(crate) fn close(&mut self, compressor: &mut Compressor) -> Result<()> {
-        if compressor.is_none() { Ok(()) } else { self.compress(self.raw.len(), compressor) }
-    }
-
     /// Appends the position of row group `group` to an entry of the row index; of a closed stream only.
-    pub(crate) fn push_position(&self, group: usize, compressed: bool, positions: &mut Vec<u64>) {
-        if self.shape == Shape::Unindexed {
-            return;
-        }
+    pub(crate) fn push_position(&self, group: usize, compressor: &Compressor, positions: &mut Vec<u64>) {
         let Some(&(byte, bits)) = self.marks.get(group) else { return };
-        if compressed {
-            let block = byte / self.block_size;
+        if compressor.is_none() {
+            positions.push(byte as u64);
+        } else {
+            let block = byte / compressor.block_size();
             positions.push(self.starts.get(block).map_or(self.blocks.len(), |&start| start) as u64);
             // A group that starts at the end of the last block starts there, not in a block of its own.
-            positions.push((byte % self.block_size) as u64);
-        } else {
-            positions.push(byte as u64);
+            positions.push((byte % compressor.block_size()) as u64);
         }
-        match self.shape {
-            Shape::Plain | Shape::Unindexed => (),
-            Shape::Runs => positions.push(0),
-            Shape::Bits => positions.extend([0, u64::from(bits)]),
+        match self.coding {
+            Coding::Plain => (),
+            // The values of the run to be skipped: none, as each row group starts a run.
+            Coding::Ints { .. } | Coding::Bytes => positions.push(0),
+            // Also the bits of the byte to be skipped.
+            Coding::Bits => positions.extend([0, u64::from(bits)]),
         }
     }
 
     /// The bytes of a closed stream, which starts anew.
     pub(crate) fn take(&mut self) -> FinishedStream {
         let compressed = !self.starts.is_empty();
-        let bytes = std::mem::take(if compressed { &mut self.blocks } else { &mut self.raw });
+        let bytes = std::mem::take(if compressed { &mut self.blocks } else { &mut self.bytes });
         self.clear();
         FinishedStream { kind: self.kind, bytes }
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.raw.clear();
+        self.numbers.clear();
+        self.bits.clear();
+        self.bytes.clear();
         self.blocks.clear();
         self.starts.clear();
+        self.compressed = 0;
         self.marks.clear();
     }
 
     /// Bytes that the stream will about take in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
-        self.raw.len() + self.blocks.len()
+        // Two bytes a number: a guess that errs to neither side by much.
+        self.bytes.len() + self.blocks.len() + self.numbers.len() * 2
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.raw.capacity() + self.blocks.capacity() + self.starts.capacity() * 8 + self.marks.capacity() * 16
+        let waiting = self.numbers.capacity() * 8 + self.bits.memory_bytes();
+        let index = self.starts.capacity() * 8 + self.marks.capacity() * 16;
+        waiting + self.bytes.capacity() + self.blocks.capacity() + index
     }
 }
 

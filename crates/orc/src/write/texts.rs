@@ -1,18 +1,16 @@
 //! Texts, as they are or by a dictionary.
 
-use arrow::array::{AnyDictionaryArray, Array, AsArray};
+use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 
 use crate::encode::codec::Compressor;
 use crate::encode::dictionary::Dictionary;
-use crate::encode::int_rle;
-use crate::proto::{EncodingKind, StreamKind};
-use crate::write::byte_strings::{for_each, for_each_valid};
-use crate::write::integers::RunStream;
+use crate::proto::StreamKind;
+use crate::write::byte_strings::{self, for_each};
 use crate::write::options::WriterOptions;
-use crate::write::stream::{Shape, Stream};
-use crate::write::values::{Digest, Encoding, Values};
+use crate::write::stream::{Coding, Stream};
+use crate::write::values::{Digest, Out, Rows, Values};
 use crate::{Error, Result};
 
 /// A column whose share of distinct values is below this part of the threshold gets its dictionary for sure: its numbers
@@ -28,6 +26,9 @@ enum Mode {
     Dictionary,
 }
 
+/// A column of texts.
+///
+/// Streams of a stripe by mode: texts and their lengths; else numbers, lengths of the dictionary's texts, the texts.
 pub(crate) struct Texts {
     threshold: f64,
     mode: Mode,
@@ -37,23 +38,20 @@ pub(crate) struct Texts {
     /// Row groups of the stripe so far, this one included.
     groups: u32,
     /// Numbers of a dictionary's texts that are not encoded yet: of the row group, or of the stripe while on trial.
-    numbers: Vec<i64>,
+    numbers: Vec<u32>,
     /// Where the row groups begin in `numbers`.
     starts: Vec<usize>,
     /// Values and bytes of the stripe.
     values: u64,
     bytes: u64,
-    lengths: RunStream,
-    block_size: usize,
-    /// Direct: texts, lengths. Dictionary: numbers, lengths of the dictionary's texts, the texts.
-    streams: Vec<Stream>,
 }
 
 impl Texts {
     pub(crate) fn new(options: &WriterOptions) -> Self {
-        let mut texts = Self {
-            threshold: options.dictionary_threshold,
-            mode: Mode::Direct,
+        let threshold = options.dictionary_threshold;
+        Self {
+            threshold,
+            mode: first_mode(threshold),
             dictionary: Dictionary::new(),
             met: Vec::new(),
             groups: 0,
@@ -61,44 +59,14 @@ impl Texts {
             starts: Vec::new(),
             values: 0,
             bytes: 0,
-            lengths: RunStream::new(false),
-            block_size: options.block_size,
-            streams: Vec::new(),
-        };
-        texts.reset();
-        texts
+        }
     }
 
-    fn stream(&self, kind: StreamKind, shape: Shape) -> Stream {
-        Stream::new(kind, shape, self.block_size)
-    }
-
-    fn direct_streams(&self) -> Vec<Stream> {
-        vec![self.stream(StreamKind::Data, Shape::Plain), self.stream(StreamKind::Length, Shape::Runs)]
-    }
-
-    fn append_direct(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>, digest: &mut Digest<'_>) -> Result<()> {
-        let raw = &mut self.streams[0].raw;
-        let before = raw.len();
-        let waiting = &mut self.lengths.waiting;
-        let each = |value: &[u8]| {
-            raw.extend_from_slice(value);
-            waiting.push(value.len() as i64);
-            digest.statistics.add_text(value);
-            if let Some(bloom) = &mut digest.bloom {
-                bloom.add_bytes(value);
-            }
-        };
-        for_each(array, nulls, each)?;
-        digest.statistics.add_bytes((raw.len() - before) as u64);
-        Ok(())
-    }
-
-    fn append_numbers(&mut self, array: &dyn Array, nulls: Option<&NullBuffer>, digest: &mut Digest<'_>) -> Result<()> {
+    fn append_numbers(&mut self, rows: &Rows<'_>, digest: &mut Digest<'_>) -> Result<()> {
         let Self { dictionary, met, groups, numbers, .. } = self;
         let mut full = false;
         let mut added = 0;
-        let mut insert = |value: &[u8]| -> i64 {
+        let mut insert = |value: &[u8]| -> u32 {
             let Some(number) = dictionary.insert(value) else {
                 full = true;
                 return 0;
@@ -111,21 +79,18 @@ impl Texts {
             let met = &mut met[number as usize];
             if *met != *groups {
                 *met = *groups;
-                digest.statistics.add_text(value);
-                if let Some(bloom) = &mut digest.bloom {
-                    bloom.add_bytes(value);
-                }
+                digest.add_string(value);
             }
-            i64::from(number)
+            number
         };
-        match array.as_any_dictionary_opt() {
-            None => for_each(array, nulls, |value| numbers.push(insert(value)))?,
+        match rows.array.as_any_dictionary_opt() {
+            None => for_each(rows, |value| numbers.push(insert(value)))?,
             Some(array) => {
                 let (keys, texts) = numbers_and_texts(array)?;
                 // Each text of the array's dictionary is looked up once.
                 let mut known = vec![None; texts.len()];
                 let mut repeated = 0;
-                for_each_valid(keys.len(), nulls, |row| {
+                rows.for_each(|row| {
                     let key = keys[row];
                     match known[key] {
                         Some(number) => {
@@ -163,13 +128,11 @@ impl Texts {
     }
 
     /// Encodes the numbers of the row groups kept so far.
-    fn encode_numbers(&mut self, compressor: &mut Compressor) -> Result<()> {
-        let stream = &mut self.streams[0];
-        for (nth, &start) in self.starts.iter().enumerate() {
-            let end = self.starts.get(nth + 1).copied().unwrap_or(self.numbers.len());
-            stream.mark(0);
-            int_rle::encode(&self.numbers[start..end], false, &mut stream.raw);
-            stream.drain(compressor)?;
+    fn encode_numbers(&mut self, streams: &mut [Stream], compressor: &mut Compressor) -> Result<()> {
+        for numbers in self.kept_groups() {
+            streams[0].start_group();
+            streams[0].numbers.extend(numbers.iter().map(|&number| i64::from(number)));
+            streams[0].end_group(compressor)?;
         }
         self.starts.clear();
         self.numbers.clear();
@@ -177,21 +140,17 @@ impl Texts {
     }
 
     /// Gives the dictionary up: writes the texts that the numbers kept so far stand for.
-    fn turn_direct(&mut self, compressor: &mut Compressor) -> Result<()> {
+    fn turn_direct(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<()> {
         self.mode = Mode::Direct;
-        self.streams = self.direct_streams();
-        let [texts, lengths] = &mut self.streams[..] else { return Err(Error::internal("two streams were made")) };
-        for (nth, &start) in self.starts.iter().enumerate() {
-            let end = self.starts.get(nth + 1).copied().unwrap_or(self.numbers.len());
-            texts.mark(0);
-            lengths.mark(0);
-            for &number in &self.numbers[start..end] {
-                let text = self.dictionary.get(number as u32);
-                texts.raw.extend_from_slice(text);
-                self.lengths.waiting.push(text.len() as i64);
+        *streams = self.streams();
+        for numbers in self.kept_groups() {
+            streams.iter_mut().for_each(Stream::start_group);
+            for &number in numbers {
+                let text = self.dictionary.get(number);
+                streams[0].bytes.extend_from_slice(text);
+                streams[1].numbers.push(text.len() as i64);
             }
-            texts.drain(compressor)?;
-            self.lengths.end_group(lengths, compressor)?;
+            streams.iter_mut().try_for_each(|stream| stream.end_group(compressor))?;
         }
         self.starts.clear();
         self.numbers.clear();
@@ -199,6 +158,16 @@ impl Texts {
         self.dictionary.clear();
         Ok(())
     }
+
+    /// The numbers of each row group kept so far.
+    fn kept_groups(&self) -> impl Iterator<Item = &[u32]> {
+        let ends = self.starts.iter().skip(1).copied().chain([self.numbers.len()]);
+        self.starts.iter().zip(ends).map(|(&start, end)| &self.numbers[start..end])
+    }
+}
+
+fn first_mode(threshold: f64) -> Mode {
+    if threshold > 0.0 { Mode::Trial } else { Mode::Direct }
 }
 
 /// The texts of an array's dictionary.
@@ -216,7 +185,7 @@ fn numbers_and_texts(array: &dyn AnyDictionaryArray) -> Result<(Vec<usize>, Text
         None => (0..values.len()).collect(),
     };
     texts.resize_with(values.len(), Box::default);
-    for_each(values, nulls.as_ref(), |value| {
+    for_each(&Rows { array: values.as_ref(), nulls: nulls.as_ref() }, |value| {
         texts[valid[next]] = value.into();
         next += 1;
     })?;
@@ -225,13 +194,19 @@ fn numbers_and_texts(array: &dyn AnyDictionaryArray) -> Result<(Vec<usize>, Text
 }
 
 impl Values for Texts {
-    fn append(
-        &mut self,
-        array: &dyn Array,
-        nulls: Option<&NullBuffer>,
-        digest: &mut Digest<'_>,
-        compressor: &mut Compressor,
-    ) -> Result<()> {
+    fn streams(&self) -> Vec<Stream> {
+        if self.mode == Mode::Direct {
+            return byte_strings::streams();
+        }
+        vec![
+            Stream::new(StreamKind::Data, Coding::Ints { signed: false }),
+            Stream::unindexed(StreamKind::Length, Coding::Ints { signed: false }),
+            Stream::unindexed(StreamKind::DictionaryData, Coding::Plain),
+        ]
+    }
+
+    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+        let Rows { array, nulls } = *rows;
         self.values += (array.len() - nulls.map_or(0, NullBuffer::null_count)) as u64;
         // A dictionary of the array's own is of use only where its texts repeat, and ours is looked up.
         let plain = match array.as_any_dictionary_opt() {
@@ -240,89 +215,69 @@ impl Values for Texts {
             }
             _ => None,
         };
-        let array = plain.as_deref().unwrap_or(array);
-        if self.mode != Mode::Direct {
-            return self.append_numbers(array, nulls, digest);
+        let rows = Rows { array: plain.as_deref().unwrap_or(array), nulls };
+        match self.mode {
+            Mode::Direct => byte_strings::append(&rows, out)?,
+            Mode::Trial | Mode::Dictionary => self.append_numbers(&rows, &mut out.digest)?,
         }
-        self.append_direct(array, nulls, digest)?;
-        self.streams[0].drain(compressor)?;
-        self.lengths.relieve(&mut self.streams[1], compressor)
+        Ok(Vec::new())
     }
 
-    fn start_group(&mut self) {
+    fn start_group(&mut self, streams: &mut [Stream]) {
         self.groups += 1;
         match self.mode {
-            Mode::Direct => self.streams.iter_mut().for_each(|stream| stream.mark(0)),
+            Mode::Direct => streams.iter_mut().for_each(Stream::start_group),
             Mode::Trial | Mode::Dictionary => self.starts.push(self.numbers.len()),
         }
     }
 
-    fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
+    fn end_group(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<()> {
         match self.mode {
-            Mode::Direct => {
-                self.streams[0].drain(compressor)?;
-                self.lengths.end_group(&mut self.streams[1], compressor)
+            Mode::Trial if self.values > 0 && !self.pays() => return self.turn_direct(streams, compressor),
+            Mode::Trial if (self.dictionary.len() as f64) < self.values as f64 * self.threshold * SURE => {
+                self.mode = Mode::Dictionary;
             }
-            Mode::Dictionary => self.encode_numbers(compressor),
-            Mode::Trial if self.values > 0 && !self.pays() => self.turn_direct(compressor),
-            Mode::Trial => {
-                if (self.dictionary.len() as f64) < self.values as f64 * self.threshold * SURE {
-                    self.mode = Mode::Dictionary;
-                    self.encode_numbers(compressor)?;
-                }
-                Ok(())
-            }
+            _ => (),
         }
+        if self.mode == Mode::Dictionary {
+            self.encode_numbers(streams, compressor)?;
+        }
+        Ok(())
     }
 
-    fn close(&mut self, compressor: &mut Compressor) -> Result<Encoding> {
+    fn end_stripe(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<Option<u32>> {
         if self.mode == Mode::Trial && self.dictionary.len() == 0 {
             // Only nulls: nothing to look up.
-            self.turn_direct(compressor)?;
+            self.turn_direct(streams, compressor)?;
         }
         if self.mode == Mode::Direct {
-            self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
-            return Ok(Encoding { kind: EncodingKind::DirectV2, dictionary_size: None });
+            return Ok(None);
         }
-        self.encode_numbers(compressor)?;
-        let lengths: Vec<i64> = self.dictionary.lengths().collect();
-        int_rle::encode(&lengths, false, &mut self.streams[1].raw);
-        self.streams[2].raw.extend_from_slice(self.dictionary.bytes());
-        self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
-        Ok(Encoding { kind: EncodingKind::DictionaryV2, dictionary_size: Some(self.dictionary.len() as u32) })
+        self.encode_numbers(streams, compressor)?;
+        streams[1].numbers.extend(self.dictionary.lengths());
+        streams[2].bytes.extend_from_slice(self.dictionary.bytes());
+        Ok(Some(self.dictionary.len() as u32))
     }
 
-    fn streams(&self) -> &[Stream] {
-        &self.streams
-    }
-
-    fn streams_mut(&mut self) -> &mut [Stream] {
-        &mut self.streams
-    }
-
-    fn reset(&mut self) {
+    fn reset(&mut self, streams: &mut Vec<Stream>) {
         self.dictionary.clear();
         self.met.clear();
         self.numbers.clear();
         self.starts.clear();
         (self.values, self.bytes, self.groups) = (0, 0, 0);
-        if self.threshold > 0.0 {
-            self.mode = Mode::Trial;
-            let lengths = self.stream(StreamKind::Length, Shape::Unindexed);
-            let texts = self.stream(StreamKind::DictionaryData, Shape::Unindexed);
-            self.streams = vec![self.stream(StreamKind::Data, Shape::Runs), lengths, texts];
-        } else if self.streams.is_empty() {
-            self.streams = self.direct_streams();
+        if self.mode != first_mode(self.threshold) {
+            self.mode = first_mode(self.threshold);
+            *streams = self.streams();
         }
     }
 
     fn waiting_bytes(&self) -> usize {
         let dictionary = if self.mode == Mode::Direct { 0 } else { self.dictionary.bytes().len() };
-        self.lengths.waiting_bytes() + self.numbers.len() * 2 + dictionary
+        self.numbers.len() * 2 + dictionary
     }
 
     fn memory_bytes(&self) -> usize {
-        let numbers = self.numbers.capacity() * 8 + self.met.capacity() * 4 + self.starts.capacity() * 8;
-        self.dictionary.memory_bytes() + numbers + self.lengths.memory_bytes()
+        let numbers = self.numbers.capacity() * 4 + self.met.capacity() * 4 + self.starts.capacity() * 8;
+        self.dictionary.memory_bytes() + numbers
     }
 }

@@ -88,7 +88,8 @@ fn stored_entries(entries: &FieldRef, path: &str) -> Result<DataType> {
     Ok(DataType::Struct(Fields::from(vec![key, value])))
 }
 
-/// The type that arrays are cast to before they are encoded: dictionaries of anything but text are spread out.
+/// The type that arrays are cast to before they are encoded: dictionaries of anything but text are spread out, and halves of
+/// floats made whole.
 pub(crate) fn spread_type(data_type: &DataType) -> DataType {
     let field = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(spread_type(field.data_type())));
     match data_type {
@@ -96,6 +97,7 @@ pub(crate) fn spread_type(data_type: &DataType) -> DataType {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => data_type.clone(),
             other => spread_type(other),
         },
+        DataType::Float16 => DataType::Float32,
         DataType::List(item) => DataType::List(field(item)),
         DataType::LargeList(item) => DataType::LargeList(field(item)),
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field(item), *size),

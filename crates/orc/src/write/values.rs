@@ -1,19 +1,114 @@
 //! Encoders of the values of a column, one for each kind, behind one trait.
 
-use arrow::array::Array;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
 
-use crate::Result;
 use crate::encode::codec::Compressor;
-use crate::proto::EncodingKind;
 use crate::write::bloom::Bloom;
-use crate::write::column::Column;
 use crate::write::statistics::Statistics;
 use crate::write::stream::Stream;
+use crate::{Error, Result};
 
-/// Values that wait to be encoded are encoded at this count even if the row group goes on, so that lists of many items do
-/// not fill the memory.
-pub(crate) const MAX_WAITING: usize = 1 << 16;
+/// The values of one column, nulls left out. Its streams are the column's, which ends their row groups and compresses them.
+pub(crate) trait Values: Send {
+    /// The streams of a stripe, in the order of their positions in the row index.
+    fn streams(&self) -> Vec<Stream>;
+
+    /// Takes in the values of `rows`, and gives back the arrays of the child columns.
+    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>>;
+
+    /// Starts a row group.
+    fn start_group(&mut self, streams: &mut [Stream]) {
+        streams.iter_mut().for_each(Stream::start_group);
+    }
+
+    /// Puts what is kept of the row group into the streams.
+    fn end_group(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut Compressor) -> Result<()> {
+        Ok(())
+    }
+
+    /// Puts what is kept of the stripe into the streams, and gives the size of its dictionary where it has one.
+    fn end_stripe(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut Compressor) -> Result<Option<u32>> {
+        Ok(None)
+    }
+
+    /// Makes room for the next stripe; the streams have been taken.
+    fn reset(&mut self, _streams: &mut Vec<Stream>) {}
+
+    /// Bytes that wait outside of the streams and will about take as much in the file.
+    fn waiting_bytes(&self) -> usize {
+        0
+    }
+
+    /// Bytes held outside of the streams.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Rows to be written.
+pub(crate) struct Rows<'a> {
+    pub(crate) array: &'a dyn Array,
+    /// Where there is a value; none where there is one in every row.
+    pub(crate) nulls: Option<&'a NullBuffer>,
+}
+
+impl Rows<'_> {
+    /// Appends the values, converted.
+    pub(crate) fn extend<T: ArrowPrimitiveType, U: Copy + Default>(
+        &self,
+        out: &mut Vec<U>,
+        convert: impl Fn(T::Native) -> U,
+    ) -> Result<()> {
+        extend_valid(out, self.all::<T>()?, self.nulls, convert);
+        Ok(())
+    }
+
+    /// The values, in `scratch` if they are not all the array has.
+    pub(crate) fn values<'a, T: ArrowPrimitiveType>(
+        &'a self,
+        scratch: &'a mut Vec<T::Native>,
+    ) -> Result<&'a [T::Native]> {
+        let all = self.all::<T>()?;
+        if self.nulls.is_none() {
+            return Ok(all);
+        }
+        scratch.clear();
+        extend_valid(scratch, all, self.nulls, |value| value);
+        Ok(scratch)
+    }
+
+    fn all<T: ArrowPrimitiveType>(&self) -> Result<&[T::Native]> {
+        let array = self.array.as_primitive_opt::<T>();
+        let wrong =
+            || Error::internal(format!("an array of {} is not one of {}", self.array.data_type(), T::DATA_TYPE));
+        Ok(array.ok_or_else(wrong)?.values())
+    }
+
+    /// Calls `each` with the number of every row that has a value.
+    #[inline]
+    pub(crate) fn for_each(&self, mut each: impl FnMut(usize)) {
+        match self.nulls {
+            Some(nulls) => nulls.valid_indices().for_each(each),
+            None => (0..self.array.len()).for_each(&mut each),
+        }
+    }
+}
+
+/// Where values go.
+pub(crate) struct Out<'a> {
+    pub(crate) streams: &'a mut [Stream],
+    pub(crate) digest: Digest<'a>,
+}
+
+impl<'a> Out<'a> {
+    /// The streams, of which there are `N`, and the digest.
+    pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [Stream; N], &mut Digest<'a>)> {
+        let count = self.streams.len();
+        let streams = self.streams.try_into();
+        Ok((streams.map_err(|_| Error::internal(format!("{count} streams where {N} are due")))?, &mut self.digest))
+    }
+}
 
 /// What a column keeps about the values of a row group besides the values.
 pub(crate) struct Digest<'a> {
@@ -21,72 +116,41 @@ pub(crate) struct Digest<'a> {
     pub(crate) bloom: Option<&'a mut Bloom>,
 }
 
-/// The values of one column, nulls left out.
-pub(crate) trait Values: Send {
-    /// Takes in the values of `array` that are not null.
-    fn append(
-        &mut self,
-        array: &dyn Array,
-        nulls: Option<&NullBuffer>,
-        digest: &mut Digest<'_>,
-        compressor: &mut Compressor,
-    ) -> Result<()>;
-
-    /// Marks where the next row group begins.
-    fn start_group(&mut self) {
-        self.streams_mut().iter_mut().for_each(|stream| stream.mark(0));
+impl Digest<'_> {
+    /// Takes in whole numbers, or days.
+    pub(crate) fn add_ints(&mut self, values: &[i64]) {
+        self.statistics.add_ints(values);
+        if let Some(bloom) = &mut self.bloom {
+            values.iter().for_each(|&value| bloom.add_int(value));
+        }
     }
 
-    /// Encodes what waits, so that the next row group starts with a run of its own.
-    fn end_group(&mut self, compressor: &mut Compressor) -> Result<()>;
-
-    /// Settles the encoding of the stripe and closes all streams.
-    fn close(&mut self, compressor: &mut Compressor) -> Result<Encoding> {
-        self.streams_mut().iter_mut().try_for_each(|stream| stream.close(compressor))?;
-        Ok(Encoding { kind: EncodingKind::DirectV2, dictionary_size: None })
+    /// Takes in floats.
+    pub(crate) fn add_floats(&mut self, values: impl Iterator<Item = f64> + Clone) {
+        self.statistics.add_floats(values.clone());
+        if let Some(bloom) = &mut self.bloom {
+            values.for_each(|value| bloom.add_float(value));
+        }
     }
 
-    /// The streams in the order of their positions in the row index.
-    fn streams(&self) -> &[Stream];
-
-    /// As [`Values::streams`].
-    fn streams_mut(&mut self) -> &mut [Stream];
-
-    /// Child columns in order.
-    fn children_mut(&mut self) -> &mut [Column] {
-        &mut []
+    /// Takes in a text or byte string; its length goes to [`Statistics::add_bytes`].
+    #[inline]
+    pub(crate) fn add_string(&mut self, value: &[u8]) {
+        self.statistics.add_text(value);
+        if let Some(bloom) = &mut self.bloom {
+            bloom.add_bytes(value);
+        }
     }
-
-    /// As [`Values::children_mut`].
-    fn children(&self) -> &[Column] {
-        &[]
-    }
-
-    /// Makes room for the next stripe; the streams have been taken.
-    fn reset(&mut self) {}
-
-    /// Bytes that wait outside of the streams and will about take as much in the file.
-    fn waiting_bytes(&self) -> usize;
-
-    /// Bytes held outside of the streams.
-    fn memory_bytes(&self) -> usize;
-}
-
-/// How a column was encoded in a stripe.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Encoding {
-    pub(crate) kind: EncodingKind,
-    pub(crate) dictionary_size: Option<u32>,
 }
 
 /// Appends the values that are not null, converted; `values` and `nulls` have the same length.
-pub(crate) fn extend_valid<T: Copy, U: Copy + Default>(
+fn extend_valid<T: Copy, U: Copy + Default>(
     out: &mut Vec<U>,
     values: &[T],
     nulls: Option<&NullBuffer>,
     convert: impl Fn(T) -> U,
 ) {
-    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+    let Some(nulls) = nulls else {
         out.extend(values.iter().map(|&value| convert(value)));
         return;
     };
