@@ -14,7 +14,7 @@ const MOST: usize = 16;
 
 fn read(file: &Bytes) -> Result<()> {
     let mut given = file.len().min(64);
-    let tail = loop {
+    let tail: Arc<FileTail> = loop {
         match FileTail::parse(&file[file.len() - given..], file.len() as u64)? {
             TailStep::Done(tail) => break Arc::from(tail),
             TailStep::Need(needed) => given = needed as usize,
