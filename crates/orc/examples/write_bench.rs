@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::ipc::reader::FileReader;
-use lakerace_orc::compress::Codec;
+use lakerace_orc::Codec;
 use lakerace_orc::write::{Writer, WriterOptions};
 
 fn main() {

@@ -13,16 +13,16 @@ use crate::proto::CompressionKind;
 use crate::{Error, Result};
 
 /// Bytes of the header of a chunk.
-pub const CHUNK_HEADER: usize = 3;
+pub(crate) const CHUNK_HEADER: usize = 3;
 
 /// A chunk's length has 23 bits, so no compression block can be longer.
-pub const MAX_BLOCK_SIZE: u64 = (1 << 23) - 1;
+pub(crate) const MAX_BLOCK_SIZE: u64 = (1 << 23) - 1;
 
 /// The block size of files that don't name theirs.
-pub const DEFAULT_BLOCK_SIZE: u64 = 256 << 10;
+pub(crate) const DEFAULT_BLOCK_SIZE: u64 = 256 << 10;
 
 /// The length of the chunk and whether it is stored as it was, from its header.
-pub fn chunk_header(header: [u8; CHUNK_HEADER]) -> (usize, bool) {
+pub(crate) fn chunk_header(header: [u8; CHUNK_HEADER]) -> (usize, bool) {
     let word = u32::from_le_bytes([header[0], header[1], header[2], 0]);
     ((word >> 1) as usize, word & 1 == 1)
 }
@@ -51,7 +51,7 @@ impl Codec {
     ///
     /// # Errors
     /// Unsupported for a codec that this crate doesn't know.
-    pub fn from_proto(kind: Option<i32>) -> Result<Self> {
+    pub(crate) fn from_proto(kind: Option<i32>) -> Result<Self> {
         let kind = kind.unwrap_or_default();
         match CompressionKind::try_from(kind) {
             Ok(CompressionKind::None) => Ok(Self::None),
@@ -66,7 +66,7 @@ impl Codec {
     }
 
     /// The codec as a postscript names it.
-    pub fn to_proto(self) -> CompressionKind {
+    pub(crate) fn to_proto(self) -> CompressionKind {
         match self {
             Self::None => CompressionKind::None,
             Self::Zlib => CompressionKind::Zlib,

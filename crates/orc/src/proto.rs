@@ -23,18 +23,31 @@ pub enum CompressionKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum StreamKind {
+    /// Which rows have a value.
     Present = 0,
+    /// Values, or the numbers of texts in a dictionary.
     Data = 1,
+    /// Lengths of texts, byte strings, lists and maps.
     Length = 2,
+    /// The texts of a dictionary.
     DictionaryData = 3,
+    /// Not used by any writer.
     DictionaryCount = 4,
+    /// Nanoseconds of timestamps, scales of decimals.
     Secondary = 5,
+    /// Positions and statistics of row groups.
     RowIndex = 6,
+    /// Bloom filters that hash texts in the encoding of the writer's machine.
     BloomFilter = 7,
+    /// Bloom filters that hash texts in UTF-8.
     BloomFilterUtf8 = 8,
+    /// An encrypted index.
     EncryptedIndex = 9,
+    /// Encrypted values.
     EncryptedData = 10,
+    /// Encrypted statistics of stripes.
     StripeStatistics = 100,
+    /// Encrypted statistics of the file.
     FileStatistics = 101,
 }
 

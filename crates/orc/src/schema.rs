@@ -97,7 +97,7 @@ impl OrcType {
     /// # Errors
     /// Corrupt where the types aren't the pre-order walk of one tree, or their parameters are out of range; Unsupported where
     /// a kind is unknown or the tree is deeper than [`MAX_DEPTH`].
-    pub fn from_proto(types: &[proto::Type]) -> Result<Self> {
+    pub(crate) fn from_proto(types: &[proto::Type]) -> Result<Self> {
         if types.len() > MAX_COLUMNS {
             return Err(Error::corrupt(format!("the schema has {} types, more than {MAX_COLUMNS}", types.len())));
         }
@@ -179,7 +179,7 @@ impl OrcType {
     }
 
     /// The tree as types of a footer.
-    pub fn to_proto(&self) -> Vec<proto::Type> {
+    pub(crate) fn to_proto(&self) -> Vec<proto::Type> {
         let mut types = Vec::with_capacity((self.last_id - self.id + 1) as usize);
         self.push_proto(&mut types);
         types

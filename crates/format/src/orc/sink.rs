@@ -3,7 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Job, Output, Result};
-use lakerace_orc::compress::Codec as OrcCodec;
+use lakerace_orc::Codec as OrcCodec;
 use lakerace_orc::write::{Writer, WriterOptions};
 
 use super::error::from_orc;

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// Options of a [`Writer`](super::Writer).
 ///
 /// ```
-/// use lakerace_orc::compress::Codec;
+/// use lakerace_orc::Codec;
 /// use lakerace_orc::write::WriterOptions;
 /// let options = WriterOptions { codec: Codec::Snappy, bloom_filters: vec!["id".into()], ..Default::default() };
 /// assert_eq!(options.row_index_stride, 10_000);
