@@ -1,9 +1,14 @@
 """The native half of lakerace. Call it through the package's functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __version__: str
+
+class Ranges:
+    def __new__(cls, location: str, options: Mapping[str, object]) -> Ranges: ...
+    def plan(self, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]: ...
+    def read(self, ranges: Sequence[tuple[int, int]]) -> bytes: ...
 
 class Scan:
     def __new__(cls, location: str, options: Mapping[str, object], part: str | None = None) -> Scan: ...

@@ -7,6 +7,7 @@ mod errors;
 mod interrupt;
 mod jobs;
 mod options;
+mod ranges;
 mod scan;
 mod stream;
 
@@ -46,6 +47,7 @@ fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
 #[pymodule]
 fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<ranges::Ranges>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -125,7 +125,7 @@ impl<'py> Keywords<'py> {
         Ok(CopyOptions { read, write, format: self.parsed("output_format", format)?, mode })
     }
 
-    fn storage(&self) -> PyResult<StorageOptions> {
+    pub(crate) fn storage(&self) -> PyResult<StorageOptions> {
         let options: BTreeMap<String, String> = self.get("storage_options")?.unwrap_or_default();
         Ok(StorageOptions { options: options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect() })
     }
