@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
 
-from lakerace.bench import data
+from lakerace.bench import data, lineitem, paths
+from lakerace.bench.data import Shape
+from lakerace.bench.lineitem import Lineitem
+from lakerace.bench.noise import Noise
+from lakerace.bench.wide import Wide
 
 #: The selective filter keeps 1 % of the rows; `key` is uniform and unsorted, so it prunes no row group.
 _ONE_PERCENT = {"column": "key", "at_least": data.KEY_RANGE // 2, "below": data.KEY_RANGE // 2 + data.KEY_RANGE // 100}
 CODEC = "snappy"
+
+_KIB, _MIB = 1 << 10, 1 << 20
+#: `seek`: what is wanted on both sides of the gap, and the gaps.
+SEEK_WANTED = _MIB
+SEEK_GAPS = tuple(16 * _KIB << doubling for doubling in range(11))
+#: `orc-seek`: a contestant that has measured so long in one case sits out its other rounds.
+_PATIENCE_SECONDS = 12.0
+
+
+class Input(Protocol):
+    """What a case works on."""
+
+    @property
+    def about(self) -> str:
+        """Its size in words."""
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """Its files by format, made in `folder` if need be."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of all benches."""
+
+    table: Shape
+    narrow: Wide
+    wide: Wide
+    lineitem: Lineitem
+    noise: Noise
+
+
+def full() -> Inputs:
+    """What results are about."""
+    return Inputs(data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), Noise(256 * _MIB))
+
+
+def quick() -> Inputs:
+    """For a look whether everything works."""
+    return Inputs(data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), Noise(96 * _MIB))
 
 
 @dataclass(frozen=True)
@@ -17,17 +61,34 @@ class Case:
     """One scenario: contestants are compared within it, never across."""
 
     bench: str
+    #: The name of one of the paths.
     store: str
     variant: str
     threads: int
     title: str
+    input: Input
+    #: What contestants are asked to do: `scan`, `write` or `ranges`.
+    kind: str = "scan"
+    #: Which of the input's files is read; a contestant's setting may name another one.
+    format: str = "parquet"
     columns: tuple[str, ...] | None = None
     filter: dict[str, Any] | None = None
+    #: What is written.
+    codec: str | None = None
+    #: `ranges`: bytes between the two that are wanted.
+    gap: int | None = None
+    #: Rounds of this case for each round of the run: for those that take no time.
+    turns: int = 1
+    patience_seconds: float = float("inf")
 
     @property
     def name(self) -> str:
         """Such as `scan/local/all/t1`."""
         return f"{self.bench}/{self.store}/{self.variant}/t{self.threads}"
+
+    @property
+    def path(self) -> paths.Path:
+        return paths.PATHS[self.store]
 
     @property
     def where(self) -> str | None:
@@ -42,26 +103,74 @@ BENCHES = {
     "scan": "Parquet to Arrow in memory: all columns, 2 of 8, a filter that keeps 1 %; local (page cache) and S3 "
     "through 20 ms of latency and 100 MB/s per connection",
     "write": f"the same table from memory to a local Parquet file, {CODEC}, the same rows per row group",
+    "orc-seek": "ORC (and Parquet) of 128 and of 400 columns, all of them and every second one, by settings of the "
+    "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
+    "seek": "two ranges with a gap between: as two requests or as one, by the size of the gap, on each path",
+    "orc-codec": "TPC-H lineitem from and to ORC, one thread, each codec",
 }
 
 
-def all_cases(threads: list[int]) -> list[Case]:
+def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     """Every case of every bench for these thread counts, in the order in which they run."""
+    return [*_scan(threads, inputs), *_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs)]
+
+
+def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
     cases = []
     for store in ("local", "s3"):
         for count in threads:
             cases += [
-                Case("scan", store, "all", count, "all 8 columns"),
-                Case("scan", store, "two", count, "2 of 8 columns", columns=("key", "price")),
-                Case("scan", store, "filter", count, "1 % filter", filter=_ONE_PERCENT),
+                Case("scan", store, "all", count, "all 8 columns", inputs.table),
+                Case("scan", store, "two", count, "2 of 8 columns", inputs.table, columns=("key", "price")),
+                Case("scan", store, "filter", count, "1 % filter", inputs.table, filter=_ONE_PERCENT),
             ]
-    cases += [Case("write", "local", CODEC, count, f"all 8 columns, {CODEC}") for count in threads]
+    for count in threads:
+        title = f"all 8 columns, {CODEC}"
+        cases.append(Case("write", "local", CODEC, count, title, inputs.table, "write", codec=CODEC))
     return cases
 
 
-def select(names: list[str], threads: list[int]) -> list[Case]:
+def _orc_seek(inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("local", "s3", "s3-far"):
+        for table in (inputs.narrow, inputs.wide):
+            half = table.alternate
+            for variant, columns, title in (
+                (f"{table.columns}-alternate", half, f"{len(half)} of {table.columns} columns"),
+                (f"{table.columns}-all", None, f"all {table.columns} columns"),
+            ):
+                case = Case("orc-seek", store, variant, 1, title, table, format="orc", columns=columns)
+                cases.append(replace(case, patience_seconds=_PATIENCE_SECONDS))
+    return cases
+
+
+def _seek(inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("disk", "s3-direct", "s3", "s3-far"):
+        turns = 1 if paths.PATHS[store].behind_proxy else 3
+        for gap in SEEK_GAPS:
+            size = f"{gap // _MIB} MiB" if gap >= _MIB else f"{gap // _KIB} KiB"
+            case = Case("seek", store, size.replace(" ", ""), 1, f"gap of {size}", inputs.noise, "ranges", "bytes")
+            cases.append(replace(case, gap=gap, turns=turns))
+    return cases
+
+
+def _orc_codec(inputs: Inputs) -> list[Case]:
+    table = inputs.lineitem
+    decode = [
+        Case("orc-codec", "local", f"decode-{codec}", 1, f"decode {codec}", table, format=f"orc-{codec}")
+        for codec in lineitem.CODECS
+    ]
+    encode = [
+        Case("orc-codec", "local", f"encode-{codec}", 1, f"encode {codec}", table, "write", "orc", codec=codec)
+        for codec in lineitem.CODECS
+    ]
+    return decode + encode
+
+
+def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:
     """The cases whose name is one of `names` or lies below it (`scan`, `scan/s3`, `scan/local/all`)."""
-    cases = all_cases(threads)
+    cases = all_cases(threads, inputs)
     unknown = [name for name in names if not any(_below(case, name) for case in cases)]
     if unknown:
         raise ValueError(f"no bench is called {', '.join(unknown)}: see `lakerace bench list`")

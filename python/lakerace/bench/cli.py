@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lakerace.bench import cases, data, machine, report, samples
 from lakerace.bench.contestant import Contestant, ManifestError, discover
+from lakerace.bench.entrant import entrants
 from lakerace.bench.process import cpus_for
 from lakerace.bench.race import Race
 
@@ -36,7 +37,7 @@ def _list(_: argparse.Namespace) -> int:
     for name, about in cases.BENCHES.items():
         print(f"  {name:16} {about}")
     print("\ncases (any leading part selects those below it)")
-    for case in cases.all_cases([1, 2]):
+    for case in cases.all_cases([1, 2], cases.full()):
         print(f"  {case.name}")
     print("\ncontestants")
     for contestant in discover():
@@ -50,9 +51,11 @@ def _run(options: argparse.Namespace) -> int:
     threads = sorted({int(part) for part in options.threads.split(",")})
     for count in threads:
         cpus_for(count)
-    chosen = cases.select(options.names, threads)
+    inputs = cases.quick() if options.quick else cases.full()
+    chosen = cases.select(options.names, threads, inputs)
     contestants = _contestants(options.only)
-    shape = data.QUICK if options.quick else data.FULL
+    folder = (options.data or data.directory()).absolute()
+    benches = dict.fromkeys(case.bench for case in chosen)
     path = _samples_path(options.out, options.names, options.quick)
     run = samples.Run(
         date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -61,17 +64,15 @@ def _run(options: argparse.Namespace) -> int:
             "names": options.names,
             "threads": threads,
             "rounds": options.rounds,
-            "rows": shape.rows,
-            "row_group_rows": shape.row_group_rows,
+            "rows": inputs.table.rows,
+            "row_group_rows": inputs.table.row_group_rows,
             "codec": cases.CODEC,
+            "inputs": {bench: _inputs(chosen, bench) for bench in benches},
         },
-        contestants={
-            c.name: {"title": c.title, "about": c.about, "languages": list(c.languages), "subject": c.subject}
-            for c in contestants
-        },
+        contestants={one.name: one.about for bench in benches for one in entrants(contestants, bench)},
     )
-    with samples.create(path, run) as writer:
-        race = Race(chosen, contestants, options.rounds, shape, writer, options.data or data.directory())
+    with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
+        race = Race(chosen, contestants, options.rounds, writer, folder)
         taken = race.go()
     print(path)
     for made in report.write([path], path.parent, path.stem):
@@ -80,6 +81,11 @@ def _run(options: argparse.Namespace) -> int:
     for line in wrong:
         print(f"WRONG {line}", file=sys.stderr)
     return INVALID if wrong else DONE
+
+
+def _inputs(chosen: list[cases.Case], bench: str) -> str:
+    """What a bench works on, in words."""
+    return "; ".join(dict.fromkeys(case.input.about for case in chosen if case.bench == bench))
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -140,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--rounds", type=_positive, default=5, help="measured rounds after the warm-up (default 5)")
     run.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
     run.add_argument("--only", metavar="A,B", help="only these contestants")
-    run.add_argument("--quick", action="store_true", help="a table of 1 million rows instead of 10 million")
+    run.add_argument("--quick", action="store_true", help="small inputs: a smoke test, not a result")
     run.add_argument("--out", type=Path, metavar="DIR", help="where samples and reports go (default docs/results)")
     run.add_argument("--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)")
     run.set_defaults(run=_run)

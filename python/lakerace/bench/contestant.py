@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakerace.bench import data
+from lakerace.bench import environment
 
 HERE = Path(__file__).parent
 #: What the processes of contestants find on their PYTHONPATH.
@@ -22,15 +20,11 @@ KIT = HERE / "kit"
 #: More folders of contestants, as in PATH.
 FOLDERS_VARIABLE = "LAKERACE_BENCH_CONTESTANTS"
 _KEYS = {"title", "about", "languages", "jobs", "stores", "command"}
-_OPTIONAL_KEYS = {"requirements", "install", "subject"}
+_OPTIONAL_KEYS = {"requirements", "install", "settings", "stays", "subject"}
 
 
 class ManifestError(ValueError):
     """A manifest that cannot be used; the message names the file and what to change."""
-
-
-class NoEnvironmentError(RuntimeError):
-    """The environment that a contestant asks for could not be made; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class Contestant:
     title: str
     about: str
     languages: tuple[str, ...]
-    #: The kinds of jobs that it can do: `scan`, `write`.
+    #: The benches that it enters: `scan`, `write`, ….
     jobs: tuple[str, ...]
     #: Where it can do them: `local`, `s3`.
     stores: tuple[str, ...]
@@ -52,12 +46,18 @@ class Contestant:
     requirements: tuple[str, ...] = ()
     #: What to run in its folder, once, when that environment has been made; `{python}` as in `command`.
     install: tuple[str, ...] = ()
+    #: By bench, the settings that it enters with, each as an entrant of its own: `name`, `title`, `options`.
+    settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    #: Benches in which one process serves all samples, instead of one each.
+    stays: tuple[str, ...] = ()
     #: The tool that the bench is about: ratios are taken of it.
     subject: bool = False
 
     def python(self) -> Path:
         """The interpreter of its environment, which is made at the first call."""
-        return _environment(self) if self.requirements else Path(sys.executable)
+        if not self.requirements:
+            return Path(sys.executable)
+        return environment.python_with(self.requirements, self.folder, self.install)
 
 
 def load(folder: Path) -> Contestant:
@@ -84,6 +84,8 @@ def load(folder: Path) -> Contestant:
         command=tuple(manifest["command"]),
         requirements=_requirements(folder, manifest.get("requirements", [])),
         install=tuple(manifest.get("install", ())),
+        settings=manifest.get("settings", {}),
+        stays=tuple(manifest.get("stays", ())),
         subject=bool(manifest.get("subject", False)),
     )
 
@@ -114,33 +116,6 @@ def _requirements(folder: Path, given: list[str] | str) -> tuple[str, ...]:
     except OSError as error:
         raise ManifestError(f"{folder / given}: {error.strerror}") from error
     return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def _environment(contestant: Contestant) -> Path:
-    """The interpreter of a virtual environment with what it requires, made once and kept beside the bench's data."""
-    digest = hashlib.sha256("\n".join((sys.version, *contestant.requirements)).encode())
-    if contestant.install:
-        for file in sorted(path for path in contestant.folder.iterdir() if path.suffix in {".py", ".lock"}):
-            digest.update(file.read_bytes() if file.name != contestant.command[-1] else b"")
-    folder = data.directory() / "environments" / digest.hexdigest()[:12]
-    python, made = folder / "bin" / "python", folder / "made"
-    if made.exists():
-        return python
-    install = [part.replace("{python}", str(python)) for part in contestant.install]
-    for step in (
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *contestant.requirements],
-        install,
-    ):
-        try:
-            if step:
-                subprocess.run(step, check=True, capture_output=True, text=True, cwd=contestant.folder)
-        except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", None) or getattr(error, "stdout", None) or str(error)
-            wanted = ", ".join(contestant.requirements)
-            raise NoEnvironmentError(f"its environment ({wanted}) failed: {said.strip().splitlines()[-1]}") from error
-    made.touch()
-    return python
 
 
 if __name__ == "__main__":

@@ -21,10 +21,7 @@ are the same on every machine. The file's bytes depend on the pyarrow version th
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from lakerace.bench import kept
 
 U64 = npt.NDArray[np.uint64]
 
@@ -43,7 +42,7 @@ _CHUNK_ROWS = 500_000
 _FIRST_DAY = 17_897  # 2019-01-01 as days since 1970-01-01
 _DAYS = 2_557
 _MICROSECONDS_PER_DAY = 86_400_000_000
-_ALPHABET = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", dtype=np.uint8)
+ALPHABET = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", dtype=np.uint8)
 _POOL_BYTES = 16 * 1024 * 1024
 
 SCHEMA = pa.schema(
@@ -72,6 +71,14 @@ class Shape:
     def file_name(self) -> str:
         return f"table-{self.rows}x8-v{RECIPE}-{self.seed}.parquet"
 
+    @property
+    def about(self) -> str:
+        return f"{self.rows:,} rows x {len(SCHEMA)} columns"
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """The files of this table, made if need be, by format."""
+        return {"parquet": ensure(self, folder)}
+
 
 #: About 890 MB in 7 row groups.
 FULL = Shape(rows=10_000_000, row_group_rows=1_500_000)
@@ -79,58 +86,27 @@ FULL = Shape(rows=10_000_000, row_group_rows=1_500_000)
 QUICK = Shape(rows=1_000_000, row_group_rows=150_000)
 
 
+#: Names the folder of tables.
+VARIABLE = "LAKERACE_BENCH_DATA"
+
+
 def directory() -> Path:
     """Where bench tables are kept: `LAKERACE_BENCH_DATA`, or `~/.cache/lakerace-bench`."""
-    return Path(os.environ.get("LAKERACE_BENCH_DATA") or Path.home() / ".cache" / "lakerace-bench")
+    return Path(os.environ.get(VARIABLE) or Path.home() / ".cache" / "lakerace-bench").absolute()
 
 
 def ensure(shape: Shape, folder: Path | None = None) -> Path:
     """Returns the path of the table of `shape`, made if it is missing or does not check."""
-    folder = directory() if folder is None else folder
-    path = folder / shape.file_name
-    problem = check(path, shape)
-    if problem is not None:
-        if path.exists():
-            print(f"bench data: {problem}; making it anew", file=sys.stderr)
-        folder.mkdir(parents=True, exist_ok=True)
-        write(path, shape)
-    return path
+    path = (directory() if folder is None else folder) / shape.file_name
+    return kept.ensure(path, asdict(shape), lambda partial: write(partial, shape))
 
 
-def check(path: Path, shape: Shape) -> str | None:
-    """Returns what is wrong with the cached table at `path`, or None: its row count and SHA-256 must be as written."""
-    sidecar = _sidecar(path)
-    if not path.exists() or not sidecar.exists():
-        return f"{path} or its {sidecar.name} is missing"
-    try:
-        known = json.loads(sidecar.read_text())
-    except json.JSONDecodeError:
-        return f"{sidecar} is not JSON"
-    if known.get("shape") != asdict(shape):
-        return f"{path} has another shape"
-    if known.get("sha256") != _sha256(path):
-        return f"the SHA-256 of {path} is not the one that was written down"
-    rows = pq.ParquetFile(path).metadata.num_rows
-    return None if rows == shape.rows else f"{path} has {rows} rows instead of {shape.rows}"
-
-
-def write(path: Path, shape: Shape) -> None:
-    """Writes the table of `shape` to `path` (snappy, pyarrow's defaults otherwise), and what it is beside it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with pq.ParquetWriter(partial, SCHEMA, compression="snappy") as writer:
-            for group in row_groups(shape):
-                writer.write_table(group, row_group_size=shape.row_group_rows)
-        known = {
-            "shape": asdict(shape),
-            "bytes": partial.stat().st_size,
-            "sha256": _sha256(partial),
-            "written_by": f"pyarrow {pa.__version__}",
-        }
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    _sidecar(path).write_text(json.dumps(known, indent=1) + "\n")
+def write(path: Path, shape: Shape) -> str:
+    """Writes the table of `shape` to `path` (snappy, pyarrow's defaults otherwise); says by what."""
+    with pq.ParquetWriter(path, SCHEMA, compression="snappy") as writer:
+        for group in row_groups(shape):
+            writer.write_table(group, row_group_size=shape.row_group_rows)
+    return f"pyarrow {pa.__version__}"
 
 
 def row_groups(shape: Shape) -> Iterator[pa.Table]:
@@ -148,11 +124,11 @@ def row_groups(shape: Shape) -> Iterator[pa.Table]:
 
 
 def _chunk(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, first: int, rows: int) -> pa.RecordBatch:
-    day = _FIRST_DAY + _below(bits, rows, _DAYS).astype(np.int64)
-    at = day * _MICROSECONDS_PER_DAY + _below(bits, rows, _MICROSECONDS_PER_DAY).astype(np.int64)
-    key = _below(bits, rows, KEY_RANGE).astype(np.int64)
-    price = _below(bits, rows, 10_000_000).astype(np.float64) / 100.0
-    quantity = (1 + _below(bits, rows, 50)).astype(np.int32)
+    day = _FIRST_DAY + below(bits, rows, _DAYS).astype(np.int64)
+    at = day * _MICROSECONDS_PER_DAY + below(bits, rows, _MICROSECONDS_PER_DAY).astype(np.int64)
+    key = below(bits, rows, KEY_RANGE).astype(np.int64)
+    price = below(bits, rows, 10_000_000).astype(np.float64) / 100.0
+    quantity = (1 + below(bits, rows, 50)).astype(np.int32)
     columns: list[pa.Array] = [
         pa.array(np.arange(first, first + rows, dtype=np.int64)),
         pa.array(key),
@@ -167,60 +143,48 @@ def _chunk(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, firs
 
 
 def _names(bits: np.random.PCG64, rows: int) -> pa.Array:
-    lengths = 12 + _below(bits, rows, 9).astype(np.int64)
-    offsets = _offsets(lengths)
+    lengths = 12 + below(bits, rows, 9).astype(np.int64)
+    offsets = offsets_of(lengths)
     total = int(offsets[-1])
     random_bytes = bits.random_raw((total + 7) // 8).view(np.uint8)[:total]
-    return _strings(offsets, _ALPHABET[random_bytes & 63])
+    return strings(offsets, ALPHABET[random_bytes & 63])
 
 
 def _comments(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, rows: int) -> pa.Array:
-    lengths = 24 + _below(bits, rows, 35).astype(np.int64)
-    offsets = _offsets(lengths)
-    begin = starts[_below(bits, rows, len(starts))].astype(np.int64)
+    lengths = 24 + below(bits, rows, 35).astype(np.int64)
+    offsets = offsets_of(lengths)
+    begin = starts[below(bits, rows, len(starts))].astype(np.int64)
     positions = np.repeat(begin - offsets[:-1], lengths) + np.arange(int(offsets[-1]))
-    return _strings(offsets, pool[positions])
+    return strings(offsets, pool[positions])
 
 
 def _comment_pool(bits: np.random.PCG64) -> tuple[npt.NDArray[np.uint8], U64]:
     """A long text of words, and where its words begin; every comment is a slice of it."""
-    letters = _ALPHABET[:26]
+    letters = ALPHABET[:26]
     words = []
-    for length in 3 + _below(bits, 8_192, 8):
-        words.append(letters[_below(bits, int(length), 26)].tobytes() + b" ")
-    picks = _below(bits, _POOL_BYTES // 8, len(words))
+    for length in 3 + below(bits, 8_192, 8):
+        words.append(letters[below(bits, int(length), 26)].tobytes() + b" ")
+    picks = below(bits, _POOL_BYTES // 8, len(words))
     text = b"".join(words[int(pick)] for pick in picks)
     pool = np.frombuffer(text, dtype=np.uint8)
     starts = np.flatnonzero(pool == ord(" ")).astype(np.uint64) + np.uint64(1)
     return pool, starts[starts < len(pool) - 64]
 
 
-def _below(bits: np.random.PCG64, count: int, limit: int) -> U64:
+def below(bits: np.random.PCG64, count: int, limit: int) -> U64:
     """Integers in 0 .. limit. The modulo's bias is far below what a bench could notice."""
     return np.asarray(bits.random_raw(count) % np.uint64(limit), dtype=np.uint64)
 
 
-def _offsets(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def offsets_of(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def _strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
+def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.Array:
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
-
-
-def _sidecar(path: Path) -> Path:
-    return path.with_suffix(".json")
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lakerace.bench.tables import Document, Table
+from lakerace.bench.table import Table
+from lakerace.bench.tables import Document
 
 
 def render(report: Document, figures: dict[str, str]) -> str:
@@ -15,9 +16,11 @@ def render(report: Document, figures: dict[str, str]) -> str:
         ]
         lines += [f"- WRONG {_escape(line)}" for line in report.wrong] + [""]
     if report.verdicts.rows:
-        who = report.names[report.subject or ""]
-        lines += [f"## {who} against the fastest peer", ""]
-        lines += [f"Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.", ""]
+        lines += [f"## {report.who} against the fastest peer", ""]
+        lines += [
+            f"Below 1, {report.who} needs less. Ratios are taken pair by pair, round by round: the median of them.",
+            "",
+        ]
         lines += [*_table(report.verdicts), ""]
     if "ratios" in figures:
         lines += [f"![Ratios against every peer]({figures['ratios']})", ""]
@@ -25,6 +28,9 @@ def render(report: Document, figures: dict[str, str]) -> str:
         lines += [f"## {panel.title}", "", f"{panel.about}.", ""]
         if panel.key in figures:
             lines += [f"![{panel.title}]({figures[panel.key]})", ""]
+        for section in panel.sections:
+            lines += [f"### {section.title}", "", f"{section.about}.", "", *_table(section.table), ""]
+        lines += ["### All of it", ""] if panel.sections else []
         lines += [*_table(panel.table), ""]
     lines += ["## Machine", ""]
     lines += [f"- {name}: {_escape(value)}" for name, value in report.machine]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from lakerace.bench.tables import Document, Table
+from lakerace.bench.table import Table
+from lakerace.bench.tables import Document
 
 _STYLE = """
 :root { --ink: #1b2733; --soft: #5d6b79; --rule: #dfe5ea; --subject: #c2410c; --wash: #fdf3ec; --bad: #b00020; }
@@ -13,6 +14,7 @@ body { margin: 0 auto; padding: 40px 28px 80px; max-width: 1080px; color: var(--
   font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif; }
 h1 { font-size: 28px; line-height: 1.2; margin: 0 0 4px; letter-spacing: -0.01em; }
 h2 { font-size: 20px; margin: 52px 0 4px; letter-spacing: -0.01em; }
+h3 { font-size: 16px; margin: 30px 0 4px; }
 p { margin: 4px 0 14px; color: var(--soft); max-width: 78ch; }
 figure { margin: 14px 0 18px; } figure svg { width: 100%; height: auto; display: block; }
 .scroll { overflow-x: auto; }
@@ -46,7 +48,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
             f"their times count for nothing.</p><ul>{items}</ul></div>"
         )
     if report.verdicts.rows:
-        who = escape(report.names[report.subject or ""])
+        who = escape(report.who)
         parts.append(f"<h2>{who} against the fastest peer</h2>")
         parts.append(
             f"<p>Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.</p>"
@@ -58,6 +60,9 @@ def render(report: Document, figures: dict[str, str]) -> str:
         parts.append(f"<h2>{escape(panel.title)}</h2><p>{escape(panel.about)}. Line: fastest to slowest round.</p>")
         if panel.key in figures:
             parts.append(_figure(figures[panel.key], panel.title))
+        for section in panel.sections:
+            parts.append(f"<h3>{escape(section.title)}</h3><p>{escape(section.about)}.</p>{_table(section.table)}")
+        parts += ["<h3>All of it</h3>"] if panel.sections else []
         parts.append(_table(panel.table))
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in report.machine)
     parts.append(f"<h2>Machine</h2><dl>{facts}</dl>")
@@ -82,7 +87,7 @@ def _table(table: Table) -> str:
     lines = []
     before: tuple[str, ...] = ()
     for row in table.rows:
-        group = row.cells[:2] if len(table.headings) > 6 else ()
+        group = row.cells[: table.grouped_by] if len(table.headings) > 7 else ()
         first = " first" if before and group != before else ""
         before = group
         if row.kind == "bad":

@@ -56,22 +56,46 @@ class Measured:
     held: dict[str, Any] = field(default_factory=dict)
 
 
-def run(
-    contestant: Contestant,
-    job: dict[str, Any],
-    cpus: set[int],
-    around: Callable[[str], None] = lambda _: None,
-) -> Measured:
-    """Runs `job` in a new process of `contestant` on `cpus`.
+class Processes:
+    """Starts contestants: a process for each sample, or one for all samples where the contestant stays."""
 
-    `around` is called with `"before"` and `"after"` next to the measured section (to read request counters).
-    """
-    with tempfile.TemporaryFile("w+") as errors, _started(contestant, cpus, errors) as child:
-        talk = _Talk(child, errors)
-        try:
-            return _follow(talk, job, around)
-        finally:
+    def __init__(self) -> None:
+        self._staying: dict[tuple[str, frozenset[int]], _Talk] = {}
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for talk in self._staying.values():
             talk.end()
+
+    def run(
+        self,
+        contestant: Contestant,
+        job: dict[str, Any],
+        cpus: set[int],
+        around: Callable[[str], None] = lambda _: None,
+        stays: bool = False,
+    ) -> Measured:
+        """Runs `job` in a process of `contestant` on `cpus`.
+
+        `around` is called with `"before"` and `"after"` next to the measured section (to read request counters).
+        """
+        who = (contestant.name, frozenset(cpus))
+        talk = self._staying.pop(who, None) or _Talk(contestant, cpus)
+        healthy = False
+        try:
+            measured = _follow(talk, job, around)
+            healthy = True
+            return measured
+        except SampleUnableError:
+            healthy = True
+            raise
+        finally:
+            if stays and healthy:
+                self._staying[who] = talk
+            else:
+                talk.end()
 
 
 def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> Measured:
@@ -104,11 +128,12 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
 
 
 class _Talk:
-    """JSON lines to and from a contestant, with a time-out."""
+    """A contestant's process, and JSON lines to and from it, with a time-out."""
 
-    def __init__(self, child: subprocess.Popen[str], errors: IO[str]) -> None:
-        self.child = child
-        self._errors = errors
+    def __init__(self, contestant: Contestant, cpus: set[int]) -> None:
+        python = contestant.python()
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
+        self.child = _start(contestant, python, cpus, self._errors)
         self._late = False
 
     def say(self, what: dict[str, Any]) -> None:
@@ -145,10 +170,10 @@ class _Talk:
             with suppress(OSError):
                 assert pipe is not None
                 pipe.close()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self.child.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._kill()
+        self._kill()  # and whatever it has started
+        self._errors.close()
 
     def _too_late(self) -> None:
         self._late = True
@@ -170,15 +195,13 @@ def _status(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-@contextmanager
-def _started(contestant: Contestant, cpus: set[int], errors: IO[str]) -> Iterator[subprocess.Popen[str]]:
-    python = str(contestant.python())
-    command = [part.replace("{python}", python) for part in contestant.command]
+def _start(contestant: Contestant, python: Path, cpus: set[int], errors: IO[str]) -> subprocess.Popen[str]:
+    command = [part.replace("{python}", str(python)) for part in contestant.command]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
     inherited = [] if contestant.requirements else filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     environment["PYTHONPATH"] = os.pathsep.join([str(KIT), *(str(Path(part).absolute()) for part in inherited)])
     with pinned(cpus):  # a child inherits its parent's CPUs
-        child = subprocess.Popen(
+        return subprocess.Popen(
             command,
             cwd=contestant.folder,
             env=environment,
@@ -188,12 +211,6 @@ def _started(contestant: Contestant, cpus: set[int], errors: IO[str]) -> Iterato
             text=True,
             start_new_session=True,
         )
-    try:
-        yield child
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from lakerace.bench import markdown, page, plots, samples, tables
+from lakerace.bench import canvas, markdown, page, plots, samples, tables
 
 
 def write(files: list[Path], folder: Path, stem: str) -> list[Path]:
@@ -25,10 +25,10 @@ def write(files: list[Path], folder: Path, stem: str) -> list[Path]:
     else:
         for key, figure in plots.draw(report, headings=True).items():
             path = folder / f"{stem}-{key}.png"
-            path.write_bytes(plots.png(figure))
+            path.write_bytes(canvas.png(figure))
             names[key] = path.name
             made.append(path)
-        images = {key: plots.svg(figure) for key, figure in plots.draw(report, headings=False).items()}
+        images = {key: canvas.svg(figure) for key, figure in plots.draw(report, headings=False).items()}
     for suffix, text in ((".md", markdown.render(report, names)), (".html", page.render(report, images))):
         path = folder / f"{stem}{suffix}"
         path.write_text(text)

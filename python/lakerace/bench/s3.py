@@ -1,4 +1,4 @@
-"""The S3 of the bench: a versitygw server on this machine, behind lakerace's counting and delaying proxy."""
+"""The S3 of the bench: a versitygw server on this machine, behind lakerace's counting and delaying proxies."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-LATENCY_MS = 20
-BYTES_PER_SECOND_PER_CONNECTION = 100_000_000
+from lakerace.bench import paths
+
 BUCKET = "bench"
 _ACCESS_KEY = "bench"
 _SECRET_KEY = "bench-secret-key"
@@ -30,19 +30,17 @@ class NoS3Error(RuntimeError):
     """The S3 cases cannot run here; the message says what is missing and how to get it."""
 
 
-@dataclass
-class S3:
-    """A bucket that contestants reach through the proxy."""
+@dataclass(frozen=True)
+class Door:
+    """A way to the bucket: through a proxy, which counts, or straight to the server, which does not."""
 
-    proxy_address: str
-    server_address: str
-    #: The server's and the proxy's.
-    pids: list[int]
+    address: str
+    counts_requests: bool
 
     def settings(self, key: str) -> dict[str, str]:
         """What a job tells its contestant."""
         return {
-            "endpoint": self.proxy_address,
+            "endpoint": self.address,
             "bucket": BUCKET,
             "key": key,
             "access_key": _ACCESS_KEY,
@@ -50,70 +48,90 @@ class S3:
             "region": _REGION,
         }
 
+    def reset_counts(self) -> None:
+        """Sets the proxy's counts to zero."""
+        if self.counts_requests:
+            _http("POST", f"http://{self.address}/__lakerace/reset")
+
+    def counts(self) -> dict[str, Any]:
+        """What has gone through the proxy since the reset, as it counts it; nothing where there is none."""
+        if not self.counts_requests:
+            return {}
+        answer: dict[str, Any] = json.loads(_http("GET", f"http://{self.address}/__lakerace/counts"))
+        return answer
+
+
+@dataclass
+class S3:
+    """A running server with a bucket, and its doors by the names of paths."""
+
+    address: str
+    doors: dict[str, Door]
+    #: The server's and the proxies'.
+    pids: list[int]
+    _uploaded: set[str] = field(default_factory=set)
+
+    @property
+    def direct(self) -> Door:
+        """Past every proxy."""
+        return Door(self.address, counts_requests=False)
+
     def pin(self, cpus: set[int]) -> None:
-        """Moves the server and the proxy to `cpus`: away from a contestant's where there are CPUs to spare."""
+        """Moves the server and the proxies to `cpus`: away from a contestant's where there are CPUs to spare."""
         for pid in self.pids:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with suppress(ProcessLookupError):
                     os.sched_setaffinity(int(task.name), cpus)
 
-    def reset_counts(self) -> None:
-        """Sets the proxy's counts to zero."""
-        _http("POST", f"http://{self.proxy_address}/__lakerace/reset")
-
-    def counts(self) -> dict[str, Any]:
-        """What has gone through the proxy since the reset, as it counts it."""
-        answer: dict[str, Any] = json.loads(_http("GET", f"http://{self.proxy_address}/__lakerace/counts"))
-        return answer
-
     def put(self, file: Path) -> None:
-        """Uploads `file` past the proxy, under its own name."""
+        """Uploads `file` past the proxies, under its own name, once."""
+        if file.name in self._uploaded:
+            return
         from pyarrow import fs
 
         store = fs.S3FileSystem(
             access_key=_ACCESS_KEY,
             secret_key=_SECRET_KEY,
             region=_REGION,
-            endpoint_override=self.server_address,
+            endpoint_override=self.address,
             scheme="http",
             allow_bucket_creation=True,
         )
         store.create_dir(BUCKET)
         fs.copy_files(str(file), f"{BUCKET}/{file.name}", fs.LocalFileSystem(), store)
+        self._uploaded.add(file.name)
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[S3]:
-    """Starts the server with its objects in a fresh folder below `folder`, and the proxy; both end with the block."""
+def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
+    """Starts the server with its objects in a fresh folder below `folder`, and a proxy for each of `wanted` that has one.
+
+    All end with the block.
+    """
     gateway, proxy = _find_gateway(), _find_lakerace()
     root = folder / f"s3-{os.getpid()}"
     root.mkdir(parents=True)
-    server_address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{_free_port()}"
     log = (folder / "versitygw.log").open("w")
     processes: list[subprocess.Popen[Any]] = []
     try:
         server = subprocess.Popen(
-            [gateway, "--port", server_address, "posix", str(root)],
+            [gateway, "--port", address, "posix", str(root)],
             env=os.environ | {"ROOT_ACCESS_KEY": _ACCESS_KEY, "ROOT_SECRET_KEY": _SECRET_KEY},
             stdout=log,
             stderr=log,
         )
         processes.append(server)
-        _wait_for(server, server_address, log)
-        options = ["--latency-ms", str(LATENCY_MS), "--bytes-per-second", str(BYTES_PER_SECOND_PER_CONNECTION)]
-        front = subprocess.Popen(
-            [*proxy, "proxy", "--listen", "127.0.0.1:0", "--target", server_address, *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        processes.append(front)
-        assert front.stdout is not None
-        line = front.stdout.readline()
-        if not line:
-            raise NoS3Error(f"`{' '.join(proxy)} proxy` ended at once: see {log.name}")
-        yield S3(json.loads(line)["address"], server_address, [process.pid for process in processes])
+        _wait_for(server, address, log)
+        doors = {}
+        for path in wanted:
+            if path.behind_proxy:
+                processes.append(_start_proxy(proxy, address, path, log))
+                door = Door(_address_of(processes[-1], log), counts_requests=True)
+            else:
+                door = Door(address, counts_requests=False)
+            doors[path.name] = door
+        yield S3(address, doors, [process.pid for process in processes])
     finally:
         for process in reversed(processes):
             for pipe in (process.stdin, process.stdout):
@@ -130,11 +148,30 @@ def served(folder: Path) -> Iterator[S3]:
         shutil.rmtree(root, ignore_errors=True)
 
 
+def _start_proxy(proxy: list[str], target: str, path: paths.Path, log: IO[str]) -> subprocess.Popen[str]:
+    options = ["--latency-ms", f"{path.latency_ms:g}", "--bytes-per-second", str(path.bytes_per_second)]
+    return subprocess.Popen(
+        [*proxy, "proxy", "--listen", "127.0.0.1:0", "--target", target, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+
+
+def _address_of(front: subprocess.Popen[str], log: IO[str]) -> str:
+    assert front.stdout is not None
+    line = front.stdout.readline()
+    if not line:
+        raise NoS3Error(f"`lakerace proxy` ended at once: see {log.name}")
+    return str(json.loads(line)["address"])
+
+
 def _find_gateway() -> str:
     named = os.environ.get("LAKERACE_VERSITYGW")
     found = named or shutil.which("versitygw", path=f".cache/bin{os.pathsep}{os.environ.get('PATH', '')}")
     if not found or not Path(found).exists():
-        raise NoS3Error("no S3 server: `make .cache/bin/versitygw`, or name one in LAKERACE_VERSITYGW")
+        raise NoS3Error("no S3 server: `make versitygw`, or name one in LAKERACE_VERSITYGW")
     return str(Path(found).absolute())
 
 

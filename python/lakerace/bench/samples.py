@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -61,16 +61,22 @@ class Sample:
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None
+    #: `ranges`: the requests that the planner chose, and the path as it knew it.
+    planned: dict[str, Any] | None = None
     #: Effective options, and the plan where the contestant tells one; kept for the warm-up only.
     options: dict[str, Any] = field(default_factory=dict)
     plan: str | None = None
 
 
 class Writer:
-    """Appends samples to an open file, each flushed, so that an interrupted run keeps what it has."""
+    """Appends samples to an open file, each flushed, so that an interrupted run keeps what it has.
 
-    def __init__(self, file: TextIO) -> None:
+    Where a text holds one of `places`, a folder of this machine, its name is written instead.
+    """
+
+    def __init__(self, file: TextIO, places: Mapping[str, str] | None = None) -> None:
         self._file = file
+        self._places = dict(places or {})
 
     def add(self, sample: Sample) -> None:
         """Writes one line; fields without a value are left out."""
@@ -82,16 +88,25 @@ class Writer:
         self._line({"record": "run"} | asdict(run))
 
     def _line(self, what: dict[str, Any]) -> None:
-        self._file.write(json.dumps(what) + "\n")
+        self._file.write(json.dumps(self._without_places(what)) + "\n")
         self._file.flush()
+
+    def _without_places(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for place, name in self._places.items():
+                value = value.replace(place, name)
+            return value
+        if isinstance(value, dict):
+            return {key: self._without_places(inner) for key, inner in value.items()}
+        return [self._without_places(inner) for inner in value] if isinstance(value, list) else value
 
 
 @contextmanager
-def create(path: Path, run: Run) -> Iterator[Writer]:
-    """Opens a new file of samples."""
+def create(path: Path, run: Run, places: Mapping[str, str] | None = None) -> Iterator[Writer]:
+    """Opens a new file of samples; `places` as in `Writer`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("x") as file:
-        writer = Writer(file)
+        writer = Writer(file, places)
         writer.begin(run)
         yield writer
 

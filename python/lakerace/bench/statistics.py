@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample
 
@@ -34,6 +35,8 @@ class Ratio:
     peer: str
     wall: Spread
     cpu: Spread | None
+    #: Of the sizes of what was written.
+    output: Spread | None = None
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,13 @@ class Entry:
     cpu: Spread | None
     peak_rss_bytes: float | None
     peak_anonymous_bytes: float | None
+    rounds: int
     requests: float | None
     request_bytes: float | None
     output_bytes: float | None
     row_groups: float | None
+    #: `ranges`: what the planner chose in the last round.
+    planned: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,40 +71,50 @@ class Result:
     threads: int
     entries: tuple[Entry, ...]
     ratios: tuple[Ratio, ...] = field(default=())
+    #: The entry that the ratios are of.
+    subject: str | None = None
 
-    @property
-    def fastest_peer(self) -> Ratio | None:
-        """The ratio against the peer with the smallest median; None where no peer or no subject has a time."""
+    def fastest(self, among: Container[str]) -> Ratio | None:
+        """The ratio against the peer with the smallest median `among` these; None where none of them has a time."""
         times = {entry.contestant: entry.seconds.median for entry in self.entries if entry.seconds}
-        return min(self.ratios, key=lambda ratio: times[ratio.peer], default=None)
+        return min((r for r in self.ratios if r.peer in among), key=lambda ratio: times[ratio.peer], default=None)
+
+    def entry(self, contestant: str | None) -> Entry | None:
+        """The entry of `contestant`, if it has a time."""
+        return next((entry for entry in self.entries if entry.contestant == contestant and entry.seconds), None)
 
     def ratio_to(self, peer: str) -> Ratio | None:
         """The ratio against `peer`."""
         return next((ratio for ratio in self.ratios if ratio.peer == peer), None)
 
 
-def summarize(samples: list[Sample], subject: str | None) -> list[Result]:
-    """One result per case, in the order in which the cases first appear. Only RIGHT samples give numbers."""
+def summarize(samples: list[Sample], subjects: Container[str]) -> list[Result]:
+    """One result per case, in the order in which the cases first appear. Only RIGHT samples give numbers.
+
+    Ratios are those of the one of `subjects` that took part in the case.
+    """
     cases: dict[str, list[Sample]] = {}
     for sample in samples:
         cases.setdefault(sample.case, []).append(sample)
-    return [_result(found, subject) for found in cases.values()]
+    return [_result(found, subjects) for found in cases.values()]
 
 
-def _result(samples: list[Sample], subject: str | None) -> Result:
+def _result(samples: list[Sample], subjects: Container[str]) -> Result:
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.contestant, []).append(sample)
     entries = sorted((_entry(name, found) for name, found in by_name.items()), key=_by_time)
     timed = {entry.contestant for entry in entries if entry.seconds}
     ratios = []
-    if subject in timed:
+    subject = next((name for name in by_name if name in subjects), None)
+    if subject is not None and subject in timed:
         for peer in sorted(timed - {subject}):
             ratio = _ratio(by_name[subject], by_name[peer])
             if ratio:
                 ratios.append(ratio)
     first = samples[0]
-    return Result(first.case, first.bench, first.store, first.title, first.threads, tuple(entries), tuple(ratios))
+    about = (first.case, first.bench, first.store, first.title, first.threads)
+    return Result(*about, tuple(entries), tuple(ratios), subject)
 
 
 def _entry(name: str, samples: list[Sample]) -> Entry:
@@ -122,10 +138,12 @@ def _entry(name: str, samples: list[Sample]) -> Entry:
         cpu=Spread.of(values(lambda s: s.cpu_seconds)),
         peak_rss_bytes=middle(lambda s: s.peak_rss_bytes),
         peak_anonymous_bytes=middle(lambda s: s.peak_anonymous_bytes),
+        rounds=len(counted),
         requests=middle(lambda s: s.requests),
         request_bytes=middle(lambda s: s.request_bytes),
         output_bytes=middle(lambda s: s.output_bytes),
         row_groups=middle(lambda s: s.row_groups),
+        planned=counted[-1].planned if counted else None,
     )
 
 
@@ -134,7 +152,8 @@ def _ratio(subject: list[Sample], peer: list[Sample]) -> Ratio | None:
     pairs = [(sample, peers[sample.round]) for sample in subject if sample.round in peers]
     wall = Spread.of([a.seconds / b.seconds for a, b in pairs if a.seconds and b.seconds])
     cpu = Spread.of([a.cpu_seconds / b.cpu_seconds for a, b in pairs if a.cpu_seconds and b.cpu_seconds])
-    return Ratio(peer[0].contestant, wall, cpu) if wall else None
+    output = Spread.of([a.output_bytes / b.output_bytes for a, b in pairs if a.output_bytes and b.output_bytes])
+    return Ratio(peer[0].contestant, wall, cpu, output) if wall else None
 
 
 def _by_time(entry: Entry) -> tuple[bool, float, str]:

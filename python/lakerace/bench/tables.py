@@ -5,39 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from lakerace.bench import gaps, paths
+from lakerace.bench.numbers import count, megabytes, seconds, spread, times
 from lakerace.bench.samples import RIGHT, WRONG, Run, Sample
 from lakerace.bench.statistics import Entry, Ratio, Result, Spread, summarize
+from lakerace.bench.table import Row, Section, Table
 
-_STORES = {"local": "local file, page cache warm", "s3": "S3 through 20 ms of latency, 100 MB/s per connection"}
-_BENCHES = {"scan": "Scan to Arrow in memory", "write": "Write from memory to Parquet"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table; `kind` is `subject`, `peer` or `bad`."""
-
-    cells: tuple[str, ...]
-    kind: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table; columns from `numbers_from` on hold numbers."""
-
-    headings: tuple[str, ...]
-    rows: tuple[Row, ...]
-    numbers_from: int
+_BENCHES = {
+    "scan": "Scan to Arrow in memory",
+    "write": "Write from memory to Parquet",
+    "orc-seek": "Columns of ORC",
+    "seek": "To seek or to read on",
+    "orc-codec": "ORC of TPC-H lineitem, decoded and encoded",
+}
+#: Benches on one path: it goes without saying.
+_ONE_PATH = {"write", "orc-codec"}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """All cases of one bench on one store: one figure, one table."""
+    """All cases of one bench on one path (of `seek`: on all of them): one figure, one table."""
 
     key: str
+    bench: str
     title: str
     about: str
     results: tuple[Result, ...]
     table: Table
+    #: Tables that go before it.
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,11 @@ class Document:
 
     title: str
     run: Run
-    subject: str | None
+    #: The tool that the bench is about, by its title.
+    who: str
+    #: Its entrants of which ratios are taken.
+    subjects: frozenset[str]
+    #: Titles of the entrants.
     names: dict[str, str]
     panels: tuple[Panel, ...]
     #: The subject against the fastest peer, a line per case.
@@ -56,60 +56,84 @@ class Document:
     #: `case contestant: why` of all work that was wrong.
     wrong: tuple[str, ...] = field(default=())
 
+    def is_peer(self, contestant: str) -> bool:
+        """Whether it is another tool than the one that the bench is about."""
+        return tool(self.run, contestant) != self.who
+
+
+def tool(run: Run, contestant: str) -> str:
+    """The tool that an entrant is, whatever its setting."""
+    about = run.contestants[contestant]
+    return str(about.get("tool", about["title"]))
+
 
 def document(run: Run, samples: list[Sample]) -> Document:
     """Builds the report of `samples`, all taken in `run`."""
-    subject = next((name for name, about in run.contestants.items() if about.get("subject")), None)
+    subjects = frozenset(name for name, about in run.contestants.items() if about.get("subject"))
     names = {name: str(about["title"]) for name, about in run.contestants.items()}
-    results = summarize(samples, subject)
+    who = next((tool(run, name) for name in names if name in subjects), "")
+    peers = frozenset(name for name in names if tool(run, name) != who)
+    results = summarize(samples, subjects)
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        groups.setdefault((result.bench, result.store), []).append(result)
-    panels = tuple(_panel(bench, store, found, names, subject, run) for (bench, store), found in groups.items())
+        groups.setdefault((result.bench, "" if result.bench == "seek" else result.store), []).append(result)
+    panels = tuple(_panel(bench, store, found, names, who, run) for (bench, store), found in groups.items())
     return Document(
         title=f"lakerace bench, {run.date[:10]}",
         run=run,
-        subject=subject,
+        who=who,
+        subjects=subjects,
         names=names,
         panels=panels,
-        verdicts=_verdicts(results, names),
+        verdicts=_verdicts(results, names, peers),
         machine=_machine(run, samples),
         contestants=_contestants(run, samples),
         wrong=tuple(dict.fromkeys(f"{s.case} {names[s.contestant]}: {s.why}" for s in samples if s.verdict == WRONG)),
     )
 
 
-def _panel(
-    bench: str, store: str, results: list[Result], names: dict[str, str], subject: str | None, run: Run
-) -> Panel:
+def _panel(bench: str, store: str, results: list[Result], names: dict[str, str], who: str, run: Run) -> Panel:
+    rounds = max((len(e.seconds.values) for r in results for e in r.entries if e.seconds), default=0)
+    work = run.options.get("inputs", {}).get(bench) or f"{run.options['rows']:,} rows x 8 columns"
+    codec = f", {run.options['codec']}" if bench in {"scan", "write", "orc-seek"} else ""
+    title = _BENCHES.get(bench, bench)
+    sections: tuple[Section, ...] = ()
+    if bench == "seek":
+        table, sections = gaps.table(results), (gaps.crossovers(results),)
+    else:
+        table = _panel_table(results, names, who)
+        if bench == "orc-seek":
+            sections = (gaps.settings(results, names),)
+    return Panel(
+        key=f"{bench}-{store}" if store else bench,
+        bench=bench,
+        title=title if not store or bench in _ONE_PATH else f"{title}: {paths.title(store)}",
+        about=f"{work}{codec}; median of {rounds} "
+        f"round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns",
+        results=tuple(results),
+        table=table,
+        sections=sections,
+    )
+
+
+def _panel_table(results: list[Result], names: dict[str, str], who: str) -> Table:
     traffic = any(entry.requests is not None for result in results for entry in result.entries)
     output = any(entry.output_bytes is not None for result in results for entry in result.entries)
     headings = ["case", "threads", "contestant", "seconds", "min – max", "CPU s", "peak MB"]
     headings += ["requests", "MB moved"] if traffic else []
     headings += ["file MB", "row groups"] if output else []
-    who = names.get(subject or "", "subject")
-    headings += [f"{who} / it, wall", "min – max", "CPU"]
+    headings += [f"{who or 'subject'} / it, wall", "min – max", "CPU"]
+    headings += ["file"] if output else []
     rows = [
-        _row(result, entry, names, subject, traffic, output, len(headings))
-        for result in results
-        for entry in result.entries
+        _row(result, entry, names, traffic, output, len(headings)) for result in results for entry in result.entries
     ]
-    rounds = max((len(e.seconds.values) for r in results for e in r.entries if e.seconds), default=0)
-    return Panel(
-        key=f"{bench}-{store}",
-        title=f"{_BENCHES.get(bench, bench)}: {_STORES.get(store, store)}" if bench == "scan" else _BENCHES[bench],
-        about=f"{run.options['rows']:,} rows x 8 columns, {run.options['codec']}; median of {rounds} "
-        f"round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns",
-        results=tuple(results),
-        table=Table(tuple(headings), tuple(rows), numbers_from=3),
-    )
+    return Table(tuple(headings), tuple(rows), numbers_from=3)
 
 
 def _row(
     result: Result,
     entry: Entry,
     names: dict[str, str],
-    subject: str | None,
     traffic: bool,
     output: bool,
     width: int,
@@ -118,26 +142,29 @@ def _row(
     if entry.verdict != RIGHT or entry.seconds is None:
         cells.append(f"{entry.verdict.upper()}: {entry.why or 'only the warm-up ran'}")
         return Row((*cells, *[""] * (width - len(cells))), "bad")
-    cells += [seconds(entry.seconds.median), _range(entry.seconds, seconds)]
+    cells += [seconds(entry.seconds.median), spread(entry.seconds, seconds)]
     cells += [seconds(entry.cpu.median) if entry.cpu else "", megabytes(entry.peak_rss_bytes)]
     if traffic:
-        cells += [_count(entry.requests), megabytes(entry.request_bytes)]
+        cells += [count(entry.requests), megabytes(entry.request_bytes)]
     if output:
-        cells += [megabytes(entry.output_bytes), _count(entry.row_groups)]
-    cells += _ratio_cells(result.ratio_to(entry.contestant))
-    return Row(tuple(cells), "subject" if entry.contestant == subject else "peer")
+        cells += [megabytes(entry.output_bytes), count(entry.row_groups)]
+    ratio = result.ratio_to(entry.contestant)
+    cells += _ratio_cells(ratio)
+    if output:
+        cells.append(times(ratio.output.median) if ratio and ratio.output else "")
+    return Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer")
 
 
 def _ratio_cells(ratio: Ratio | None) -> list[str]:
     if ratio is None:
         return ["", "", ""]
-    return [times(ratio.wall.median), _range(ratio.wall, times), times(ratio.cpu.median) if ratio.cpu else ""]
+    return [times(ratio.wall.median), spread(ratio.wall, times), times(ratio.cpu.median) if ratio.cpu else ""]
 
 
-def _verdicts(results: list[Result], names: dict[str, str]) -> Table:
+def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
     rows = []
     for result in results:
-        ratio = result.fastest_peer
+        ratio = result.fastest(peers)
         if ratio is None:
             continue
         where = f"{result.bench}, {result.store}, {result.title}"
@@ -168,32 +195,15 @@ def _contestants(run: Run, samples: list[Sample]) -> Table:
     versions: dict[str, str] = {}
     for sample in samples:
         if sample.version:
-            versions[sample.contestant] = sample.version
-    rows = [
-        Row((about["title"], versions.get(name, "did not run"), ", ".join(about["languages"]), about["about"]), "peer")
-        for name, about in run.contestants.items()
-    ]
-    return Table(("contestant", "version", "languages", "what it does here"), tuple(rows), numbers_from=99)
-
-
-def seconds(value: float) -> str:
-    """Seconds with three significant digits or so."""
-    return f"{value:.1f}" if value >= 100 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
-
-
-def megabytes(value: float | None) -> str:
-    """Bytes as MB (10**6)."""
-    return "" if value is None else f"{value / 1e6:,.1f}" if value < 1e7 else f"{value / 1e6:,.0f}"
-
-
-def times(value: float) -> str:
-    """A ratio."""
-    return f"{value:.2f}"
-
-
-def _range(spread: Spread, show: Any) -> str:
-    return f"{show(spread.low)} – {show(spread.high)}"
-
-
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+            versions[tool(run, sample.contestant)] = sample.version
+    rows = {}
+    for name, about in run.contestants.items():
+        who = tool(run, name)
+        rows[who, about["about"]] = (
+            who,
+            versions.get(who, "did not run"),
+            ", ".join(about["languages"]),
+            about["about"],
+        )
+    headings = ("contestant", "version", "languages", "what it does here")
+    return Table(headings, tuple(Row(cells, "peer") for cells in rows.values()), numbers_from=99)

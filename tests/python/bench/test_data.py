@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from pyarrow import orc
 
-from lakerace.bench import data
+from lakerace.bench import data, kept
 from lakerace.bench.data import Shape
+from lakerace.bench.wide import Wide
 
 SHAPE = Shape(rows=3_000, row_group_rows=1_000)
 
@@ -44,11 +47,22 @@ def test_a_damaged_table_is_made_anew(tmp_path: Path) -> None:
     path = data.ensure(SHAPE, tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[:5_000] + b"\x00" + whole[5_001:])
-    assert "SHA-256" in (data.check(path, SHAPE) or "")
+    assert "SHA-256" in (kept.check(path, asdict(SHAPE)) or "")
     assert data.ensure(SHAPE, tmp_path).read_bytes() == whole
 
 
 def test_a_table_of_another_shape_is_not_taken(tmp_path: Path) -> None:
     path = data.ensure(SHAPE, tmp_path)
-    assert "another shape" in (data.check(path, Shape(rows=3_000, row_group_rows=500)) or "")
-    assert "missing" in (data.check(tmp_path / "other.parquet", SHAPE) or "")
+    assert "another shape" in (kept.check(path, asdict(Shape(rows=3_000, row_group_rows=500))) or "")
+    assert "missing" in (kept.check(tmp_path / "other.parquet", asdict(SHAPE)) or "")
+
+
+def test_a_wide_table_is_the_same_in_both_formats(tmp_path: Path) -> None:
+    shape = Wide(rows=9_000, columns=10)
+    files = shape.files(tmp_path)
+    rows = pq.read_table(files["parquet"])
+    assert rows.equals(orc.read_table(files["orc"]))
+    assert (rows.num_rows, rows.num_columns) == (9_000, 10)
+    assert orc.ORCFile(files["orc"]).nstripes == 1
+    assert orc.ORCFile(files["orc-warm-up"]).nrows < 9_000
+    assert shape.alternate == ("c0", "c2", "c4", "c6", "c8")

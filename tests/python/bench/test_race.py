@@ -110,6 +110,13 @@ def test_a_write_leaves_no_output_behind_and_says_what_it_wrote(tmp_path: Path, 
     assert not list(tables.glob("sample-*"))
 
 
+def test_samples_name_the_data_folder_and_not_its_place(tmp_path: Path, tables: Path) -> None:
+    race(tmp_path, tables, "scan/local/all", "lakerace")
+    [path] = tmp_path.glob("*.jsonl")
+    assert str(tables) not in path.read_text()
+    assert f"$LAKERACE_BENCH_DATA/{TINY.file_name}" in path.read_text()
+
+
 def test_without_a_server_every_contestant_of_an_s3_case_says_why(
     tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,8 @@ A contestant is a process that reads JSON lines on stdin and answers with JSON l
 | `{"do": "verify"}` | looks at what it holds          | `{"event": "verified", "rows": …, "checksum": …, …}` |
 
 Between the lines the process waits, so that the bench measures CPU, memory and requests of the measured section alone,
-from outside. What cannot be done is answered by `{"event": "unable", "why": …}` at any point.
+from outside. What cannot be done is answered by `{"event": "unable", "why": …}` at any point. After the last answer the
+next job may come (where the contestant `stays`), or the end of stdin.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,12 +39,14 @@ class Prepared:
     options: dict[str, Any] = field(default_factory=dict)
     #: Gives the result as something that duckdb scans (Arrow); None for a job that writes a file.
     hold: Callable[[Any], Any] | None = None
+    #: Gives the answer to `verify` itself, where the result is nothing that duckdb scans.
+    look: Callable[[Any], dict[str, Any]] | None = None
     #: Asked after the work: what really ran (a plan, as text).
     plan: Callable[[], str | None] = lambda: None
 
 
 def main(jobs: dict[str, Callable[[dict[str, Any]], Prepared]]) -> None:
-    """Runs the one job that stdin names; `jobs` maps a job's kind to the function that prepares it."""
+    """Runs the jobs that stdin names; `jobs` maps a job's kind to the function that prepares it."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints must not mix with the protocol
 
@@ -50,14 +54,16 @@ def main(jobs: dict[str, Callable[[dict[str, Any]], Prepared]]) -> None:
         answers.write(json.dumps({"event": event, **what}) + "\n")
         answers.flush()
 
-    try:
-        _serve(jobs, say)
-    except UnableError as why:
-        say("unable", why=str(why))
+    while line := sys.stdin.readline():
+        try:
+            _serve(json.loads(line), jobs, say)
+        except UnableError as why:
+            say("unable", why=str(why))
 
 
-def _serve(jobs: dict[str, Callable[[dict[str, Any]], Prepared]], say: Callable[..., None]) -> None:
-    job = json.loads(sys.stdin.readline())
+def _serve(
+    job: dict[str, Any], jobs: dict[str, Callable[[dict[str, Any]], Prepared]], say: Callable[..., None]
+) -> None:
     prepare = jobs.get(job["kind"])
     if prepare is None:
         raise UnableError(f"has no job `{job['kind']}`")
@@ -69,13 +75,27 @@ def _serve(jobs: dict[str, Callable[[dict[str, Any]], Prepared]], say: Callable[
     seconds = time.perf_counter() - begin
     say("done", seconds=seconds)
     _expect("verify")
-    plan = prepared.plan()
-    if prepared.hold is None:
-        say("verified", plan=plan)
-        return
-    import verify  # loads duckdb, which must not count as the contestant's memory
+    with _all_cpus():
+        plan = prepared.plan() if job.get("explain", True) else None
+        if prepared.look is not None:
+            say("verified", plan=plan, **prepared.look(result))
+        elif prepared.hold is None:
+            say("verified", plan=plan)
+        else:
+            import verify  # loads duckdb, which must not count as the contestant's memory
 
-    say("verified", plan=plan, **verify.held(prepared.hold(result)))
+            say("verified", plan=plan, **verify.held(prepared.hold(result)))
+
+
+@contextmanager
+def _all_cpus() -> Iterator[None]:
+    """Verifying may use the whole machine: it is in no number."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def _expect(what: str) -> None:

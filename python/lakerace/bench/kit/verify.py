@@ -5,7 +5,7 @@ row order, batches, file format and Arrow string layout, and of any code of lake
 between versions, so a checksum names the version, and is only compared with one of the same version.
 
 `python verify.py` answers the question that it reads as JSON on stdin: the reference of a job
-(`{"file": …, "columns": …, "where": …}`), or what a file written by a contestant holds (`{"written": …}`).
+(`{"file": …, "columns": …, "where": …}`), or what a file written by a contestant holds (`{"written": …, "format": …}`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,24 @@ def reference(file: str, columns: list[str] | None, where: str | None) -> dict[s
     return answers[0]
 
 
-def written(file: str) -> dict[str, Any]:
-    """Reads the Parquet `file` back by duckdb and by pyarrow, and says how it is laid out."""
+def written(file: str, format: str) -> dict[str, Any]:
+    """Reads `file` back, and says how it is laid out."""
+    return _written_orc(file) if format == "orc" else _written_parquet(file)
+
+
+def _written_orc(file: str) -> dict[str, Any]:
+    """By pyarrow, which has the ORC C++ library; duckdb reads no ORC."""
+    from pyarrow import orc
+
+    found = orc.ORCFile(file)
+    answer = held(found.read())
+    answer["codecs"] = ["NONE" if found.compression == "UNCOMPRESSED" else found.compression]
+    answer["row_groups"] = found.nstripes
+    return answer
+
+
+def _written_parquet(file: str) -> dict[str, Any]:
+    """By duckdb and by pyarrow."""
     import pyarrow.parquet as pq
 
     answer = reference(file, None, None)
@@ -71,7 +87,7 @@ def main() -> None:
     """Answers the one question on stdin."""
     question = json.load(sys.stdin)
     if "written" in question:
-        answer = written(question["written"])
+        answer = written(question["written"], question["format"])
     else:
         answer = reference(question["file"], question.get("columns"), question.get("where"))
     json.dump(answer, sys.stdout)

@@ -1,45 +1,40 @@
-"""lakerace: `lr.scan(...)` as an Arrow stream into a pyarrow Table, `lr.copy` from one."""
+"""lakerace: `lr.scan(...)` as an Arrow stream into a pyarrow Table, `lr.copy` from one, and ranges of bytes alone."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Any
 
 import contest
 
+#: Files whose path has been learnt, with the settings of their store.
+_LEARNT: set[tuple[str, str]] = set()
+
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
     """Consumes the stream of a scan into one `pyarrow.Table`."""
-    s3 = job["s3"]
-    location = job["path"]
-    if s3 is not None:
-        location = f"s3://{s3['bucket']}/{s3['key']}"
-        os.environ.update(
-            AWS_ACCESS_KEY_ID=s3["access_key"],
-            AWS_SECRET_ACCESS_KEY=s3["secret_key"],
-            AWS_REGION=s3["region"],
-            AWS_ENDPOINT_URL=f"http://{s3['endpoint']}",
-            AWS_ALLOW_HTTP="true",
-        )
     import pyarrow as pa
 
     import lakerace as lr
 
+    location, storage = _place(job)
     condition = job["filter"]
     where = None
     if condition:
         column = condition["column"]
         where = f"{column} >= {condition['at_least']} AND {column} < {condition['below']}"
+    options = {"columns": job["columns"], "where": where, "threads": job["threads"], **job["options"]}
 
     def request() -> Any:
-        return lr.scan(location, columns=job["columns"], where=where, threads=job["threads"])
+        return lr.scan(location, storage_options=storage, **options)
 
     return contest.Prepared(
         lr.__version__,
         lambda: pa.RecordBatchReader.from_stream(request()).read_all(),
-        {"threads": job["threads"], "where": where, "columns": job["columns"]},
+        options,
         hold=lambda table: table,
-        plan=lambda: None if s3 else str(request().explain()),
+        plan=lambda: str(request().explain()),
     )
 
 
@@ -50,9 +45,67 @@ def write(job: dict[str, Any]) -> contest.Prepared:
     import lakerace as lr
 
     table = pq.read_table(job["input"])
-    options = {"compression": job["codec"], "row_group_rows": job["row_group_rows"], "threads": job["threads"]}
+    codec = job["codec"] if job["level"] is None else f"{job['codec']}:{job['level']}"
+    options = {"compression": codec, "row_group_rows": job["row_group_rows"], "threads": job["threads"]}
     return contest.Prepared(lr.__version__, lambda: lr.copy(table, job["output"], **options), options)
 
 
+def ranges(job: dict[str, Any]) -> contest.Prepared:
+    """Reads ranges of bytes by the planner and the fetcher of a scan: all at once, or each when the one before is there."""
+    import lakerace as lr
+    from lakerace import _lakerace
+
+    location, storage = _place(job)
+    options = dict(job["options"])
+    in_turn = options.pop("in_turn", False)
+    options["min_seek_size"] = str(options["min_seek_size"])
+    source = _lakerace.Ranges(location, {"storage_options": storage, "threads": 1, **options})
+    wanted = [tuple(one) for one in job["ranges"]]
+    # What a path is like is learnt from what has been read, by all that this process reads on it.
+    if (location, str(storage)) not in _LEARNT:
+        _LEARNT.add((location, str(storage)))
+        for begin, end in job["before"]:
+            source.read([(begin, end)])
+    if job["cold"]:
+        with open(job["path"], "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    planned = source.plan(wanted)
+
+    def work() -> bytes:
+        return b"".join(source.read([one]) for one in wanted) if in_turn else source.read(wanted)
+
+    def look(found: bytes) -> dict[str, Any]:
+        path = planned["path"]
+        return {
+            "rows": len(found),
+            "checksum": hashlib.sha256(found).hexdigest(),
+            "checked_by": "SHA-256",
+            "planned": {
+                "requests": len(wanted) if in_turn else len(planned["requests"]),
+                "gap_bytes": planned["gap_bytes"],
+                "seconds": planned["seconds"],
+                "latency_ms": path["latency_ms"],
+                "connection_bytes_per_second": path["connection_bytes_per_second"],
+            },
+        }
+
+    return contest.Prepared(lr.__version__, work, {**options, "in_turn": in_turn}, look=look)
+
+
+def _place(job: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """The location of the job's file and the settings of its store."""
+    s3 = job["s3"]
+    if s3 is None:
+        return job["path"], {}
+    settings = {
+        "aws_access_key_id": s3["access_key"],
+        "aws_secret_access_key": s3["secret_key"],
+        "aws_region": s3["region"],
+        "aws_endpoint_url": f"http://{s3['endpoint']}",
+        "aws_allow_http": "true",
+    }
+    return f"s3://{s3['bucket']}/{s3['key']}", settings
+
+
 if __name__ == "__main__":
-    contest.main({"scan": scan, "write": write})
+    contest.main({"scan": scan, "write": write, "ranges": ranges})

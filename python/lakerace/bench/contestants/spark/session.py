@@ -50,15 +50,13 @@ def start(threads: int, more: dict[str, str] | None = None) -> SparkSession:
 
 
 def s3a(s3: dict[str, str]) -> dict[str, str]:
-    """The settings of S3A for a bucket of the bench, as options of a reader or of Hadoop."""
+    """The settings of S3A for a bucket of the bench, for Hadoop's configuration."""
     return {
         "fs.s3a.endpoint": f"http://{s3['endpoint']}",
         "fs.s3a.access.key": s3["access_key"],
         "fs.s3a.secret.key": s3["secret_key"],
         "fs.s3a.path.style.access": "true",
         "fs.s3a.connection.ssl.enabled": "false",
-        # A store per job: the endpoint is another one in the next.
-        "fs.s3a.impl.disable.cache": "true",
     }
 
 
