@@ -25,6 +25,10 @@ pub const MAX_UNION_MEMBERS: usize = 127;
 /// The scale that decimals of Hive 0.11, which have none, are read at: that of ORC's C++ reader.
 pub const UNKNOWN_DECIMAL_SCALE: u8 = 6;
 
+/// The attribute that Spark takes a column's type from. Without it, Spark can't infer the schema of a file with a
+/// [`OrcKind::TimestampInstant`], whose name in ORC's Java library is none of Spark's types.
+const SPARK_TYPE: &str = "spark.sql.catalyst.type";
+
 /// The name of the only column where the root of a file isn't a struct.
 pub const UNNAMED_COLUMN: &str = "_col0";
 
@@ -371,7 +375,11 @@ fn from_data_type(data_type: &DataType, next: &mut u32, depth: usize) -> Result<
         }
         other => return Err(Error::unsupported(format!("ORC has no type for {other}; cast the column first"))),
     };
-    Ok(OrcType { id, last_id: *next - 1, kind, attributes: Vec::new() })
+    let attributes = match kind {
+        OrcKind::TimestampInstant => vec![(SPARK_TYPE.to_owned(), "timestamp".to_owned())],
+        _ => Vec::new(),
+    };
+    Ok(OrcType { id, last_id: *next - 1, kind, attributes })
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ fn ids_count_nodes_in_pre_order_and_everything_comes_back() {
     assert_eq!(types.len(), 10);
     assert_eq!(types[0].subtypes, [1, 2, 6, 9]);
     assert_eq!(types[2].subtypes, [3, 5]);
+    assert!(types.iter().all(|wire| wire.attributes.is_empty() == (wire.kind() != proto::TypeKind::TimestampInstant)));
+    let [instant] = &types[8].attributes[..] else { panic!("{:?}", types[8]) };
+    assert_eq!((instant.key(), instant.value()), ("spark.sql.catalyst.type", "timestamp"));
     assert_eq!((types[4].precision(), types[4].scale()), (15, 2));
     let again = OrcType::from_proto(&types).unwrap();
     assert_eq!(again, tree);
