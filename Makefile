@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python fuzz bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python test-spark fuzz bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -50,6 +50,11 @@ test-rust:
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
 test-python: build
 	$(BIN)/pytest tests/python
+
+# Whether Spark reads the ORC files that we write. Not part of `test`: it needs Java 17, and downloads about 400 MB the
+# first time, which the bench uses too.
+test-spark: build
+	$(BIN)/pytest tests/spark
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:
