@@ -20,7 +20,8 @@ pub struct WriterOptions {
     pub level: Option<i32>,
     /// Bytes of a block before compression, at most 8 MiB less one: readers take a block as a whole. Default: 256 KiB.
     pub block_size: usize,
-    /// A stripe ends when its encoded bytes reach this. Default: 64 MiB.
+    /// A stripe ends when its encoded bytes reach this, at the end of a row group unless that is far. A writer holds at most
+    /// about two stripes, and for each stream two blocks and two row groups of numbers. Default: 64 MiB.
     pub stripe_size: usize,
     /// Rows of a row group, which readers can skip by its statistics; 0 leaves out the row index. Default: 10,000.
     pub row_index_stride: u32,

@@ -23,6 +23,31 @@ pub(crate) enum Coding {
     Bits,
 }
 
+/// What became of values so far, by which is guessed what will become of others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ratio {
+    before: usize,
+    after: usize,
+}
+
+impl Ratio {
+    fn note(&mut self, before: usize, after: usize) {
+        self.before += before;
+        self.after += after;
+    }
+
+    /// What `count` will about become; `unknown` of each where nothing was seen yet.
+    fn guess(self, count: usize, unknown: usize) -> usize {
+        match self.before {
+            0 => count * unknown,
+            before => (count as u128 * self.after as u128 / before as u128) as usize,
+        }
+    }
+}
+
+/// A number whose stream is not known yet is taken to need so many bytes.
+const BYTES_OF_NUMBER: usize = 4;
+
 /// A stream that is being written.
 pub(crate) struct Stream {
     kind: StreamKind,
@@ -41,6 +66,9 @@ pub(crate) struct Stream {
     compressed: usize,
     /// Where each row group begins: byte before compression, and bits of it to be skipped.
     marks: Vec<(usize, u8)>,
+    /// Of numbers to encoded bytes, and of those to compressed ones, in the whole file.
+    encoding: Ratio,
+    compression: Ratio,
 }
 
 /// A stream of a finished stripe.
@@ -62,6 +90,8 @@ impl Stream {
             starts: Vec::new(),
             compressed: 0,
             marks: Vec::new(),
+            encoding: Ratio::default(),
+            compression: Ratio::default(),
         }
     }
 
@@ -120,6 +150,7 @@ impl Stream {
     }
 
     fn encode(&mut self, numbers: &[i64]) {
+        let before = self.bytes.len();
         match self.coding {
             Coding::Ints { signed } => int_rle::encode(numbers, signed, &mut self.bytes),
             Coding::Bytes => {
@@ -128,6 +159,7 @@ impl Stream {
             }
             Coding::Plain | Coding::Bits => debug_assert!(numbers.is_empty()),
         }
+        self.encoding.note(numbers.len(), self.bytes.len() - before);
     }
 
     /// Compresses all full blocks.
@@ -140,12 +172,14 @@ impl Stream {
     }
 
     fn compress(&mut self, len: usize, compressor: &mut Compressor) -> Result<()> {
+        let before = self.blocks.len();
         for block in self.bytes[..len].chunks(compressor.block_size()) {
             self.starts.push(self.blocks.len());
             compressor.append(block, &mut self.blocks)?;
         }
         self.bytes.drain(..len);
         self.compressed += len;
+        self.compression.note(len, self.blocks.len() - before);
         Ok(())
     }
 
@@ -177,7 +211,7 @@ impl Stream {
         FinishedStream { kind: self.kind, bytes }
     }
 
-    /// Forgets everything.
+    /// Forgets everything but how well it could be compressed.
     pub(crate) fn clear(&mut self) {
         self.numbers.clear();
         self.bits.clear();
@@ -190,8 +224,8 @@ impl Stream {
 
     /// Bytes that the stream will about take in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
-        // Two bytes a number: a guess that errs to neither side by much.
-        self.bytes.len() + self.blocks.len() + self.numbers.len() * 2
+        let waiting = self.bytes.len() + self.encoding.guess(self.numbers.len(), BYTES_OF_NUMBER);
+        self.blocks.len() + self.compression.guess(waiting, 1)
     }
 
     /// Bytes held.

@@ -152,10 +152,11 @@ impl Texts {
             }
             streams.iter_mut().try_for_each(|stream| stream.end_group(compressor))?;
         }
-        self.starts.clear();
-        self.numbers.clear();
-        self.met.clear();
-        self.dictionary.clear();
+        // Most stripes that follow are written so, too: the room is given back rather than kept.
+        self.starts = Vec::new();
+        self.numbers = Vec::new();
+        self.met = Vec::new();
+        self.dictionary = Dictionary::new();
         Ok(())
     }
 

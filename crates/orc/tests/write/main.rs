@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod memory;
 mod tables;
 
 use std::sync::Arc;
@@ -11,11 +12,9 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::datatypes::*;
 use bytes::Bytes;
-use lakerace_orc::Codec;
-use lakerace_orc::StreamKind;
 use lakerace_orc::read::{Bounds, Projection, ReadOptions};
 use lakerace_orc::write::{Writer, WriterOptions};
-use lakerace_orc::{ErrorKind, Result};
+use lakerace_orc::{Codec, ErrorKind, Result, StreamKind};
 
 use tables::{Shape, rows_as_text, table};
 
