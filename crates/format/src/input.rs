@@ -7,6 +7,7 @@ use arrow::compute::take;
 use arrow::datatypes::{Field, FieldRef, Fields};
 use lakerace_io::{Error, Object, Result};
 
+use crate::HiddenRows;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Value, array_of};
 
 /// A file to open.
@@ -16,6 +17,8 @@ pub struct InputFile {
     pub object: Object,
     /// Columns whose values its place gives; a column that the file itself has wins.
     pub constants: Option<Arc<Constants>>,
+    /// Rows of it that are not read. Parquet files only.
+    pub hidden: Option<Arc<HiddenRows>>,
 }
 
 /// Columns with the same value in all rows of a file: those that Hive partitions name in folders (`day=2024-02-29/`).
@@ -27,7 +30,17 @@ pub struct Constants {
 
 impl From<Object> for InputFile {
     fn from(object: Object) -> Self {
-        Self { object, constants: None }
+        Self { object, constants: None, hidden: None }
+    }
+}
+
+impl InputFile {
+    /// An error where rows are hidden, for formats that can't leave them out.
+    pub(crate) fn refuse_hidden(&self, format: &str) -> Result<()> {
+        match self.hidden {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported(format!("{format} files with deleted rows")).at(self.object.url())),
+        }
     }
 }
 

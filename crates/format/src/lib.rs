@@ -1,10 +1,12 @@
 //! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`.
 
 mod columns;
+mod conform;
 pub mod csv;
 mod expr;
 mod files;
 pub mod folder;
+mod hidden;
 mod input;
 mod merge;
 pub mod names;
@@ -18,8 +20,10 @@ mod sink;
 mod source;
 mod split;
 mod steps;
+mod table;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
 pub use orc::{OrcSink, OrcSource};
@@ -28,3 +32,4 @@ pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
 pub use predicate::Predicate;
 pub use sink::{Sink, Written};
 pub use source::{Batches, Source, SourceInfo};
+pub use table::{FindBy, TableSchema};

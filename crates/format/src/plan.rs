@@ -17,6 +17,9 @@ pub struct ReadRequest {
     pub limit: Option<u64>,
     /// Rows in a batch at most; `None`: the source's own number.
     pub batch_rows: Option<usize>,
+    /// The version of a table that has versions; `None`: the one that was opened. Plans always name theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
 }
 
 /// What a read will do. Made by [`crate::Source::plan`], run by [`crate::Source::read`].
@@ -53,7 +56,7 @@ pub struct UnitPlan {
     pub index: usize,
     /// Its rows, where known.
     pub rows: Option<u64>,
-    /// Rows that can't be excluded by page statistics, where known and fewer than `rows`.
+    /// Rows that neither page statistics exclude nor a deletion vector hides, where known and fewer than `rows`.
     pub rows_after_pages: Option<u64>,
     /// Bytes wanted of it.
     pub wanted_bytes: u64,

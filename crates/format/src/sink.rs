@@ -23,4 +23,6 @@ pub struct Written {
     pub bytes: u64,
     /// The files, by path or URL.
     pub files: Vec<String>,
+    /// The version that they made of a table that has versions.
+    pub version: Option<u64>,
 }

@@ -7,7 +7,7 @@ mod selection;
 
 use std::ops::Range;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, BooleanArray};
 use lakerace_io::Result;
 
 pub(crate) use batches::run;
@@ -24,6 +24,18 @@ pub(crate) trait Units: Send + Sync + 'static {
 
     /// Begins the `column`-th decoded column of a unit. It may wait for the network.
     fn open(&self, unit: usize, column: usize) -> Result<Self::Lane>;
+
+    /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are decoded with the
+    /// others around them, or passed over where no column needs them.
+    fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
+        let _ = (unit, rows);
+        None
+    }
+
+    /// Whether some rows of some unit are hidden.
+    fn hides_rows(&self) -> bool {
+        false
+    }
 
     /// Nobody wants more: threads that wait for something of the units are to give up.
     fn close(&self) {}
@@ -43,10 +55,19 @@ pub(crate) trait Lane: Send {
 pub(crate) struct Step {
     /// The unit.
     pub unit: usize,
+    /// The number of its first row in the unit.
+    pub start: u64,
     /// Pruned rows before it.
     pub gap: u64,
     /// Its rows.
     pub rows: usize,
+}
+
+impl Step {
+    /// Its rows in the unit.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start + self.rows as u64
+    }
 }
 
 /// Cuts units, each of these ranges of rows, into steps of at most `step_rows` rows, and ends after `limit` rows.
@@ -64,7 +85,7 @@ pub(crate) fn steps<'a>(
             let mut start = range.start;
             while start < range.end && left > 0 {
                 let rows = (range.end - start).min(step_rows).min(left);
-                steps.push(Step { unit, gap: start - at, rows: rows as usize });
+                steps.push(Step { unit, start, gap: start - at, rows: rows as usize });
                 start += rows;
                 at = start;
                 left -= rows;

@@ -100,6 +100,15 @@ impl JobStore {
     /// All objects below the folder `prefix`, hidden ones included, in the order of their paths. Blocks. A folder
     /// that does not exist holds nothing.
     pub fn list(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+        self.list_unless(prefix, |_| false).map(Option::unwrap_or_default)
+    }
+
+    /// Like [`Self::list`]; `None` as soon as an object is seen for which `stop` is true.
+    pub fn list_unless(
+        &self,
+        prefix: &Path,
+        stop: impl Fn(&Path) -> bool + Send + 'static,
+    ) -> Result<Option<Vec<ObjectInfo>>> {
         let store = Arc::clone(&self.store);
         let (folder, url, job) = (prefix.clone(), self.url(prefix), self.job.clone());
         self.wait(async move {
@@ -109,10 +118,13 @@ impl JobStore {
                 if found.len() % 1000 == 0 {
                     job.check()?;
                 }
+                if stop(&meta.location) {
+                    return Ok(None);
+                }
                 found.push(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag });
             }
             found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-            Ok(found)
+            Ok(Some(found))
         })
     }
 

@@ -174,7 +174,7 @@ impl Sink for CsvSink {
         let url = self.output.url().to_owned();
         let bytes = self.output.position();
         self.output.finish()?;
-        Ok(Written { rows: self.rows, bytes, files: vec![url] })
+        Ok(Written { rows: self.rows, bytes, files: vec![url], ..Written::default() })
     }
 }
 

@@ -58,6 +58,7 @@ impl CsvSource {
 
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+        files.iter().try_for_each(|file| file.refuse_hidden("CSV"))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|f| (f.object, f.constants)).unzip();
         let rules = Rules::new(dialect, options)?;

@@ -13,22 +13,37 @@ const MARKER_BYTES: u64 = 256 << 20;
 /// The objects below `folder` that count, in the order of their paths: all but markers and what these leave out. One
 /// LIST, and a GET for each marker, of which there are none unless a copy is under way or was cut off.
 pub fn list(store: &JobStore, folder: &Path) -> Result<Vec<ObjectInfo>> {
+    list_unless(store, folder, |_| false).map(Option::unwrap_or_default)
+}
+
+/// Like [`list`]; `None` as soon as an object shows, by `is_other`, that the folder is something else.
+pub fn list_unless(
+    store: &JobStore,
+    folder: &Path,
+    is_other: impl Fn(&Path) -> bool + Clone + Send + 'static,
+) -> Result<Option<Vec<ObjectInfo>>> {
     let mut attempt = 1;
     loop {
-        match list_once(store, folder) {
+        match list_once(store, folder, is_other.clone()) {
             Err(error) if attempt < ATTEMPTS && error.kind() == ErrorKind::Conflict => attempt += 1,
-            outcome => return outcome.map(|(files, _)| files).map_err(|e| e.at(store.url(folder))),
+            outcome => return outcome.map(|found| found.map(|(files, _)| files)).map_err(|e| e.at(store.url(folder))),
         }
     }
 }
 
-/// The objects that count, and the names of the markers.
-pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<(Vec<ObjectInfo>, Vec<String>)> {
-    let objects = store.list(folder)?;
+/// The objects of a folder that count, and the names of its markers.
+pub(super) type Listed = (Vec<ObjectInfo>, Vec<String>);
+
+pub(super) fn list_once(
+    store: &JobStore,
+    folder: &Path,
+    is_other: impl Fn(&Path) -> bool + Send + 'static,
+) -> Result<Option<Listed>> {
+    let Some(objects) = store.list_unless(folder, is_other)? else { return Ok(None) };
     let (markers, objects): (Vec<_>, Vec<_>) =
         objects.into_iter().partition(|object| is_marker(&relative(folder, &object.path)));
     if markers.is_empty() {
-        return Ok((objects, Vec::new()));
+        return Ok(Some((objects, Vec::new())));
     }
     let mut read = Vec::with_capacity(markers.len());
     for marker in markers {
@@ -49,7 +64,7 @@ pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<(Vec<ObjectIn
     let mut counted = visible(names, &read)?.into_iter().peekable();
     let counts = |object: &ObjectInfo| counted.next_if(|name| *name == relative(folder, &object.path)).is_some();
     let files = objects.into_iter().filter(counts).collect();
-    Ok((files, read.into_iter().map(|(name, _)| name).collect()))
+    Ok(Some((files, read.into_iter().map(|(name, _)| name).collect())))
 }
 
 /// A path relative to a folder.

@@ -25,6 +25,6 @@ pub mod marker;
 mod sink;
 mod staged;
 
-pub use listing::list;
+pub use listing::{list, list_unless};
 pub use marker::visible;
 pub use sink::{FolderMode, FolderSink, MakeSink};

@@ -70,7 +70,8 @@ pub(crate) fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<OrcFile> {
 }
 
 fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcFile> {
-    let InputFile { mut object, constants } = file;
+    file.refuse_hidden("ORC")?;
+    let InputFile { mut object, constants, .. } = file;
     let read = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
     let size_bytes = read.size_bytes;
     object.size_bytes = Some(size_bytes);

@@ -106,6 +106,6 @@ impl Sink for OrcSink {
         job.check()?;
         let bytes = output.position();
         output.finish()?;
-        Ok(Written { rows: finished.rows, bytes, files: vec![url] })
+        Ok(Written { rows: finished.rows, bytes, files: vec![url], ..Written::default() })
     }
 }

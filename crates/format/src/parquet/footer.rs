@@ -16,9 +16,9 @@ use parquet::file::metadata::{
 };
 
 use super::footer_mend::without_wrong_fields;
-use super::schema::with_root_views;
+use super::schema::{with_int96_micros, with_root_views};
 use crate::files::{OpenFile, learn_tail};
-use crate::{Constants, InputFile};
+use crate::{Constants, HiddenRows, InputFile, TableSchema};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -36,8 +36,16 @@ pub(crate) struct FileMeta {
     pub url: String,
     /// Its size.
     pub size_bytes: u64,
-    /// The footer, with the schema that batches of this file have.
+    /// The footer, with the schema that the parquet crate decodes to.
     pub arrow: ArrowReaderMetadata,
+    /// The schema of this file's own batches: the same, with the table's names where there is a table.
+    pub schema: SchemaRef,
+    /// The table that the file belongs to, where that is more than its files.
+    pub table: Option<Arc<TableSchema>>,
+    /// The number of the first row of each row group.
+    pub first_rows: Vec<u64>,
+    /// Rows that are not read.
+    pub hidden: Option<Arc<HiddenRows>>,
     /// For each root column of the schema, its leaf columns.
     pub leaves: Vec<Range<usize>>,
     /// The page indexes, once read: where their bytes begin, and the bytes.
@@ -60,7 +68,7 @@ impl OpenFile for FileMeta {
     }
 
     fn schema(&self) -> &SchemaRef {
-        self.arrow.schema()
+        &self.schema
     }
 
     fn constants(&self) -> Option<&Arc<Constants>> {
@@ -71,7 +79,7 @@ impl OpenFile for FileMeta {
 impl FileMeta {
     /// The schema of this file's own batches.
     pub fn schema(&self) -> &SchemaRef {
-        self.arrow.schema()
+        &self.schema
     }
 
     /// The footer.
@@ -79,21 +87,32 @@ impl FileMeta {
         self.arrow.metadata()
     }
 
-    /// Rows of the file.
+    /// Rows of the file, but for the hidden ones.
     pub fn rows(&self) -> u64 {
-        self.metadata().row_groups().iter().map(|group| group.num_rows() as u64).sum()
+        total_rows(self.metadata()) - self.hidden.as_ref().map_or(0, |hidden| hidden.count())
+    }
+
+    /// The numbers that the rows of a row group have in the file.
+    pub fn rows_of(&self, row_group: usize) -> Range<u64> {
+        let first = self.first_rows[row_group];
+        first..first + self.metadata().row_group(row_group).num_rows() as u64
     }
 }
 
-/// Opens a file; its errors name it.
-pub(crate) fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+/// Opens a file; its errors name it. With a table, its columns are those of the table.
+pub(crate) fn open(file: InputFile, table: Option<&Arc<TableSchema>>, tail_bytes: &AtomicU64) -> Result<FileMeta> {
     let url = file.object.url();
     file.object.store.job.check()?;
-    open_named(file, &url, tail_bytes).map_err(|error| error.at(&url))
+    open_named(file, table, &url, tail_bytes).map_err(|error| error.at(&url))
 }
 
-fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<FileMeta> {
-    let InputFile { mut object, constants } = file;
+fn open_named(
+    file: InputFile,
+    table: Option<&Arc<TableSchema>>,
+    url: &str,
+    tail_bytes: &AtomicU64,
+) -> Result<FileMeta> {
+    let InputFile { mut object, constants, hidden } = file;
     let tail = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
     object.size_bytes = Some(tail.size_bytes);
     object.e_tag = tail.e_tag.clone();
@@ -108,17 +127,44 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<File
     })?;
     check_row_groups(&metadata, tail.size_bytes)?;
     let metadata = Arc::new(with_row_count(metadata));
-    let arrow = guarded("the schema", || arrow_metadata(&metadata))?;
+    let arrow = guarded("the schema", || match table {
+        None => arrow_metadata(&metadata),
+        Some(_) => table_metadata(&metadata),
+    })?;
+    let schema = match table {
+        None => Arc::clone(arrow.schema()),
+        Some(table) => table.of_file(arrow.schema(), constants.as_deref())?,
+    };
+    if let Some(hidden) = &hidden
+        && hidden.end() > total_rows(&metadata)
+    {
+        let (last, rows) = (hidden.end() - 1, total_rows(&metadata));
+        return Err(Error::corrupt(format!("its deletion vector hides row {last}, and it has {rows} rows")));
+    }
     let leaves = root_leaves(&metadata, arrow.schema().fields().len())?;
     Ok(FileMeta {
         object,
         url: url.to_owned(),
         size_bytes: tail.size_bytes,
+        first_rows: first_rows(&metadata),
         arrow,
+        schema,
+        table: table.cloned(),
         leaves,
         index_span: OnceLock::new(),
         constants,
+        hidden,
     })
+}
+
+fn total_rows(metadata: &ParquetMetaData) -> u64 {
+    metadata.row_groups().iter().map(|group| group.num_rows() as u64).sum()
+}
+
+/// The number of the first row of each row group.
+fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows() as u64);
+    rows.scan(0, |next, rows| Some(std::mem::replace(next, *next + rows))).collect()
 }
 
 fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData> {
@@ -172,6 +218,19 @@ fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result
 fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
     let Some(viewed) = with_root_views(hinted.schema()) else { return Ok(hinted) };
+    ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
+}
+
+/// The Arrow schema of a table's file: by its Parquet types alone, whatever the writer had in memory. Root strings and
+/// bytes are views, and timestamps of 96 bits have microseconds, because nanoseconds reach from 1677 to 2262 only.
+fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let plain = ArrowReaderMetadata::try_new(Arc::clone(metadata), plain)?;
+    let micros = with_int96_micros(plain.schema(), metadata.file_metadata().schema_descr());
+    let viewed = with_root_views(&micros).unwrap_or(micros);
+    if viewed.fields() == plain.schema().fields() {
+        return Ok(plain);
+    }
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
 }
 

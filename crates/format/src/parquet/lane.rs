@@ -14,7 +14,9 @@ use super::footer::FileMeta;
 use super::index::ChunkPages;
 use super::nested::NestedLane;
 use super::planning::Unit;
+use crate::FindBy;
 use crate::columns::widen;
+use crate::conform::conform;
 use crate::steps::{Lane, Selection};
 
 /// Where a lane's bytes come from.
@@ -44,7 +46,17 @@ pub(crate) struct LaneSource {
 pub(crate) struct ColumnLane {
     decoder: Decoder,
     source: LaneSource,
-    needs_cast: bool,
+    fit: Fit,
+}
+
+/// How the decoded arrays become those of the source's type.
+enum Fit {
+    /// They are.
+    Same,
+    /// By a checked cast.
+    Cast,
+    /// Nested columns of a table, field by field: how they are stored, and what their fields are found by.
+    Conform(FieldRef, FindBy),
 }
 
 enum Decoder {
@@ -67,8 +79,16 @@ impl ColumnLane {
             },
         };
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
-        let needs_cast = from.is_some_and(|from| from.data_type() != source.field.data_type());
-        Ok(Self { decoder, source, needs_cast })
+        let fit = match (&source.file.table, from) {
+            (Some(table), Some(from)) if from.data_type().is_nested() => {
+                let stored = table.stored(source.field.name());
+                let stored = stored.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
+                Fit::Conform(Arc::clone(stored), table.find_by())
+            }
+            (_, Some(from)) if from.data_type() != source.field.data_type() => Fit::Cast,
+            _ => Fit::Same,
+        };
+        Ok(Self { decoder, source, fit })
     }
 }
 
@@ -94,11 +114,13 @@ impl Lane for ColumnLane {
             }),
         };
         let array = array.map_err(|error| self.source.place(error))?;
-        if self.needs_cast {
-            widen(&array, self.source.field.data_type()).map_err(|e| self.source.place(e))
-        } else {
-            Ok(array)
-        }
+        let to = self.source.field.data_type();
+        let fitting = match &self.fit {
+            Fit::Same => return Ok(array),
+            Fit::Cast => widen(&array, to),
+            Fit::Conform(stored, find_by) => conform(&array, to, stored.data_type(), *find_by),
+        };
+        fitting.map_err(|error| self.source.place(error))
     }
 
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {

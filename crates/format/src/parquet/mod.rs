@@ -55,5 +55,6 @@ mod write_nested;
 mod write_options;
 mod write_pool;
 
+pub(crate) use schema::with_root_views;
 pub use source::ParquetSource;
 pub use write::ParquetSink;

@@ -26,10 +26,13 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// All rows of a row group.
+    /// All rows of a row group, but for long runs of hidden ones.
     pub fn whole(file: &Arc<FileMeta>, file_number: u32, row_group: usize) -> Self {
-        let rows = file.metadata().row_group(row_group).num_rows() as u64;
-        Self { file: Arc::clone(file), file_number, row_group, rows: Arc::new(std::iter::once(0..rows).collect()) }
+        let rows = match &file.hidden {
+            Some(hidden) => hidden.without_runs(file.rows_of(row_group)),
+            None => std::iter::once(0..file.metadata().row_group(row_group).num_rows() as u64).collect(),
+        };
+        Self { file: Arc::clone(file), file_number, row_group, rows: Arc::new(rows) }
     }
 
     /// How many rows are not pruned.
@@ -37,7 +40,15 @@ impl Unit {
         self.rows.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Whether page statistics have pruned some rows.
+    /// How many rows are neither pruned nor hidden.
+    pub fn visible_count(&self) -> u64 {
+        let Some(hidden) = &self.file.hidden else { return self.row_count() };
+        let first = self.file.rows_of(self.row_group).start;
+        let hidden_in = |range: &Range<u64>| hidden.count_in(first + range.start..first + range.end);
+        self.row_count() - self.rows.iter().map(hidden_in).sum::<u64>()
+    }
+
+    /// Whether some rows are pruned, by page statistics or because they are hidden.
     pub fn is_partial(&self) -> bool {
         self.row_count() < self.file.metadata().row_group(self.row_group).num_rows() as u64
     }

@@ -127,6 +127,14 @@ impl<'a> Pruner<'a> {
                 continue;
             }
             let data_type = unit.file.schema().field(root).data_type();
+            // A value of the table's type is that of the file's where both count the same.
+            let table_type = &column.data_type;
+            if data_type != table_type
+                && !(data_type.is_integer() && table_type.is_integer())
+                && !(data_type.is_floating() && table_type.is_floating())
+            {
+                continue;
+            }
             let stored: Option<Vec<Stored>> =
                 values.iter().map(|value| Stored::of(value, chunk.column_type(), data_type)).collect();
             let Some(stored) = stored else { continue };

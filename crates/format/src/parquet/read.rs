@@ -1,7 +1,9 @@
 //! The row groups of a read as units of its steps.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::BooleanArray;
 use arrow::datatypes::FieldRef;
 use lakerace_io::{Fetcher, Result};
 
@@ -56,6 +58,17 @@ impl Units for RowGroups {
             pool: Arc::clone(&self.pools[column]),
         };
         ColumnLane::open(source.clone()).map_err(|error| source.place(error))
+    }
+
+    fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
+        let unit = &self.units[unit];
+        let hidden = unit.file.hidden.as_ref()?;
+        let first = unit.file.rows_of(unit.row_group).start;
+        hidden.visible(first + rows.start..first + rows.end)
+    }
+
+    fn hides_rows(&self) -> bool {
+        self.units.iter().any(|unit| unit.file.hidden.is_some())
     }
 
     fn close(&self) {

@@ -13,7 +13,7 @@ use crate::columns::{Columns, roots};
 use crate::files::{files_of_plan, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, run, steps, steps_ahead};
-use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.
@@ -32,9 +32,16 @@ impl ParquetSource {
 
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
-        let files = open_all(files, open)?;
+        let files = open_all(files, |file, tail_bytes| open(file, None, tail_bytes))?;
         let schema = merge(&files)?;
         Ok(Self { files, schema, job: job.clone() })
+    }
+
+    /// Opens files of a table, which knows their columns: names, types, and what to find them by. Constants win over
+    /// columns of the files.
+    pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
+        let files = open_all(files, |file, tail_bytes| open(file, Some(table), tail_bytes))?;
+        Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
     }
 
     fn plan_unit(
@@ -44,7 +51,7 @@ impl ParquetSource {
         columns: &Columns,
         left: u64,
     ) -> Result<(UnitPlan, Option<Unit>)> {
-        let rows = unit.row_count();
+        let rows = unit.file.metadata().row_group(unit.row_group).num_rows() as u64;
         let mut plan =
             UnitPlan { index: unit.row_group, rows: Some(rows), rows_after_pages: None, wanted_bytes: 0, pruned: None };
         if left == 0 {
@@ -59,14 +66,19 @@ impl ParquetSource {
             plan.pruned = Some("it has no rows".to_owned());
             return Ok((plan, None));
         }
+        if unit.visible_count() == 0 {
+            plan.pruned = Some("deletion vector: all its rows are deleted".to_owned());
+            return Ok((plan, None));
+        }
         match pruner.prune(unit, columns)? {
             Err(reason) => {
                 plan.pruned = Some(reason);
                 Ok((plan, None))
             }
             Ok(kept) => {
-                if kept.is_partial() {
-                    plan.rows_after_pages = Some(kept.row_count());
+                let left = kept.visible_count();
+                if left < rows {
+                    plan.rows_after_pages = Some(left);
                 }
                 Ok((plan, Some(kept)))
             }
@@ -153,7 +165,7 @@ impl Source for ParquetSource {
                 let (plan, kept) = self.plan_unit(&pruner, &whole, &columns, left)?;
                 if let Some(kept) = kept {
                     if columns.predicate.is_none() {
-                        left -= left.min(kept.row_count());
+                        left -= left.min(kept.visible_count());
                     }
                     kept_units.push((files.len(), units.len(), kept));
                 }
@@ -188,7 +200,7 @@ impl Source for ParquetSource {
         let steps = steps(
             units.iter().map(|unit| unit.rows.as_slice()),
             step_rows,
-            limit.filter(|_| columns.predicate.is_none()),
+            limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
         let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
         let steps_ahead = steps_ahead(step_bytes, self.job.options().threads);

@@ -60,7 +60,7 @@ impl Sink for ParquetSink {
         job.check()?;
         let bytes = output.position();
         output.finish()?;
-        Ok(Written { rows, bytes, files: vec![url] })
+        Ok(Written { rows, bytes, files: vec![url], ..Written::default() })
     }
 }
 

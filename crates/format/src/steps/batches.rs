@@ -13,12 +13,13 @@ use crate::Batches;
 /// Batches that a filter has thinned out are joined up to this many rows.
 const COALESCED_ROWS: usize = 8192;
 
-/// Runs the steps. Of a read with a filter, the small batches that it leaves are joined to at most `step_rows` rows.
+/// Runs the steps. The small batches that a filter or a deletion vector leaves are joined to at most `step_rows` rows.
 pub(crate) fn run<U: Units>(scan: Scan<U>, step_rows: usize, limit: Option<u64>) -> Result<Batches> {
     let schema = Arc::clone(&scan.columns.schema);
-    let (has_filter, job) = (scan.columns.predicate.is_some(), scan.job.clone());
+    let thins_out = scan.columns.predicate.is_some() || scan.units.hides_rows();
+    let job = scan.job.clone();
     let limited = Limited { batches: StepBatches::start(scan)?, left: limit.unwrap_or(u64::MAX), job };
-    if !has_filter {
+    if !thins_out {
         return Ok(Batches::new(schema, limited));
     }
     let target = step_rows.min(COALESCED_ROWS);

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::filter;
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::{and, filter};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Job, Result};
 
@@ -170,7 +170,10 @@ impl<U: Units> Shared<U> {
             }
             if self.scan.fields.is_empty() {
                 state.taken += 1;
-                return self.empty_batch(self.scan.steps[taken].rows).map(Some);
+                drop(state);
+                let visible = self.visible(taken);
+                let rows = visible.map_or(self.scan.steps[taken].rows, |visible| visible.true_count());
+                return self.empty_batch(rows).map(Some);
             }
             if inline {
                 let task = state.take_task(taken + 1);
@@ -279,14 +282,8 @@ impl<U: Units> Shared<U> {
     /// Decodes one column of one step; `None` where the filter has left no row.
     fn decode(&self, (step, column): Task) -> Result<Option<ArrayRef>> {
         self.scan.job.check()?;
-        let Step { unit, gap, rows } = self.scan.steps[step];
-        let selection = {
-            let mut state = self.lock();
-            if state.stop {
-                return Err(Error::cancelled());
-            }
-            self.slot(&mut state, step).selection.clone()
-        };
+        let Step { unit, gap, rows, .. } = self.scan.steps[step];
+        let selection = self.selection(step)?;
         let unit_lanes = self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
         let mut lane = unit_lanes[column].lock().unwrap_or_else(PoisonError::into_inner);
         let lane_ref = match lane.as_mut() {
@@ -303,6 +300,32 @@ impl<U: Units> Shared<U> {
             *lane = None;
         }
         Ok(array)
+    }
+
+    /// The rows of a step that are wanted, as far as they are known: after its filter, or without one.
+    fn selection(&self, step: usize) -> Result<Option<Arc<Selection>>> {
+        let known = |state: &mut State| match state.stop {
+            true => Err(Error::cancelled()),
+            false => Ok(self.slot(state, step).selection.clone()),
+        };
+        let selection = known(&mut self.lock())?;
+        if selection.is_some() || self.scan.columns.predicate.is_some() || !self.scan.units.hides_rows() {
+            return Ok(selection);
+        }
+        let Some(visible) = self.visible(step) else { return Ok(None) };
+        let made = Arc::new(Selection::new(&visible));
+        let mut state = self.lock();
+        // Another column of the step may have been faster; both say the same.
+        match known(&mut state)? {
+            Some(selection) => Ok(Some(selection)),
+            None => Ok(self.slot(&mut state, step).selection.insert(made).clone().into()),
+        }
+    }
+
+    /// Which rows of a step are not hidden; `None`: all.
+    fn visible(&self, step: usize) -> Option<BooleanArray> {
+        let step = &self.scan.steps[step];
+        self.scan.units.visible(step.unit, step.range())
     }
 
     /// Notes a decoded column: its next step becomes ready; the last filter column makes the selection, the last
@@ -325,7 +348,7 @@ impl<U: Units> Shared<U> {
             if slot.missing_filter == 0 {
                 let arrays = slot.arrays[..columns.filtered].iter().flatten().cloned().collect();
                 drop(state);
-                let selection = Arc::new(self.select(arrays)?);
+                let selection = Arc::new(self.select(step, arrays)?);
                 state = self.lock();
                 if state.stop {
                     return Ok(());
@@ -358,13 +381,20 @@ impl<U: Units> Shared<U> {
         Ok(())
     }
 
-    /// The rows that the filter keeps.
-    fn select(&self, arrays: Vec<ArrayRef>) -> Result<Selection> {
+    /// The rows of a step that the filter keeps.
+    fn select(&self, step: usize, arrays: Vec<ArrayRef>) -> Result<Selection> {
         let predicate = self.scan.columns.predicate.as_ref();
         let predicate = predicate.ok_or_else(|| Error::internal("filter columns without a filter"))?;
         let batch = RecordBatch::try_new(Arc::clone(&self.filter_schema), arrays)
             .map_err(|e| Error::internal(e.to_string()))?;
-        Ok(Selection::new(&predicate.evaluate(&batch)?))
+        let mask = predicate.evaluate(&batch)?;
+        match self.visible(step) {
+            None => Ok(Selection::new(&mask)),
+            Some(visible) => {
+                let both = and(&mask, &visible).map_err(|e| Error::internal(e.to_string()))?;
+                Ok(Selection::new(&both))
+            }
+        }
     }
 
     /// The batch of a step. Columns beyond the filter's have only the selected rows already.

@@ -1,0 +1,117 @@
+//! From the type that a file has for a column to the type that its table has: names, order, missing fields, widening.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use lakerace_io::{Error, Result};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
+use crate::FindBy;
+use crate::columns::widen;
+
+/// Where the field that is stored like `stored` is among a file's fields.
+pub(crate) fn find(fields: &Fields, stored: &Field, find_by: FindBy) -> Option<usize> {
+    match find_by {
+        FindBy::Name => fields.iter().position(|field| field.name() == stored.name()),
+        FindBy::Id => {
+            let id = field_id(stored)?;
+            fields.iter().position(|field| field_id(field) == Some(id))
+        }
+    }
+}
+
+fn field_id(field: &Field) -> Option<&str> {
+    field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str)
+}
+
+/// Whether values of a file's type can be read as the table's.
+pub(crate) fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
+    match (file, table, stored) {
+        (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) if to.len() == stored.len() => {
+            for (to, stored) in to.iter().zip(stored) {
+                if let Some(at) = find(from, stored, find_by) {
+                    check(from[at].data_type(), to.data_type(), stored.data_type(), find_by)
+                        .map_err(|error| error.at(format!("field {:?}", to.name())))?;
+                }
+            }
+            Ok(())
+        }
+        (DataType::List(from), DataType::List(to), DataType::List(stored)) => {
+            check(from.data_type(), to.data_type(), stored.data_type(), find_by)
+        }
+        (DataType::Map(from, _), DataType::Map(to, _), DataType::Map(stored, _)) => {
+            let (from, to, stored) = (entries(from)?, entries(to)?, entries(stored)?);
+            (0..2).try_for_each(|n| check(from[n].data_type(), to[n].data_type(), stored[n].data_type(), find_by))
+        }
+        (from, to, _) if from == to || widens(from, to) => Ok(()),
+        (from, to, _) => Err(Error::invalid(format!("it is {from} in the file and {to} in the table"))),
+    }
+}
+
+/// An array of a file as the table's type. [`check`] has said that it can be.
+pub(crate) fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: FindBy) -> Result<ArrayRef> {
+    match (array.data_type(), to, stored) {
+        (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) => {
+            let array = array.as_struct();
+            let child = |(to, stored): (&FieldRef, &FieldRef)| match find(from, stored, find_by) {
+                Some(at) => conform(array.column(at), to.data_type(), stored.data_type(), find_by),
+                None => Ok(new_null_array(to.data_type(), array.len())),
+            };
+            let children = to.iter().zip(stored).map(child).collect::<Result<Vec<_>>>()?;
+            let nulls = array.nulls().cloned();
+            let made = StructArray::try_new_with_length(to.clone(), children, nulls, array.len());
+            Ok(Arc::new(made.map_err(unfit)?))
+        }
+        (DataType::List(_), DataType::List(to), DataType::List(stored)) => {
+            let array = array.as_list::<i32>();
+            let values = conform(array.values(), to.data_type(), stored.data_type(), find_by)?;
+            let made = ListArray::try_new(Arc::clone(to), array.offsets().clone(), values, array.nulls().cloned());
+            Ok(Arc::new(made.map_err(unfit)?))
+        }
+        (DataType::Map(_, sorted), DataType::Map(to, _), DataType::Map(stored, _)) => {
+            let array = array.as_map();
+            let (fields, stored) = (entries(to)?, entries(stored)?);
+            let part =
+                |n: usize| conform(array.entries().column(n), fields[n].data_type(), stored[n].data_type(), find_by);
+            let made = StructArray::try_new(fields.clone(), vec![part(0)?, part(1)?], None).map_err(unfit)?;
+            let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+            let made = MapArray::try_new(Arc::clone(to), offsets, made, nulls, *sorted).map_err(unfit)?;
+            Ok(Arc::new(made))
+        }
+        (from, to, _) if from == to => Ok(Arc::clone(array)),
+        _ => widen(array, to),
+    }
+}
+
+/// Key and value of a map.
+fn entries(entries: &FieldRef) -> Result<&Fields> {
+    match entries.data_type() {
+        DataType::Struct(fields) if fields.len() == 2 => Ok(fields),
+        other => Err(Error::invalid(format!("a map whose entries are {other}"))),
+    }
+}
+
+fn unfit(error: arrow::error::ArrowError) -> Error {
+    Error::invalid(format!("its values don't fit the table's type: {error}"))
+}
+
+/// Whether a checked cast gives each value as the table means it.
+fn widens(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    match (from, to) {
+        // Files have their own ideas of the width of small integers; the cast is checked.
+        (from, to) if from.is_integer() && to.is_integer() => true,
+        (T::Float32, T::Float64) | (T::Int8 | T::Int16 | T::Int32, T::Float64) => true,
+        (from, T::Decimal128(..)) if from.is_integer() => true,
+        (T::Decimal128(_, from_scale), T::Decimal128(_, to_scale)) => from_scale <= to_scale,
+        (T::Date32, T::Timestamp(_, None)) | (T::Timestamp(..), T::Timestamp(..)) => true,
+        // Old writers leave out that bytes are text.
+        (T::BinaryView | T::Binary, T::Utf8View | T::Utf8) => true,
+        (T::FixedSizeBinary(_), T::Binary | T::BinaryView) => true,
+        (from, to) => matches!(
+            (from, to),
+            (T::Utf8, T::Utf8View) | (T::Utf8View, T::Utf8) | (T::Binary, T::BinaryView) | (T::BinaryView, T::Binary)
+        ),
+    }
+}

@@ -1,0 +1,102 @@
+//! Rows of a file that its table has deleted without rewriting the file.
+
+use std::ops::Range;
+
+use arrow::array::BooleanArray;
+use arrow::buffer::BooleanBuffer;
+use arrow::util::bit_util::{ceil, set_bit};
+use lakerace_io::{Error, Result};
+
+/// Rows of a file that are not read, by their number in the file: a deletion vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenRows {
+    /// True where a row is hidden. Rows behind its end are visible.
+    bits: BooleanBuffer,
+    count: u64,
+}
+
+/// Runs of hidden rows that are at least this long are passed over like pruned pages; shorter ones are masked out of
+/// the rows around them, because every run begins a new step.
+const LEAST_RUN_ROWS: u64 = 4096;
+
+impl HiddenRows {
+    /// The rows of these numbers, of a file that has `file_rows` rows. A number that is not in the file is an error of
+    /// kind `Corrupt`. Takes a bit for each row up to the last hidden one.
+    pub fn new(rows: impl IntoIterator<Item = u64>, last: Option<u64>, file_rows: u64) -> Result<Self> {
+        let length = match last {
+            None => 0,
+            Some(last) if last < file_rows => last + 1,
+            Some(last) => return Err(beyond(last, file_rows)),
+        };
+        let length = usize::try_from(length).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
+        let mut bits = vec![0u8; ceil(length, 8)];
+        for row in rows {
+            let at = usize::try_from(row).ok().filter(|at| *at < length);
+            set_bit(&mut bits, at.ok_or_else(|| beyond(row, file_rows))?);
+        }
+        let bits = BooleanBuffer::new(bits.into(), 0, length);
+        Ok(Self { count: bits.count_set_bits() as u64, bits })
+    }
+
+    /// How many rows are hidden.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The number of the first row behind the last hidden one.
+    pub(crate) fn end(&self) -> u64 {
+        self.bits.len() as u64
+    }
+
+    /// How many of these rows are hidden.
+    pub(crate) fn count_in(&self, rows: Range<u64>) -> u64 {
+        self.slice(&rows).count_set_bits() as u64
+    }
+
+    /// Which of these rows are visible; `None` where all are.
+    pub(crate) fn visible(&self, rows: Range<u64>) -> Option<BooleanArray> {
+        let hidden = self.slice(&rows);
+        if hidden.count_set_bits() == 0 {
+            return None;
+        }
+        let length = (rows.end - rows.start) as usize;
+        let visible = if hidden.len() == length {
+            !&hidden
+        } else {
+            hidden.iter().map(|hidden| !hidden).chain(std::iter::repeat(true)).take(length).collect()
+        };
+        Some(BooleanArray::new(visible, None))
+    }
+
+    /// These rows without the long runs of hidden ones, each range counted from the start of `rows`.
+    pub(crate) fn without_runs(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        let length = rows.end - rows.start;
+        let least = LEAST_RUN_ROWS.min(length);
+        let mut kept = Vec::new();
+        let mut at = 0;
+        for (start, end) in self.slice(&rows).set_slices() {
+            let (start, end) = (start as u64, end as u64);
+            if end - start >= least {
+                kept.push(at..start);
+                at = end;
+            }
+        }
+        kept.push(at..length);
+        kept.retain(|range| !range.is_empty());
+        kept
+    }
+
+    fn slice(&self, rows: &Range<u64>) -> BooleanBuffer {
+        let start = rows.start.min(self.end()) as usize;
+        let end = rows.end.min(self.end()) as usize;
+        self.bits.slice(start, end.saturating_sub(start))
+    }
+}
+
+fn beyond(row: u64, file_rows: u64) -> Error {
+    Error::corrupt(format!("the deletion vector hides row {row}, and the file has {file_rows} rows"))
+}
+
+#[cfg(test)]
+#[path = "hidden_tests.rs"]
+mod tests;

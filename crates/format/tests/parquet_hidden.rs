@@ -1,0 +1,202 @@
+//! Rows that a deletion vector hides: whatever the columns, the filter, the limit and the steps, the rows that are read
+//! are those that filtering them out afterwards leaves.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::builder::{Int32Builder, ListBuilder};
+use arrow::array::types::{Int32Type, Int64Type};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::compute::{cast, concat_batches, filter_record_batch};
+use arrow::datatypes::DataType;
+use lakerace_format::{CompareOp, Expr, HiddenRows, InputFile, Literal, ParquetSource, ReadPlan, ReadRequest, Source};
+use lakerace_io::{ErrorKind, Job, JobOptions, Location, Result, StorageOptions};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const ROWS: u64 = 20_000;
+
+/// Sorted ids, few groups, texts, some nulls, lists.
+fn table() -> RecordBatch {
+    let mut lists = ListBuilder::new(Int32Builder::new());
+    for row in 0..ROWS as i32 {
+        (0..row % 4).for_each(|item| lists.values().append_value(item + row));
+        lists.append(row % 5 != 0);
+    }
+    let texts = (0..ROWS).map(|row| (row % 7 != 0).then(|| format!("text {}", row * row % 1013)));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(Int64Array::from_iter_values(0..ROWS as i64))),
+        ("group", Arc::new(Int32Array::from_iter((0..ROWS as i32).map(|row| (row % 11 != 0).then_some(row % 10))))),
+        ("text", Arc::new(StringArray::from_iter(texts))),
+        ("list", Arc::new(lists.finish())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn written(folder: &TempDir) -> std::path::PathBuf {
+    let path = folder.path().join("rows.parquet");
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(6000))
+        .set_data_page_row_count_limit(500)
+        .set_write_batch_size(100)
+        .build();
+    let table = table();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, table.schema(), Some(properties)).unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
+    path
+}
+
+fn open(path: &Path, hidden: &[u64], threads: usize) -> Result<ParquetSource> {
+    let job = Job::new(JobOptions { threads, ..JobOptions::default() });
+    let object = Location::parse(path.to_str().unwrap())?.object(&StorageOptions::default(), &job)?;
+    let hidden = HiddenRows::new(hidden.iter().copied(), hidden.last().copied(), u64::MAX >> 1)?;
+    ParquetSource::open_files(vec![InputFile { object, constants: None, hidden: Some(Arc::new(hidden)) }], &job)
+}
+
+fn read_plan(source: &ParquetSource, plan: &ReadPlan) -> (Option<RecordBatch>, u64) {
+    let batches = source.read(plan).unwrap();
+    let schema = Arc::clone(batches.schema());
+    let all: Vec<RecordBatch> = batches.map(|batch| batch.unwrap()).collect();
+    let rows = all.iter().map(|batch| batch.num_rows() as u64).sum();
+    ((!schema.fields().is_empty()).then(|| concat_batches(&schema, &all).unwrap()), rows)
+}
+
+fn less(column: &str, value: i128) -> Expr {
+    Expr::Compare {
+        op: CompareOp::Less,
+        left: Box::new(Expr::Column(column.to_owned())),
+        right: Box::new(Expr::Literal(Literal::Number { digits: value, scale: 0 })),
+    }
+}
+
+/// What is left of the table, by the slow way.
+fn expected(hidden: &[u64], below: Option<(&str, i128)>, limit: usize) -> RecordBatch {
+    let table = table();
+    let ids = table.column(0).as_primitive::<Int64Type>().values().to_vec();
+    let groups = table.column(1).as_primitive::<Int32Type>().clone();
+    let keep: BooleanArray = ids
+        .iter()
+        .zip(groups.iter())
+        .map(|(id, group)| {
+            let wanted = match below {
+                None => true,
+                Some(("id", value)) => i128::from(*id) < value,
+                Some((_, value)) => group.is_some_and(|group| i128::from(group) < value),
+            };
+            Some(wanted && hidden.binary_search(&(*id as u64)).is_err())
+        })
+        .collect();
+    let kept = filter_record_batch(&table, &keep).unwrap();
+    kept.slice(0, limit.min(kept.num_rows()))
+}
+
+fn assert_same(ours: &RecordBatch, expected: &RecordBatch) {
+    assert_eq!(ours.num_rows(), expected.num_rows());
+    for column in ours.schema().fields() {
+        let ours = ours.column_by_name(column.name()).unwrap();
+        let theirs = cast(expected.column_by_name(column.name()).unwrap(), ours.data_type()).unwrap();
+        assert!(*ours == theirs, "column {} differs", column.name());
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Hidden {
+    /// One of so many, pseudo-randomly.
+    OneOf(u64),
+    /// A run.
+    Run(u64, u64),
+    /// All but one of so many.
+    AllBut(u64),
+}
+
+impl Hidden {
+    fn rows(&self) -> Vec<u64> {
+        let scattered = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        (0..ROWS)
+            .filter(|row| match self {
+                Self::OneOf(n) => scattered(*row) % n == 0,
+                Self::Run(start, length) => (*start..start + length).contains(row),
+                Self::AllBut(n) => scattered(*row) % n != 0,
+            })
+            .collect()
+    }
+}
+
+fn hidden() -> impl Strategy<Value = Hidden> {
+    prop_oneof![
+        (1u64..2000).prop_map(Hidden::OneOf),
+        (0..ROWS, 1..ROWS).prop_map(|(start, length)| Hidden::Run(start, length)),
+        (2u64..500).prop_map(Hidden::AllBut),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reads_what_is_left(
+        hidden in hidden(),
+        filter in prop::option::of((prop::sample::select(vec!["id", "group"]), 0i128..22_000)),
+        columns in prop::sample::select(vec![None, Some(vec![]), Some(vec!["text"]), Some(vec!["list", "id"])]),
+        limit in prop::option::of(0u64..12_000),
+        batch_rows in prop::option::of(1usize..5000),
+        threads in 1usize..4,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let path = written(&folder);
+        let rows = hidden.rows();
+        let filter = filter.map(|(column, value)| (column, if column == "group" { value % 10 } else { value }));
+        let source = open(&path, &rows, threads).unwrap();
+        let request = ReadRequest {
+            columns: columns.map(|names| names.into_iter().map(str::to_owned).collect()),
+            filter: filter.map(|(column, value)| less(column, value)),
+            limit,
+            batch_rows,
+            ..ReadRequest::default()
+        };
+        let expected = expected(&rows, filter, limit.map_or(usize::MAX, |limit| limit as usize));
+        let plan = source.plan(&request).unwrap();
+        let (batch, count) = read_plan(&source, &plan);
+        prop_assert_eq!(count, expected.num_rows() as u64);
+        if let Some(batch) = batch {
+            assert_same(&batch, &expected);
+        }
+        if filter.is_none() && limit.is_none() {
+            prop_assert_eq!(plan.rows_at_most(), Some(expected.num_rows() as u64));
+        }
+        // Parts of the plan give the same rows.
+        if limit.is_none() {
+            let parts = plan.split(3);
+            let counts: u64 = parts.iter().map(|part| read_plan(&source, part).1).sum();
+            prop_assert_eq!(counts, expected.num_rows() as u64);
+        }
+    }
+}
+
+#[test]
+fn row_groups_without_a_visible_row_are_not_read() {
+    let folder = TempDir::new().unwrap();
+    let path = written(&folder);
+    let source = open(&path, &(0..7000).collect::<Vec<_>>(), 1).unwrap();
+    let plan = source.plan(&ReadRequest::default()).unwrap();
+    let reason = plan.files[0].units[0].pruned.as_deref().unwrap();
+    assert!(reason.contains("deletion vector"), "{reason}");
+    assert_eq!(plan.files[0].units[1].rows_after_pages, Some(5000));
+    assert_eq!(source.info().rows, Some(13_000));
+    let text = source.schema().field_with_name("text").unwrap().data_type().clone();
+    assert_eq!(text, DataType::Utf8View);
+}
+
+#[test]
+fn rows_behind_the_end_are_damage() {
+    let folder = TempDir::new().unwrap();
+    let path = written(&folder);
+    let error = open(&path, &[3, ROWS], 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert!(error.to_string().contains("rows.parquet"), "{error}");
+}
