@@ -10,6 +10,7 @@ from lakerace import _lakerace
 from lakerace._scan import Scan
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import TypeAlias
 
     class ArrowStream(Protocol):
@@ -73,6 +74,7 @@ def scan(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
+    at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
     format: Format | None = None,
     threads: int | None = None,
@@ -96,10 +98,12 @@ def scan(
 
     Args:
         location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
-            `data/**/*.csv.gz`, `s3://bucket/folder/`.
+            `data/**/*.csv.gz`, `s3://bucket/folder/`; or the folder of a Delta table.
         columns: Names in the order wanted; all by default.
         where: A SQL expression over the columns; rows stay where it is true.
         limit: At most this many rows, the first ones.
+        at: A version of a Delta table, by its number or by a time; the last one by default. Times without an offset
+            are in UTC.
         batch_rows: Rows in a batch at most; `"all"`: one batch.
         format: The format, where the name does not say it.
         threads: Threads that decode; the number of cores by default.
@@ -137,6 +141,7 @@ def copy(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
+    at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
     format: Format | None = None,
     output_format: Format | None = None,
@@ -207,6 +212,7 @@ def copy(
 def schema(
     location: Location,
     *,
+    at: int | str | datetime | None = None,
     format: Format | None = None,
     storage_options: Mapping[str, str] | None = None,
     delimiter: str | None = None,
@@ -220,7 +226,8 @@ def schema(
 
     Returns:
         `columns` (a list of `name`, `type`, `nullable`), `format`, `rows` (`None` where only the data says it),
-        `files`, `bytes` and `units` (row groups and the like).
+        `files`, `bytes` and `units` (row groups and the like); of a Delta table also `version`, `key`,
+        `partition_columns` and `properties`.
     """
     return _lakerace.schema(os.fspath(location), _options(locals(), "location"))
 

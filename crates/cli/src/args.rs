@@ -57,7 +57,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Where from: a path or URL of a file, a folder or a glob.
+    /// Where from: a path or URL of a file, a folder, a glob or a Delta table.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// Where to: a path or URL of a file, or of a folder (ending in `/`).
@@ -74,7 +74,7 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// What to read: a path or URL of a file, a folder or a glob.
+    /// What to read: a path or URL of a file, a folder, a glob or a Delta table.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
@@ -95,18 +95,18 @@ pub(crate) struct ScanArgs {
     /// Print the plan and its price instead of running it: what is pruned and why, ranges, requests, bytes.
     #[arg(long, conflicts_with_all = ["format", "output"])]
     pub(crate) explain: bool,
-    /// Read this version of a Delta table. Files have no versions.
-    #[arg(long, value_name = "VERSION|TIMESTAMP")]
-    pub(crate) at: Option<String>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What to look at: a path or URL of a file, a folder or a glob.
+    /// What to look at: a path or URL of a file, a folder, a glob or a Delta table.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
+    /// This version of a Delta table. Default: the last one.
+    #[arg(long, value_name = "VERSION|TIMESTAMP")]
+    pub(crate) at: Option<String>,
     /// The source's format, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
@@ -155,6 +155,9 @@ pub(crate) struct ReadArgs {
     /// Only rows for which this SQL expression is true.
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
+    /// Read this version of a Delta table. Default: the last one.
+    #[arg(long, value_name = "VERSION|TIMESTAMP")]
+    pub(crate) at: Option<String>,
     /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,

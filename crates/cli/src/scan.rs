@@ -9,11 +9,6 @@ use crate::session::{Session, read_options};
 use crate::stdout;
 
 pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
-    if args.at.is_some() {
-        return Err(Error::unsupported("--at picks a version, and files have none")
-            .at(&args.source)
-            .advice("leave --at out; Delta tables have versions"));
-    }
     let format = row_format(args)?;
     let options = ReadOptions { limit: args.limit, ..read_options(&args.input) };
     let scan = Scan::open(&args.source, &options, &session.job)?;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
-use lakerace::{Error, ReadOptions, Result, SchemaReport};
+use lakerace::{Error, ReadOptions, Result, SchemaReport, TableReport};
 
 use crate::args::SchemaArgs;
 use crate::human;
@@ -14,6 +14,7 @@ use crate::table::Table;
 
 pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
     let options = ReadOptions {
+        at: args.at.clone(),
         format: args.input_format.map(Into::into),
         csv: csv_options(&args.csv),
         storage: storage_options(&args.store),
@@ -43,5 +44,22 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let files = human::plural(info.files, "file");
     let line = format!("format: {}, rows: {rows}, {files}, {}{units}", info.format, human::bytes(info.bytes));
     let mut out = Stdout::lock();
+    if let Some(table) = &schema.table {
+        writeln!(out, "{}", version_words(table)).map_err(|e| Error::from(e).at("standard output"))?;
+    }
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
+}
+
+/// A version in words: `version: 12, key: id, partitioned by: day, delta.enableDeletionVectors=true`.
+fn version_words(table: &TableReport) -> String {
+    let mut words = vec![format!("version: {}", table.version)];
+    let mut list = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            words.push(format!("{what}: {}", names.join(" and ")));
+        }
+    };
+    list("key", &table.key);
+    list("partitioned by", &table.partition_columns);
+    words.extend(table.properties.iter().map(|(name, value)| format!("{name}={value}")));
+    words.join(", ")
 }

@@ -81,6 +81,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
     ReadOptions {
         columns: read.columns.as_ref().map(|list| list.0.clone()),
         filter: read.filter.clone(),
+        at: read.at.clone(),
         batch_rows: read.batch_rows.map(|rows| match rows {
             BatchRows::AtMost(n) => n,
             BatchRows::All => usize::MAX,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_delta::Snapshot;
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
     Batches, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest,
@@ -11,7 +12,8 @@ use lakerace_format::{
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
 use crate::ReadOptions;
-use crate::files::{Files, find_files};
+use crate::delta;
+use crate::files::{Files, Found, find_files};
 use crate::hive::partitions;
 
 /// Files that are read as one table, those that their partition excludes left out.
@@ -21,21 +23,53 @@ struct Dataset {
     pruned: Vec<FilePlan>,
 }
 
+/// An opened location.
+pub(crate) struct Opened {
+    pub source: Arc<dyn Source>,
+    /// The version of the Delta table that it is.
+    pub version: Option<Snapshot>,
+}
+
+impl Opened {
+    fn files(source: Arc<dyn Source>) -> Self {
+        Self { source, version: None }
+    }
+
+    fn table(location: &Location, options: &ReadOptions, job: &Job) -> Result<Self> {
+        let source = delta::open(location, options, job)?;
+        let version = Some(source.snapshot().clone());
+        Ok(Self { source: Arc::new(source), version })
+    }
+}
+
 /// Opens a location for a read with `filter`: files that the filter excludes by their partition are not opened.
-pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
+pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
+    if let Some(folder) = delta::named(location) {
+        return Opened::table(&Location::parse(folder)?, options, job);
+    }
     not_yet_built(location)?;
     let location = Location::parse(location)?;
-    let files = find_files(&location, options, job)?;
+    let files = match find_files(&location, options, job)? {
+        Found::Files(files) => files,
+        Found::DeltaTable => return Opened::table(&location, options, job),
+        Found::Nothing => return Err(Error::not_found("there are no data files").at(location.as_str())),
+    };
+    if options.at.is_some() {
+        return Err(Error::unsupported("a version is asked for, and files have none")
+            .at(location.as_str())
+            .advice("leave it out; Delta tables have versions"));
+    }
     let format = files.format;
     match open_files(files, options, filter, job) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // The name of a file in an object store may be that of a folder: no request was spent to find out.
             match Files::of_folder(&location, options, Some(format), job)? {
-                Some(files) => open_files(files, options, filter, job),
-                None => Err(error),
+                Found::Files(files) => open_files(files, options, filter, job).map(Opened::files),
+                Found::DeltaTable => Opened::table(&location, options, job),
+                Found::Nothing => Err(error),
             }
         }
-        other => other,
+        other => other.map(Opened::files),
     }
 }
 
@@ -46,8 +80,8 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
     for (object, constants) in files.objects.into_iter().zip(constants) {
         let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));
         match reason {
-            None => kept.push(InputFile { object, constants }),
-            Some(reason) => pruned.push((InputFile { object, constants }, reason)),
+            None => kept.push(InputFile { object, constants, hidden: None }),
+            Some(reason) => pruned.push((InputFile { object, constants, hidden: None }, reason)),
         }
     }
     if kept.is_empty() && !pruned.is_empty() {
@@ -145,7 +179,6 @@ impl Source for Dataset {
 pub(crate) fn not_yet_built(location: &str) -> Result<()> {
     let lower = location.to_ascii_lowercase();
     let schemes = [
-        ("delta:", "Delta tables"),
         ("mongodb:", "MongoDB"),
         ("mongodb+srv:", "MongoDB"),
         ("elasticsearch:", "Elasticsearch"),
@@ -157,6 +190,6 @@ pub(crate) fn not_yet_built(location: &str) -> Result<()> {
         None => Ok(()),
         Some(what) => Err(Error::unsupported(format!("this version can't read or write {what}"))
             .at(Location::parse(location).map_or_else(|_| location.to_owned(), |l| l.as_str().to_owned()))
-            .advice("it takes Parquet, ORC, CSV and TBL files, and folders of them")),
+            .advice("it takes Parquet, ORC, CSV and TBL files, folders of them, and Delta tables")),
     }
 }

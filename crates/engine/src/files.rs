@@ -4,11 +4,22 @@ use std::io::ErrorKind as Io;
 
 use globset::{GlobBuilder, GlobMatcher};
 use lakerace_format::Format;
-use lakerace_format::folder::list;
+use lakerace_format::folder::{list, list_unless};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Object, ObjectInfo, Result};
 
-use crate::ReadOptions;
+use crate::{ReadOptions, delta};
+
+/// What a location is.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// Files.
+    Files(Files),
+    /// A folder with the log of a Delta table.
+    DeltaTable,
+    /// A folder without data files, or none at all.
+    Nothing,
+}
 
 /// Files of one format, in the order of their paths.
 #[derive(Debug)]
@@ -21,12 +32,12 @@ pub(crate) struct Files {
 }
 
 /// Finds the files of a location: a file, a folder of files, or a pattern.
-pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Files> {
+pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Found> {
     let (store, path) = location.open(&options.storage, job)?;
     let place = location.as_str();
     let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")));
     if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
-        return of_pattern(&store, &path, options).map_err(|e| e.at(place));
+        return of_pattern(&store, &path, options).map(Found::Files).map_err(|e| e.at(place));
     }
     let named = options.format.or_else(|| format_of(path.as_ref()));
     let is_remote = on_disk.is_none();
@@ -41,15 +52,19 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     };
     if !is_folder {
         let format = named.ok_or_else(|| unknown_format(&store.url(&path)))?;
-        return Ok(single(store.object(path), format));
+        return Ok(Found::Files(single(store.object(path), format)));
     }
-    if let Some(files) = Files::of_folder(location, options, None, job)? {
-        return Ok(files);
+    match Files::of_folder(location, options, None, job)? {
+        Found::Nothing => {}
+        found => return Ok(found),
     }
     match (is_remote, place.ends_with('/') || path.is_root()) {
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
-            Some(_) => Ok(single(store.object(path.clone()), named.ok_or_else(|| unknown_format(place))?)),
+            Some(_) => {
+                let format = named.ok_or_else(|| unknown_format(place))?;
+                Ok(Found::Files(single(store.object(path.clone()), format)))
+            }
             None => Err(Error::not_found("there is no such file or folder").at(place)),
         },
         _ => Err(Error::not_found("the folder holds no data files").at(place)),
@@ -57,26 +72,27 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
 }
 
 impl Files {
-    /// The files of a folder, in the subfolders too; `None` where there are none. Names that begin with `.` or `_`
-    /// are passed over. `named` is a format that files without a known ending are taken for.
+    /// The files of a folder, in the subfolders too. Names that begin with `.` or `_` are passed over. `named` is a format that files without a known ending are taken for.
     pub(crate) fn of_folder(
         location: &Location,
         options: &ReadOptions,
         named: Option<Format>,
         job: &Job,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Found> {
         let (store, path) = location.open(&options.storage, job)?;
-        let found = list(&store, &path)?;
+        if delta::is_local_table(&store, &path) {
+            return Ok(Found::DeltaTable);
+        }
+        let folder = path.clone();
+        let Some(found) = list_unless(&store, &path, move |object| delta::is_log_of(&folder, object))? else {
+            return Ok(Found::DeltaTable);
+        };
         let root = path.as_ref();
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
-        if found.iter().any(|info| below(info).starts_with("_delta_log/")) {
-            return Err(Error::unsupported("it is a Delta table, which this version can't read")
-                .at(location.as_str())
-                .advice("its files alone are not its rows: some may be replaced or deleted"));
-        }
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
         let found = found.into_iter().filter(|info| info.size_bytes > 0 || format_of(info.path.as_ref()).is_some());
-        of_one_format(&store, found.collect(), root, options.format, named).map_err(|e| e.at(location.as_str()))
+        let files = of_one_format(&store, found.collect(), root, options.format, named);
+        Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(Found::Nothing, Found::Files))
     }
 }
 

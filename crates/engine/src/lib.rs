@@ -17,6 +17,7 @@
 mod checksum;
 mod copy;
 mod dataset;
+mod delta;
 mod explain;
 mod files;
 mod filter;
@@ -42,4 +43,4 @@ pub use lakerace_io::{
 };
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
-pub use schema::{ColumnReport, SchemaReport, schema};
+pub use schema::{ColumnReport, SchemaReport, TableReport, schema};

@@ -23,6 +23,8 @@ pub struct ReadOptions {
     pub limit: Option<u64>,
     /// Rows in a batch, the last one apart; `usize::MAX`: all in one; `None`: as the source likes.
     pub batch_rows: Option<usize>,
+    /// The version of a Delta table: its number, or a timestamp. `None`: the last one.
+    pub at: Option<String>,
     /// The format, where the name does not say it.
     pub format: Option<Format>,
     /// How CSV is read.
@@ -48,17 +50,18 @@ impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
     pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
-        let source = dataset::open(location, options, filter.as_ref(), job)?;
+        let source = dataset::open(location, options, filter.as_ref(), job)?.source;
         let request = ReadRequest {
             columns: options.columns.clone(),
             filter,
             limit: options.limit,
             batch_rows: options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS)),
+            version: None,
         };
         let (source, plan) = match source.plan(&request) {
             // The column may be in a file that its partition has excluded.
             Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
-                let whole = dataset::open(location, options, None, job)?;
+                let whole = dataset::open(location, options, None, job)?.source;
                 let plan = whole.plan(&request)?;
                 (whole, plan)
             }
@@ -70,7 +73,10 @@ impl Scan {
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
     pub fn with_plan(location: &str, options: &ReadOptions, plan: ReadPlan, job: &Job) -> Result<Self> {
-        let source = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
+        // The plan is of one version, whatever the last one is by now.
+        let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
+        let options = &ReadOptions { at, ..options.clone() };
+        let source = dataset::open(location, options, plan.request.filter.as_ref(), job)?.source;
         Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
     }
 

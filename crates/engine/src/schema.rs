@@ -1,10 +1,13 @@
 //! What a location holds.
 
+use std::collections::BTreeMap;
+
 use arrow::datatypes::FieldRef;
 use lakerace_format::SourceInfo;
 use lakerace_io::{Job, Result};
 use serde::Serialize;
 
+use crate::dataset::Opened;
 use crate::{ReadOptions, dataset};
 
 /// A source's columns and size.
@@ -15,6 +18,22 @@ pub struct SchemaReport {
     /// Format, rows, files, bytes.
     #[serde(flatten)]
     pub info: SourceInfo,
+    /// What a table knows of itself beyond its columns.
+    #[serde(flatten)]
+    pub table: Option<TableReport>,
+}
+
+/// A version of a Delta table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableReport {
+    /// Its number.
+    pub version: u64,
+    /// The columns by which upserts find rows, where the table names them.
+    pub key: Vec<String>,
+    /// The columns by which its files are divided.
+    pub partition_columns: Vec<String>,
+    /// Its properties.
+    pub properties: BTreeMap<String, String>,
 }
 
 /// A column.
@@ -30,11 +49,17 @@ pub struct ColumnReport {
 
 /// Reads what the schema of `location` needs and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
-    let source = dataset::open(location, options, None, job)?;
+    let Opened { source, version } = dataset::open(location, options, None, job)?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),
         r#type: field.data_type().to_string(),
         nullable: field.is_nullable(),
     };
-    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info: source.info() })
+    let table = version.map(|version| TableReport {
+        version: version.version(),
+        key: version.key(),
+        partition_columns: version.partition_columns(),
+        properties: version.properties(),
+    });
+    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info: source.info(), table })
 }

@@ -8,6 +8,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::dataset::not_yet_built;
+use crate::delta;
 use crate::files::{format_of, unknown_format};
 use crate::{CopyMode, CopyOptions};
 
@@ -27,6 +28,9 @@ impl Target {
     /// copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         not_yet_built(target)?;
+        if delta::named(target).is_some() {
+            return Err(Error::unsupported("this version can't write Delta tables").at(target));
+        }
         let location = Location::parse(target)?;
         let place = location.as_str().to_owned();
         let (store, path) = location.open(&options.read.storage, job)?;
@@ -34,6 +38,9 @@ impl Target {
         let format = format.ok_or_else(|| unknown_format(&place))?;
         let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
+        if is_folder && delta::is_local_table(&store, &path) {
+            return Err(Error::unsupported("it is a Delta table, which this version can't write").at(place));
+        }
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
             target.check_file(on_disk.is_some())?;

@@ -77,6 +77,7 @@ impl<'py> Keywords<'py> {
             columns: self.get("columns")?,
             filter: self.get("where")?,
             limit: self.get("limit")?,
+            at: self.at()?,
             batch_rows: self.positive("batch_rows")?,
             format: self.parsed("format", format)?,
             csv: CsvOptions {
@@ -89,6 +90,16 @@ impl<'py> Keywords<'py> {
             orc: OrcOptions { timestamp_unit: self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default() },
             storage: self.storage()?,
         })
+    }
+
+    /// A version by its number or by a timestamp; the engine parses the text.
+    fn at(&self) -> PyResult<Option<String>> {
+        let Some(at) = self.get::<Bound<'py, PyAny>>("at")? else { return Ok(None) };
+        if at.hasattr("isoformat")? {
+            at.call_method0("isoformat")?.extract().map(Some)
+        } else {
+            Ok(Some(at.str()?.extract()?))
+        }
     }
 
     /// What source and target of a copy have in common.

@@ -1,0 +1,54 @@
+//! Errors of the kernel as ours: by what the caller has to do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use delta_kernel::{KernelError, KernelResult};
+use lakerace_io::{Error, store_error};
+
+/// Calls into the kernel: its errors and panics become ours. It is given logs of any writer, so that a panic means damage.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(outcome) => outcome.map_err(from_kernel),
+        Err(_) => Err(Error::corrupt("the log can't be understood")),
+    }
+}
+
+/// An error of the kernel as ours. One of ours that travelled through it comes out unchanged.
+pub(crate) fn from_kernel(error: KernelError) -> Error {
+    use KernelError as K;
+    let text = error.to_string();
+    match error {
+        K::Backtraced { source, .. } => from_kernel(*source),
+        K::GenericError { source } => match source.downcast::<Error>() {
+            Ok(own) => *own,
+            Err(_) => Error::corrupt(text),
+        },
+        K::ObjectStore(inner) => {
+            let error = store_error(inner, "");
+            Error::new(error.kind(), error.to_string().trim_start_matches(": ").to_owned())
+        }
+        K::IOError(inner) => Error::from(inner),
+        K::FileNotFound(path) => Error::corrupt(format!("the file {path} of its log does not exist"))
+            .advice("restore it, or read a version that does not need it"),
+        K::EmptyLog => Error::not_found("there is no version of a Delta table"),
+        K::MissingVersion(_) | K::StartVersionNotFound { .. } | K::LogHistory(_) => Error::not_found(text),
+        K::Unsupported(what) => unsupported(&what),
+        K::ChangeDataFeedUnsupported(_) | K::ChecksumWriteUnsupported(_) => Error::unsupported(text),
+        K::FileAlreadyExists(_) | K::TableAlreadyExistsAtPath(_) => Error::conflict(text),
+        K::Cancelled => Error::cancelled(),
+        K::MissingColumn(_) | K::Schema(_) | K::InvalidPartitionValues(_) | K::StatsValidation(_) => {
+            Error::invalid(text)
+        }
+        K::InternalError(_) | K::JoinFailure(_) | K::InvalidTransactionState(_) => Error::internal(text),
+        _ => Error::corrupt(text),
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::unsupported(what.to_owned()).advice("this version of lakerace can't do what the table demands")
+}
+
+/// An error of ours on its way through the kernel.
+pub(crate) fn to_kernel(error: Error) -> KernelError {
+    KernelError::generic_err(error)
+}

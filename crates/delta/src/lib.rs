@@ -1,0 +1,25 @@
+//! Delta tables as a [`Source`](lakerace_format::Source): snapshots of their log, and their rows.
+//!
+//! The protocol (which files make a version, and what a table demands of its readers) is the Delta kernel's work; its
+//! requests go through our metered store ([`engine`]). Rows are read by the Parquet source of `lakerace-format`: a
+//! [`Snapshot`] tells it the table's columns and how they are stored, and for each file the constants of its partition and
+//! the rows that its deletion vector hides.
+//!
+//! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
+
+mod at;
+mod columns;
+mod engine;
+mod error;
+mod files;
+mod log_store;
+mod snapshot;
+mod source;
+mod statistics;
+mod table;
+mod vectors;
+
+pub use at::At;
+pub use snapshot::Snapshot;
+pub use source::DeltaSource;
+pub use table::Table;

@@ -1,0 +1,102 @@
+//! One version of a table.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use delta_kernel::SnapshotRef;
+use lakerace_format::TableSchema;
+use lakerace_io::{Error, Result};
+
+use crate::Table;
+use crate::columns::TableColumns;
+use crate::files::{TableFiles, list};
+
+/// The property of a table that names its key: columns, separated by commas.
+pub(crate) const KEY_PROPERTY: &str = "lakerace.primaryKey";
+
+/// One version of a table. Cheap to clone.
+#[derive(Clone)]
+pub struct Snapshot {
+    table: Table,
+    kernel: SnapshotRef,
+    columns: Arc<TableColumns>,
+    files: Arc<OnceLock<TableFiles>>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(table: Table, kernel: SnapshotRef) -> Result<Self> {
+        let mode = kernel.table_configuration().column_mapping_mode();
+        let columns = Arc::new(TableColumns::new(&kernel.schema(), mode)?);
+        Ok(Self { table, kernel, columns, files: Arc::default() })
+    }
+
+    /// Its number.
+    pub fn version(&self) -> u64 {
+        self.kernel.version()
+    }
+
+    /// Whether it was the last version when it was opened without a number.
+    pub(crate) fn is_last(&self) -> bool {
+        self.kernel.is_built_as_latest()
+    }
+
+    /// Its table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The schema of its batches.
+    pub fn schema(&self) -> &SchemaRef {
+        self.columns.schema.schema()
+    }
+
+    /// The columns that its files are divided by, in the order of their folders.
+    pub fn partition_columns(&self) -> Vec<String> {
+        self.kernel.table_configuration().logical_partition_columns().to_vec()
+    }
+
+    /// The properties of the table, such as `delta.enableDeletionVectors`.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        self.kernel.metadata_configuration().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// The columns by which upserts find rows, by the property `lakerace.primaryKey`; none where it is not set.
+    pub fn key(&self) -> Vec<String> {
+        let names = self.kernel.metadata_configuration().get(KEY_PROPERTY);
+        names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()).unwrap_or_default()
+    }
+
+    pub(crate) fn columns(&self) -> &TableColumns {
+        &self.columns
+    }
+
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.columns.schema
+    }
+
+    pub(crate) fn kernel(&self) -> &SnapshotRef {
+        &self.kernel
+    }
+
+    /// Its files. The log is read once.
+    pub(crate) fn files(&self) -> Result<&TableFiles> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
+        }
+        let version = self.version();
+        let listed = list(self).map_err(|error| self.place(error))?;
+        self.table.job().check()?;
+        // Another thread may have been faster; both lists are the same.
+        let _ = self.files.set(listed);
+        self.files.get().ok_or_else(|| Error::internal(format!("the files of version {version} are gone")))
+    }
+
+    /// Names table and version in an error, where it names no file of them.
+    fn place(&self, error: Error) -> Error {
+        match error.place() {
+            Some(_) => error,
+            None => error.at(format!("{}: version {}", self.table.place(), self.version())),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A table by its place.
+
+use std::sync::Arc;
+
+use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
+use delta_kernel::{KernelResult, SnapshotRef};
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
+use percent_encoding::percent_decode_str;
+
+use crate::engine::{ROOT, TableEngine};
+use crate::error::guarded;
+use crate::{At, Snapshot};
+
+/// A Delta table: a folder with a `_delta_log`. Cheap to clone.
+#[derive(Clone)]
+pub struct Table {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: JobStore,
+    root: Path,
+    /// As the user wrote it.
+    place: String,
+    storage: StorageOptions,
+    engine: TableEngine,
+    job: Job,
+}
+
+/// The folder of the log, in a table's folder.
+pub(crate) const LOG: &str = "_delta_log";
+
+impl Table {
+    /// The table in this folder. Sends no request.
+    pub fn at(location: &Location, storage: &StorageOptions, job: &Job) -> Result<Self> {
+        let (store, root) = location.open(storage, job)?;
+        let engine = TableEngine::new(&store, &root)?;
+        let place = location.as_str().trim_end_matches('/').to_owned();
+        let (storage, job) = (storage.clone(), job.clone());
+        Ok(Self { inner: Arc::new(Inner { store, root, place, storage, engine, job }) })
+    }
+
+    /// Its name as the user wrote it.
+    pub fn place(&self) -> &str {
+        &self.inner.place
+    }
+
+    /// The job that pays for its requests.
+    pub fn job(&self) -> &Job {
+        &self.inner.job
+    }
+
+    /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
+    /// version any more.
+    pub fn snapshot(&self, at: Option<At>) -> Result<Snapshot> {
+        self.inner.job.check()?;
+        let version = match at {
+            None => None,
+            Some(At::Version(version)) => Some(version),
+            Some(At::Timestamp(millis)) => Some(self.version_at(millis)?),
+        };
+        let built = self.build(version).map_err(|error| self.explain(error, version))?;
+        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
+    }
+
+    fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {
+        let builder = delta_kernel::Snapshot::builder_for(ROOT);
+        self.kernel(|engine| match version {
+            None => builder.build(engine),
+            Some(version) => builder.at_version(version).build(engine),
+        })
+    }
+
+    /// The last version that was there at a moment.
+    fn version_at(&self, millis: i64) -> Result<u64> {
+        let latest = self.build(None).map_err(|error| self.explain(error, None))?;
+        let found = self.kernel(|engine| {
+            latest_version_as_of(&latest, engine, millis, HistoryCommitType::Recreatable).map(|commit| commit.version)
+        });
+        found.map_err(|error| error.at(self.place()))
+    }
+
+    /// Runs a call of the kernel; its errors and panics become ours.
+    pub(crate) fn kernel<T>(&self, call: impl FnOnce(&TableEngine) -> KernelResult<T>) -> Result<T> {
+        guarded(|| call(&self.inner.engine))
+    }
+
+    /// What an error of opening a version means: no table here, or no such version.
+    fn explain(&self, error: Error, version: Option<u64>) -> Error {
+        if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable | ErrorKind::Unsupported) {
+            return error.at(self.place());
+        }
+        match self.inner.store.list(&self.inner.root.clone().join(LOG)) {
+            Ok(found) if found.is_empty() => {
+                Error::not_found("there is no Delta table: it has no _delta_log").at(self.place())
+            }
+            // Listing fails as opening did: the bucket is missing, access is denied.
+            Err(listing) => listing.at(self.place()),
+            Ok(_) => match version.map(|version| (version, self.build(None))) {
+                Some((version, Ok(latest))) if version > latest.version() => {
+                    Error::not_found(format!("there is no version {version}: the last one is {}", latest.version()))
+                        .at(self.place())
+                }
+                Some((version, Ok(_))) => {
+                    let message = format!("version {version} can't be read any more: {error}");
+                    Error::new(error.kind(), message).at(self.place())
+                }
+                // Nobody asked for the version that is missing.
+                _ if error.kind() == ErrorKind::NotFound => Error::corrupt(error.to_string()).at(self.place()),
+                _ => error.at(self.place()),
+            },
+        }
+    }
+
+    /// The object that a log names: by a path that is relative to the table, or by an absolute URL; either is encoded
+    /// as a URI.
+    pub(crate) fn object(&self, name: &str) -> Result<Object> {
+        let decoded = percent_decode_str(name)
+            .decode_utf8()
+            .map_err(|_| Error::corrupt("the log names a file that is not UTF-8").at(self.place()))?;
+        if is_absolute(&decoded) {
+            let location = absolute(&decoded);
+            return Location::parse(&location)?.object(&self.inner.storage, &self.inner.job);
+        }
+        let below = Path::parse(decoded.as_ref())
+            .map_err(|e| Error::corrupt(format!("the log names the file {decoded:?}: {e}")).at(self.place()))?;
+        if below.parts().any(|part| part.as_ref() == "..") {
+            return Err(Error::corrupt(format!("the log names the file {decoded:?}, which is not in the table"))
+                .at(self.place()));
+        }
+        let path: Path = self.inner.root.parts().chain(below.parts()).collect();
+        Ok(self.inner.store.object(path))
+    }
+}
+
+/// Whether a name is a URL (`s3://…`, `file:/…`) or an absolute path.
+fn is_absolute(name: &str) -> bool {
+    let scheme = name.split_once(':').map(|(scheme, _)| scheme);
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    };
+    // A time in the name of a partition's folder has colons, too, but behind an equals sign.
+    name.starts_with('/') || scheme.is_some_and(is_scheme)
+}
+
+/// A URL as a location: Hadoop writes `file:/a/b` for `file:///a/b`. It is decoded already.
+fn absolute(name: &str) -> String {
+    match name.strip_prefix("file:") {
+        Some(path) => format!("/{}", path.trim_start_matches('/')),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
