@@ -249,6 +249,7 @@ _READ_OPTIONS = (
     "columns",
     "where",
     "limit",
+    "at",
     "format",
     "header",
     "schema",
