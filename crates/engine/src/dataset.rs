@@ -130,7 +130,7 @@ fn pruned_plan(file: &InputFile, reason: String) -> FilePlan {
         url: file.object.url(),
         size_bytes: file.object.size_bytes.unwrap_or(0),
         e_tag: file.object.e_tag.clone(),
-        units: vec![UnitPlan { index: 0, rows: None, rows_after_pages: None, wanted_bytes: 0, pruned: Some(reason) }],
+        units: vec![UnitPlan { pruned: Some(reason), ..UnitPlan::default() }],
     }
 }
 

@@ -178,15 +178,22 @@ fn write_units(f: &mut fmt::Formatter<'_>, file: &FilePlan) -> fmt::Result {
                 let bytes: u64 = group.iter().map(|unit| unit.wanted_bytes).sum();
                 let left: Option<u64> = group.iter().map(|unit| unit.rows_after_pages.or(unit.rows)).sum();
                 let by_pages = group.iter().any(|unit| unit.rows_after_pages.is_some());
-                let left = left
-                    .filter(|_| by_pages)
-                    .map_or(String::new(), |n| format!(", {} rows after page statistics", count(n)));
-                writeln!(f, "  {numbers:<9} {rows:<18} read: {}{left}", size(bytes))?;
+                let left = left.filter(|_| by_pages).map_or(String::new(), |n| format!(", {} rows", count(n)));
+                let why = if by_pages { parts_words(group) } else { String::new() };
+                writeln!(f, "  {numbers:<9} {rows:<18} read: {}{left}{why}", size(bytes))?;
             }
         }
     }
     let more = groups.len().saturating_sub(UNITS_SHOWN);
     if more > 0 { writeln!(f, "  … and {more} more lines") } else { Ok(()) }
+}
+
+/// Why not all rows of these units are read.
+fn parts_words(group: &[UnitPlan]) -> String {
+    let parts = || group.iter().filter_map(|unit| unit.row_groups.as_ref());
+    let Some(first) = parts().next() else { return " after page statistics".to_owned() };
+    let (kept, all) = parts().fold((0, 0), |(kept, all), part| (kept + part.kept, all + part.all));
+    format!(" in {} of {} row groups; not the others: {}", count(kept), count(all), first.reason)
 }
 
 /// Columns by the widest cell; the first to the left, numbers to the right.

@@ -31,6 +31,7 @@ fn explain(setting: MinSeekSize) -> Explain {
         index,
         rows: Some(1000),
         rows_after_pages: None,
+        row_groups: None,
         wanted_bytes: if pruned.is_some() { 0 } else { 1_000_000 },
         pruned: pruned.map(str::to_owned),
     };

@@ -28,7 +28,7 @@ pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
 pub use orc::{OrcSink, OrcSource};
 pub use parquet::{ParquetSink, ParquetSource};
-pub use plan::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
+pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use sink::{Sink, Written};
 pub use source::{Batches, Source, SourceInfo};

@@ -50,18 +50,33 @@ pub struct FilePlan {
 }
 
 /// A row group, stripe or byte range.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UnitPlan {
     /// Its number in the file, from 0.
     pub index: usize,
     /// Its rows, where known.
     pub rows: Option<u64>,
-    /// Rows that neither page statistics exclude nor a deletion vector hides, where known and fewer than `rows`.
+    /// Rows that neither statistics of pages or row groups exclude nor a deletion vector hides, where known and fewer than
+    /// `rows`.
     pub rows_after_pages: Option<u64>,
+    /// The row groups of a stripe, where some of them are not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_groups: Option<RowGroupsPlan>,
     /// Bytes wanted of it.
     pub wanted_bytes: u64,
     /// Why nothing of it is read, such as `statistics: l_quantity max 50 < 60`; `None`: it is read.
     pub pruned: Option<String>,
+}
+
+/// The row groups of an ORC stripe of which some are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowGroupsPlan {
+    /// How many the stripe has.
+    pub all: u64,
+    /// How many are read.
+    pub kept: u64,
+    /// Why the first of the others is not, such as `row group statistics: id max 9999 < 20000`.
+    pub reason: String,
 }
 
 impl ReadPlan {

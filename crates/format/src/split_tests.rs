@@ -13,6 +13,7 @@ fn plan(files: &[Vec<Option<u64>>]) -> ReadPlan {
         index,
         rows: Some(1),
         rows_after_pages: None,
+        row_groups: None,
         wanted_bytes: bytes.unwrap_or(0),
         pruned: bytes.is_none().then(|| "statistics".to_owned()),
     };

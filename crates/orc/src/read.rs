@@ -2,13 +2,15 @@
 //!
 //! 1. [`FileTail::parse`] takes the last bytes of the file: schema, stripes, statistics.
 //! 2. [`Stripe::new`] takes a stripe's footer: where its streams lie, for the columns of a [`Projection`].
-//! 3. Where row groups are to be skipped, [`Stripe::index_ranges`] and [`Stripe::set_index`] read the row indexes and bloom filters.
+//! 3. Where row groups are to be skipped, [`Stripe::index_ranges`] (or [`Stripe::position_ranges`]) and [`Stripe::set_index`] read
+//!    the row indexes and bloom filters.
 //! 4. [`Stripe::read_all`] or [`Stripe::read_groups`] names the ranges of the data, [`StripeRead::read`] takes their bytes and makes batches.
 
 mod batch;
 mod bloom;
 mod calendar;
 mod column;
+mod groups;
 mod index;
 mod input;
 mod ints;

@@ -63,7 +63,7 @@ fn any_selection_gives_its_rows() {
                     .map(|(first, count)| rows.slice(first as usize, count as usize))
                     .collect();
                 let wanted = concat_batches(&rows.schema(), &wanted).unwrap();
-                let read = stripe.read_groups(&selected).unwrap();
+                let read = stripe.read_groups(&selected).unwrap_or_else(|e| panic!("{name}: {e}"));
                 assert_eq!(read.rows(), wanted.num_rows() as u64);
                 let got = common::batches(&file, read, &options()).unwrap_or_else(|e| panic!("{name}: {e}"));
                 assert_eq!(

@@ -165,8 +165,7 @@ impl Source for CsvSource {
         let mut wanted = Vec::with_capacity(self.objects.len());
         for (i, object) in self.objects.iter().enumerate() {
             let size_bytes = object.size_bytes.unwrap_or(0);
-            let unit =
-                UnitPlan { index: 0, rows: None, rows_after_pages: None, wanted_bytes: size_bytes, pruned: None };
+            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
             files.push(FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] });
             wanted.push(Wanted { file: i as u32, range: 0..size_bytes });
         }

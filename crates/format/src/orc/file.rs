@@ -1,25 +1,23 @@
-//! Opened files, and the footers of their stripes.
+//! Opened files, and what is known of their stripes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use bytes::{Bytes, BytesMut};
-use lakerace_io::{Error, Fetcher, Job, Object, Result, Wanted, plan_requests};
+use lakerace_io::{Error, Object, Result};
 use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
 use lakerace_orc::schema::OrcKind;
 
 use super::error::{from_orc, named};
+use super::groups::RowGroups;
 use super::timestamps::FINEST;
-use crate::columns::roots;
-use crate::files::{OpenFile, learn_tail, profile};
+use crate::files::{OpenFile, learn_tail};
 use crate::{Constants, InputFile};
 
 /// Footer and metadata above this are refused: their decoded form takes several times as much memory.
 const TAIL_BYTES_AT_MOST: u64 = 512 << 20;
-/// The same of a stripe's footer, of which many may be in memory.
-const STRIPE_FOOTER_BYTES_AT_MOST: u64 = 64 << 20;
 
 /// One opened file.
 #[derive(Debug)]
@@ -38,6 +36,8 @@ pub(crate) struct OrcFile {
     pub constants: Option<Arc<Constants>>,
     /// Its stripes, of all columns, once their footers were read.
     stripes: Vec<OnceLock<Stripe>>,
+    /// What the last filter left of stripes, by their number.
+    groups: Mutex<HashMap<usize, Arc<RowGroups>>>,
 }
 
 impl OpenFile for OrcFile {
@@ -91,7 +91,7 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcF
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
     let schema = tail.root().to_arrow_schema(FINEST);
     let url = url.to_owned();
-    let file = OrcFile { object, url, size_bytes, schema, constants, stripes, tail };
+    let file = OrcFile { object, url, size_bytes, schema, constants, stripes, groups: Mutex::default(), tail };
     file.note_footers(size_bytes - last.len() as u64, &last);
     Ok(file)
 }
@@ -127,11 +127,31 @@ impl OrcFile {
         }
     }
 
-    /// A stripe for one column with all that lies below it. Its footer must have been read.
-    pub fn column_of_stripe(&self, stripe: usize, column: u32) -> Result<Stripe> {
-        let whole = self.stripes.get(stripe).and_then(OnceLock::get);
+    /// A stripe whose footer was read.
+    pub fn stripe(&self, stripe: usize) -> Option<&Stripe> {
+        self.stripes.get(stripe).and_then(OnceLock::get)
+    }
+
+    /// A stripe for some columns with all that lies below them. Its footer must have been read.
+    pub fn columns_of_stripe(&self, stripe: usize, columns: &[u32]) -> Result<Stripe> {
+        let whole = self.stripe(stripe);
         let whole = whole.ok_or_else(|| Error::internal(format!("the footer of stripe {stripe} was not read")))?;
-        Ok(whole.project(&Projection::ids(self.tail.root(), &[column]).map_err(from_orc)?))
+        Ok(whole.project(&self.projection(columns)?))
+    }
+
+    /// Some columns with all that lies below them.
+    pub fn projection(&self, columns: &[u32]) -> Result<Projection> {
+        Projection::ids(self.tail.root(), columns).map_err(from_orc)
+    }
+
+    /// What the last filter left of a stripe, if it was some of its row groups.
+    pub fn known_groups(&self, stripe: usize) -> Option<Arc<RowGroups>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).get(&stripe).cloned()
+    }
+
+    /// Notes what a filter has left of a stripe: reading follows planning mostly.
+    pub fn keep_groups(&self, stripe: usize, groups: &Arc<RowGroups>) {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(stripe, Arc::clone(groups));
     }
 
     /// Takes the footers of stripes that lie within these bytes. A damaged one is read again when its stripe is wanted:
@@ -146,83 +166,12 @@ impl OrcFile {
         }
     }
 
-    fn note_footer(&self, stripe: usize, footer: &[u8]) -> Result<()> {
+    /// Takes the footer of a stripe.
+    pub fn note_footer(&self, stripe: usize, footer: &[u8]) -> Result<()> {
         let all = Projection::all(self.tail.root());
         let parsed = Stripe::new(&self.tail, stripe, &all, footer).map_err(from_orc)?;
         // Another thread may have been faster; it has the same.
         let _ = self.stripes[stripe].set(parsed);
         Ok(())
     }
-}
-
-/// A stripe that a read goes through.
-#[derive(Debug, Clone)]
-pub(crate) struct Unit {
-    /// The file.
-    pub file: Arc<OrcFile>,
-    /// Its number in the plan.
-    pub file_number: u32,
-    /// The stripe.
-    pub stripe: usize,
-}
-
-impl Unit {
-    /// Rows of the stripe.
-    pub fn rows(&self) -> u64 {
-        self.file.tail.stripes()[self.stripe].rows
-    }
-
-    /// The byte ranges that these columns need, in their order.
-    pub fn want(&self, fields: &[FieldRef], wanted: &mut Vec<Wanted>) -> Result<u64> {
-        let mut bytes = 0;
-        for root in roots(&self.file.schema, fields).into_iter().flatten() {
-            let Some(column) = self.file.column_id(root) else { continue };
-            let read = self.file.column_of_stripe(self.stripe, column)?.read_all().map_err(from_orc);
-            for range in read.map_err(|e| named(e, &self.file.url))?.ranges() {
-                bytes += range.length;
-                wanted.push(Wanted { file: self.file_number, range: range.offset..range.offset + range.length });
-            }
-        }
-        Ok(bytes)
-    }
-}
-
-/// Reads the footers of stripes that are not known yet, by planned requests. Files without any of `fields` are left out:
-/// nothing of them is read.
-pub(crate) fn read_stripe_footers(units: &[Unit], fields: &[FieldRef], job: &Job) -> Result<()> {
-    let mut files: Vec<Arc<OrcFile>> = Vec::new();
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
-    let (mut wanted, mut missing) = (Vec::new(), Vec::new());
-    for unit in units {
-        if unit.file.stripes[unit.stripe].get().is_some() {
-            continue;
-        }
-        let number = *numbers.entry(unit.file.url.as_str()).or_insert_with(|| {
-            files.push(Arc::clone(&unit.file));
-            files.len() as u32 - 1
-        });
-        let (at, length) = unit.file.tail.stripes()[unit.stripe].footer_range();
-        if length > STRIPE_FOOTER_BYTES_AT_MOST {
-            let message = format!("the footer of stripe {} has {length} bytes", unit.stripe);
-            return Err(Error::corrupt(message).at(&unit.file.url));
-        }
-        if roots(&unit.file.schema, fields).iter().all(Option::is_none) {
-            continue;
-        }
-        wanted.push(Wanted { file: number, range: at..at + length });
-        missing.push((unit, number, at..at + length));
-    }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let requests = plan_requests(&wanted, &job.options().ranges, &profile(&files));
-    let fetcher = Fetcher::start(files.iter().map(|file| file.object.clone()).collect(), &requests, job)?;
-    for (unit, number, range) in missing {
-        job.check()?;
-        let place = |e: Error| named(e, &unit.file.url);
-        let footer = fetcher.bytes(number, range.clone()).map_err(place)?;
-        unit.file.note_footer(unit.stripe, &footer).map_err(place)?;
-        fetcher.release(number, range);
-    }
-    Ok(())
 }

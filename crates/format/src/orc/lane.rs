@@ -10,8 +10,8 @@ use lakerace_io::{Error, ErrorKind, Fetcher, Result};
 use lakerace_orc::read::{BatchReader, ReadOptions};
 
 use super::error::from_orc;
-use super::file::Unit;
 use super::timestamps::{FINEST, advise, read_options, unit_of};
+use super::unit::Unit;
 use crate::OrcOptions;
 use crate::columns::{roots, widen};
 use crate::steps::{Lane, Selection, Units};
@@ -54,6 +54,7 @@ impl Units for Stripes {
             field: Arc::clone(field),
             fetcher: self.fetcher.clone(),
             reader: None,
+            at: 0,
             decoded: None,
             held: Vec::new(),
         };
@@ -73,7 +74,9 @@ pub(crate) struct ColumnLane {
     fetcher: Fetcher,
     /// `None` where the file does not have the column.
     reader: Option<BatchReader>,
-    /// Rows that were decoded and not asked for yet.
+    /// The number in the stripe of the next row.
+    at: u64,
+    /// Rows from there on that were decoded and not asked for yet.
     decoded: Option<ArrayRef>,
     /// The ranges that the reader's bytes are from.
     held: Vec<Range<u64>>,
@@ -82,11 +85,32 @@ pub(crate) struct ColumnLane {
 impl ColumnLane {
     /// Fetches the column's streams and opens its reader.
     fn begin(&mut self, column: u32, options: ReadOptions) -> Result<()> {
-        let read = self.unit.file.column_of_stripe(self.unit.stripe, column)?.read_all().map_err(from_orc)?;
+        let read = self.unit.read(column)?;
         let ranges = read.ranges().iter().map(|range| range.offset..range.offset + range.length);
         self.held = ranges.collect();
         let bytes = self.held.iter().map(|range| self.fetcher.bytes(self.unit.file_number, range.clone()));
         self.reader = Some(read.read(bytes.collect::<Result<_>>()?, &options).map_err(from_orc)?);
+        Ok(())
+    }
+
+    /// Passes over rows: those of row groups that are not read, and decoded ones.
+    fn pass(&mut self, rows: u64) -> Result<()> {
+        let target = self.at + rows;
+        while self.at < target {
+            if let Some(decoded) = self.decoded.take() {
+                let passed = (target - self.at).min(decoded.len() as u64) as usize;
+                self.at += passed as u64;
+                self.decoded = Some(decoded.slice(passed, decoded.len() - passed)).filter(|rest| !rest.is_empty());
+                continue;
+            }
+            match self.reader.as_ref().and_then(BatchReader::next_row) {
+                Some(row) if row < target => {
+                    self.at = self.at.max(row);
+                    self.decoded = Some(self.next_array(target - self.at)?);
+                }
+                _ => self.at = target,
+            }
+        }
         Ok(())
     }
 
@@ -97,19 +121,14 @@ impl ColumnLane {
         while missing > 0 {
             let array = match self.decoded.take() {
                 Some(rest) => rest,
-                None => {
-                    let batch = self.reader.as_mut().and_then(Iterator::next);
-                    let ended = || Error::corrupt(format!("the stripe ends {missing} rows before its row count says"));
-                    let batch = batch.ok_or_else(ended)?.map_err(|e| advise(from_orc(e), self.unit()))?;
-                    let column = batch.columns().first();
-                    Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?)
-                }
+                None => self.next_array(missing as u64)?,
             };
             let taken = missing.min(array.len());
             if taken < array.len() {
                 self.decoded = Some(array.slice(taken, array.len() - taken));
             }
             parts.push(if taken < array.len() { array.slice(0, taken) } else { array });
+            self.at += taken as u64;
             missing -= taken;
         }
         if parts.len() == 1 {
@@ -117,6 +136,22 @@ impl ColumnLane {
         }
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
         concat(&parts).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    /// The reader's next rows, which must be those that are due.
+    fn next_array(&mut self, missing: u64) -> Result<ArrayRef> {
+        let unit = self.unit();
+        let reader = self.reader.as_mut().ok_or_else(|| Error::internal("a column that is not there has rows"))?;
+        match reader.next_row() {
+            Some(row) if row != self.at => {
+                return Err(Error::internal(format!("row {row} of the stripe comes next where {} is due", self.at)));
+            }
+            _ => {}
+        }
+        let ended = || Error::corrupt(format!("the stripe ends {missing} rows before its row count says"));
+        let batch = reader.next().ok_or_else(ended)?.map_err(|e| advise(from_orc(e), unit))?;
+        let column = batch.columns().first();
+        Ok(Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?))
     }
 
     fn unit(&self) -> TimeUnit {
@@ -156,15 +191,12 @@ impl ColumnLane {
 }
 
 impl Lane for ColumnLane {
-    fn next(&mut self, _gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
-        self.next_rows(rows, selection).map_err(|e| self.place(e))
+    fn next(&mut self, gap: u64, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+        self.pass(gap).and_then(|()| self.next_rows(rows, selection)).map_err(|e| self.place(e))
     }
 
-    fn skip(&mut self, _gap: u64, rows: usize) -> Result<()> {
-        if self.reader.is_none() {
-            return Ok(());
-        }
-        self.decode(rows).map(drop).map_err(|e| self.place(e))
+    fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
+        self.pass(gap + rows as u64).map_err(|e| self.place(e))
     }
 }
 

@@ -3,18 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
-use super::file::{OrcFile, Unit, open, read_stripe_footers};
+use super::fetch::read_stripe_footers;
+use super::file::{OrcFile, open};
+use super::groups::{Left, Question};
 use super::lane::Stripes;
 use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
+use super::unit::Unit;
 use crate::columns::Columns;
 use crate::files::{files_of_plan, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, batch_rows, run, steps, steps_ahead};
-use crate::{Batches, FilePlan, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{Batches, Expr, FilePlan, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
@@ -48,6 +51,46 @@ impl OrcSource {
         Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
+    /// What the filter leaves of these stripes: all of each, some of its row groups, or nothing.
+    fn row_groups(&self, units: &[Unit], columns: &Columns, filter: Option<&Expr>) -> Result<Vec<Left>> {
+        match (&columns.predicate, filter) {
+            (Some(predicate), Some(filter)) => {
+                let fields = columns.fields(&self.schema);
+                Question { predicate, filter, fields: &fields }.ask(units, &self.job)
+            }
+            _ => Ok(units.iter().map(|_| Left::Whole).collect()),
+        }
+    }
+
+    /// The stripes that a plan keeps, as this process knows them.
+    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &Columns) -> Result<Vec<Unit>> {
+        let mut units = Vec::new();
+        let (mut partial, mut places) = (Vec::new(), Vec::new());
+        for (number, (file, file_plan)) in files.iter().zip(&plan.files).enumerate() {
+            for unit_plan in file_plan.units.iter().filter(|unit| unit.pruned.is_none()) {
+                if unit_plan.index >= file.tail.stripes().len() {
+                    let message = format!("the plan names stripe {}, which it does not have", unit_plan.index);
+                    return Err(Error::usage(message).at(&file.url).advice("plan again"));
+                }
+                let unit = Unit::whole(file, number as u32, unit_plan.index);
+                if let Some(row_groups) = &unit_plan.row_groups {
+                    partial.push(unit.clone());
+                    places.push((units.len(), row_groups));
+                }
+                units.push(unit);
+            }
+        }
+        let left = self.row_groups(&partial, columns, plan.request.filter.as_ref())?;
+        for ((place, planned), left) in places.into_iter().zip(left) {
+            let Left::Some(groups) = left else { return Err(other_groups(&units[place])) };
+            if groups.plan != *planned {
+                return Err(other_groups(&units[place]));
+            }
+            units[place].groups = Some(groups);
+        }
+        Ok(units)
+    }
+
     /// The byte ranges of these stripes, and how many bytes those of each have. Reads footers that are not known yet.
     fn ranges(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
         read_stripe_footers(units, fields, &self.job)?;
@@ -75,33 +118,9 @@ fn pruned(unit: &Unit, columns: &Columns, left: u64, file_reason: Option<&String
     }
 }
 
-/// The stripes that a plan keeps, as this process knows them.
-fn units_of_plan(plan: &ReadPlan, files: &[Arc<OrcFile>]) -> Result<Vec<Unit>> {
-    let mut units = Vec::new();
-    for (number, (file, file_plan)) in files.iter().zip(&plan.files).enumerate() {
-        for unit in file_plan.units.iter().filter(|unit| unit.pruned.is_none()) {
-            if unit.index >= file.tail.stripes().len() {
-                let message = format!("the plan names stripe {}, which it does not have", unit.index);
-                return Err(Error::usage(message).at(&file.url).advice("plan again"));
-            }
-            units.push(Unit { file: Arc::clone(file), file_number: number as u32, stripe: unit.index });
-        }
-    }
-    Ok(units)
-}
-
-/// Bytes that a row takes in memory, about: values of no fixed width as they are stored, expanded by as much as
-/// compression mostly gains.
-fn row_bytes(unit: &Unit, fields: &[FieldRef]) -> u64 {
-    const EXPANSION: u64 = 4;
-    let info = unit.file.tail.stripes()[unit.stripe];
-    let of_row = (info.data_bytes / info.rows.max(1)).saturating_mul(EXPANSION);
-    let share = of_row / unit.file.schema.fields().len().max(1) as u64;
-    let width = |field: &FieldRef| match field.data_type() {
-        DataType::Utf8View | DataType::BinaryView => 16 + share,
-        other => other.primitive_width().map_or(share.max(16), |width| width as u64),
-    };
-    fields.iter().map(width).sum::<u64>().max(1)
+fn other_groups(unit: &Unit) -> Error {
+    let message = format!("the plan keeps other row groups of stripe {} than its filter does", unit.stripe);
+    Error::usage(message).at(&unit.file.url).advice("plan again")
 }
 
 impl Source for OrcSource {
@@ -131,7 +150,7 @@ impl Source for OrcSource {
             let mut units = Vec::with_capacity(file.tail.stripes().len());
             for stripe in 0..file.tail.stripes().len() {
                 self.job.check()?;
-                let unit = Unit { file: Arc::clone(file), file_number, stripe };
+                let unit = Unit::whole(file, file_number, stripe);
                 let pruned = pruned(&unit, &columns, left, file_reason.as_ref())?;
                 let rows = unit.rows();
                 if pruned.is_none() {
@@ -141,19 +160,32 @@ impl Source for OrcSource {
                     kept.push(unit);
                     places.push((number, stripe));
                 }
-                units.push(UnitPlan {
-                    index: stripe,
-                    rows: Some(rows),
-                    rows_after_pages: None,
-                    wanted_bytes: 0,
-                    pruned,
-                });
+                units.push(UnitPlan { index: stripe, rows: Some(rows), pruned, ..UnitPlan::default() });
             }
             let (url, size_bytes, e_tag) = (file.url.clone(), file.size_bytes, file.object.e_tag.clone());
             files.push(FilePlan { url, size_bytes, e_tag, units });
         }
-        let (requests, wanted) = self.requests(&kept, &fields)?;
-        for ((file, unit), bytes) in places.into_iter().zip(wanted) {
+        let (mut read, mut plans) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
+        let left = self.row_groups(&kept, &columns, request.filter.as_ref())?;
+        for ((mut unit, (file, stripe)), left) in kept.into_iter().zip(places).zip(left) {
+            let plan = &mut files[file].units[stripe];
+            match left {
+                Left::Whole => {}
+                Left::Nothing(reason) => {
+                    plan.pruned = Some(reason);
+                    continue;
+                }
+                Left::Some(groups) => {
+                    plan.rows_after_pages = Some(groups.rows().iter().map(|rows| rows.end - rows.start).sum());
+                    plan.row_groups = Some(groups.plan.clone());
+                    unit.groups = Some(groups);
+                }
+            }
+            read.push(unit);
+            plans.push((file, stripe));
+        }
+        let (requests, wanted) = self.requests(&read, &fields)?;
+        for ((file, unit), bytes) in plans.into_iter().zip(wanted) {
             files[file].units[unit].wanted_bytes = bytes;
         }
         Ok(ReadPlan { request: request.clone(), schema: columns.schema, files, requests })
@@ -161,7 +193,7 @@ impl Source for OrcSource {
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
         let columns = Columns::resolve(&self.schema, &plan.request)?;
-        let units = units_of_plan(plan, &files_of_plan(plan, &self.files)?)?;
+        let units = self.units_of_plan(plan, &files_of_plan(plan, &self.files)?, &columns)?;
         let (wanted, _) = self.ranges(&units, &columns.fields(&self.schema))?;
         Ok(Some((wanted, profile(&self.files))))
     }
@@ -171,14 +203,14 @@ impl Source for OrcSource {
         columns.check_plan(plan)?;
         let fields = columns.fields(&self.schema);
         let files = files_of_plan(plan, &self.files)?;
-        let units = units_of_plan(plan, &files)?;
+        let units = self.units_of_plan(plan, &files, &columns)?;
         read_stripe_footers(&units, &fields, &self.job)?;
         let limit = plan.request.limit;
-        let row_bytes = units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
+        let row_bytes = units.iter().map(|unit| unit.row_bytes(&fields)).max().unwrap_or(1);
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
-        let whole: Vec<Range<u64>> = units.iter().map(|unit| 0..unit.rows()).collect();
+        let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
-        let steps = steps(whole.iter().map(std::slice::from_ref), step_rows, row_limit);
+        let steps = steps(rows.iter().map(Vec::as_slice), step_rows, row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if plan.requests.requests.is_empty() {

@@ -1,12 +1,13 @@
-//! What files and stripes say of their columns, as filters ask for it.
+//! What files, stripes and row groups say of their columns, as filters ask for it.
 
 use arrow::datatypes::{DataType, TimeUnit, i256};
 use lakerace_io::Result;
-use lakerace_orc::read::{Bounds as OrcBounds, ColumnStats};
-use lakerace_orc::schema::OrcKind;
+use lakerace_orc::read::{Bounds as OrcBounds, ColumnStats, Stripe};
+use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
-use super::file::{OrcFile, Unit};
+use super::file::OrcFile;
+use super::unit::Unit;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
 /// Why no row of a file can match; `None` where some may.
@@ -24,6 +25,25 @@ pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Opti
     Ok(predicate.can_match(&statistics).err())
 }
 
+/// Why no row of a row group can match; `None` where some may. Its row index was set.
+pub(crate) fn excludes_group(unit: &Unit, stripe: &Stripe, group: usize, predicate: &Predicate) -> Option<String> {
+    let find = |column: u32| stripe.group_statistics(column, group);
+    let (_, rows) = stripe.row_group(group);
+    predicate.can_match(&Statistics { file: &unit.file, rows, label: "row group statistics", find: &find }).err()
+}
+
+/// The node that a path of names leads to, through structs.
+pub(crate) fn column_of<'a>(file: &'a OrcFile, path: &[String]) -> Option<&'a OrcType> {
+    let (name, below) = path.split_first()?;
+    let root = file.schema.fields().iter().position(|field| field.name() == name)?;
+    let mut node = file.tail.root().find(file.column_id(root)?)?;
+    for name in below {
+        let OrcKind::Struct(fields) = &node.kind else { return None };
+        node = fields.iter().find(|(field, _)| field == name).map(|(_, child)| child)?;
+    }
+    Some(node)
+}
+
 struct Statistics<'a> {
     file: &'a OrcFile,
     rows: u64,
@@ -38,7 +58,7 @@ impl ColumnStatistics for Statistics<'_> {
 
     fn bounds(&self, column: &ColumnRef) -> Bounds {
         let Some(name) = column.path.first() else { return Bounds::default() };
-        let Some(root) = self.file.schema.fields().iter().position(|field| field.name() == name) else {
+        if self.file.schema.field_with_name(name).is_err() {
             if let Some(constants) = &self.file.constants
                 && constants.get(name).is_some()
             {
@@ -46,13 +66,10 @@ impl ColumnStatistics for Statistics<'_> {
             }
             // The file does not have the column: it is null in all rows.
             return Bounds { null_count: Some(self.rows), ..Bounds::default() };
-        };
-        if column.path.len() > 1 {
-            return Bounds::default();
         }
-        let Some(id) = self.file.column_id(root) else { return Bounds::default() };
-        let Some(kind) = self.file.tail.root().find(id).map(|column| &column.kind) else { return Bounds::default() };
-        (self.find)(id).map_or_else(Bounds::default, |known| bounds(&known, kind, &column.data_type, self.rows))
+        let Some(node) = column_of(self.file, &column.path) else { return Bounds::default() };
+        let known = (self.find)(node.id);
+        known.map_or_else(Bounds::default, |known| bounds(&known, &node.kind, &column.data_type, self.rows))
     }
 
     fn label(&self) -> &str {

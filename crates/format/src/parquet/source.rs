@@ -52,8 +52,7 @@ impl ParquetSource {
         left: u64,
     ) -> Result<(UnitPlan, Option<Unit>)> {
         let rows = unit.file.metadata().row_group(unit.row_group).num_rows() as u64;
-        let mut plan =
-            UnitPlan { index: unit.row_group, rows: Some(rows), rows_after_pages: None, wanted_bytes: 0, pruned: None };
+        let mut plan = UnitPlan { index: unit.row_group, rows: Some(rows), ..UnitPlan::default() };
         if left == 0 {
             plan.pruned = Some("limit: enough rows before it".to_owned());
             return Ok((plan, None));

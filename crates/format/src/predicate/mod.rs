@@ -111,6 +111,11 @@ impl Predicate {
         prune::can_match(&self.node, statistics)
     }
 
+    /// The columns whose statistics can decide it; none where no statistics can.
+    pub fn decided_by(&self) -> Vec<Arc<ColumnRef>> {
+        prune::decided_by(&self.node)
+    }
+
     /// What bloom filters can answer: for each column named, a row that matches has one of these values in it.
     pub fn equalities(&self) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
         prune::equalities(&self.node)

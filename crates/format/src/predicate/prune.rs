@@ -66,6 +66,24 @@ pub(super) fn equalities(node: &Node) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
     }
 }
 
+pub(super) fn decided_by(node: &Node) -> Vec<Arc<ColumnRef>> {
+    match node {
+        Node::Known { column, .. } | Node::Compare { column, .. } | Node::In { column, .. } => vec![Arc::clone(column)],
+        Node::Like { column, pattern } if !pattern.prefix().is_empty() => vec![Arc::clone(column)],
+        Node::IsNull(Scalar::Column(column)) | Node::Truth(Scalar::Column(column)) => vec![Arc::clone(column)],
+        Node::And(nodes) => nodes.iter().flat_map(decided_by).collect(),
+        Node::Or(nodes) => {
+            let branches: Vec<_> = nodes.iter().map(decided_by).collect();
+            // A branch that nothing decides may be true of any row.
+            if branches.iter().any(Vec::is_empty) { Vec::new() } else { branches.concat() }
+        }
+        Node::Not(node) => decided_by(node),
+        Node::Constant(_) | Node::Like { .. } | Node::IsNull(_) | Node::Truth(_) | Node::CompareScalars { .. } => {
+            Vec::new()
+        }
+    }
+}
+
 fn is_equality(node: &Node) -> bool {
     matches!(node, Node::Compare { op: CompareOp::Eq, .. } | Node::In { .. })
 }

@@ -14,11 +14,14 @@ use lakerace_format::{
 use lakerace_io::{
     Error, ErrorKind, IfExists, Job, JobOptions, Location, MinSeekSize, Output, RangeOptions, Result, StorageOptions,
 };
+use lakerace_orc::write::{Writer, WriterOptions};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 #[path = "../common/mod.rs"]
 mod common;
+mod remote;
+mod row_groups;
 #[path = "../../../orc/tests/write/tables.rs"]
 mod tables;
 mod timestamps;
@@ -56,6 +59,18 @@ fn write(path: &Path, batch: &RecordBatch, options: &WriteOptions) -> Written {
     assert_eq!(written.bytes, std::fs::metadata(path).unwrap().len());
     assert_eq!(job.meter().counts().rows_written, written.rows);
     written
+}
+
+/// A file as the ORC crate writes it: with row groups of any size.
+fn orc_bytes(batch: &RecordBatch, options: WriterOptions) -> Vec<u8> {
+    let mut writer = Writer::new(batch.schema(), options).unwrap();
+    let mut pieces = writer.write(batch).unwrap();
+    pieces.extend(writer.finish().unwrap().pieces);
+    pieces.concat()
+}
+
+fn write_with(path: &Path, batch: &RecordBatch, options: WriterOptions) {
+    std::fs::write(path, orc_bytes(batch, options)).unwrap();
 }
 
 fn stripes_of(bytes: u64) -> WriteOptions {
@@ -123,11 +138,14 @@ proptest! {
         (sorted, distinct) in (any::<bool>(), prop::sample::select(vec![3, 900, u64::MAX])),
         picks in prop::collection::vec(any::<u32>(), 1..4),
         threads in 1usize..3, limit in prop::option::of(0u64..500), batch_rows in prop::option::of(1usize..1000),
-        parts in 1usize..4,
+        parts in 1usize..4, row_index_stride in prop::sample::select(vec![0, 7, 100, 1000]),
+        block_size in prop::sample::select(vec![1 << 10, 16 << 10, 256 << 10]),
     ) {
         let (_folder, path) = case();
         let batch = table(seed, &Shape { rows, distinct, sorted, null_percent: (seed % 3) as u32 * 40 });
-        write(&path, &batch, &stripes_of(stripe));
+        let bloom_filters = if row_index_stride > 0 { vec!["int32".into(), "utf8".into(), "date32".into()] } else { vec![] };
+        let options = WriterOptions { stripe_size: stripe as usize, row_index_stride, block_size, bloom_filters, ..Default::default() };
+        write_with(&path, &batch, options);
         let all = read(&path, &ReadRequest::default(), 1).unwrap();
         assert_same(&all, &batch, "all");
         let filter = filter_on(&all, &FILTERED, &picks);

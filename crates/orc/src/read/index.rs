@@ -1,7 +1,5 @@
 //! Row indexes: where row groups begin in the streams of a column, and their statistics.
 
-use std::collections::HashMap;
-
 use prost::Message;
 
 use super::bloom::BloomFilter;
@@ -12,7 +10,7 @@ use crate::proto::{self, StreamKind};
 use crate::{Error, Result};
 
 /// Where a row group begins in a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The byte of the stream; where it is compressed, the beginning of a chunk.
     pub(crate) chunk: u64,
@@ -24,39 +22,56 @@ pub(crate) struct Position {
     pub(crate) bits: u64,
 }
 
+/// A stripe has no more row groups than this for its row indexes to be used: that many begin every few kilobytes.
+pub(crate) const MAX_ROW_GROUPS: usize = 1 << 20;
+
 /// The row index and bloom filters of a column.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ColumnIndex {
-    entries: Vec<proto::RowIndexEntry>,
+    /// The row index, decompressed: decoded entries would take many times as much.
+    bytes: Vec<u8>,
+    /// Where its entries lie.
+    entries: Vec<(usize, usize)>,
     blooms: Vec<Option<BloomFilter>>,
 }
 
 impl ColumnIndex {
     /// Takes the decompressed bytes of a row index or of bloom filters of so many row groups.
-    pub(crate) fn set(&mut self, kind: StreamKind, bytes: &[u8], groups: usize) -> Result<()> {
-        let mut count = 0;
-        wire::fields(bytes, |tag, _| {
-            count += usize::from(tag == 1);
+    pub(crate) fn set(&mut self, kind: StreamKind, bytes: Vec<u8>, groups: usize) -> Result<()> {
+        let mut places = Vec::new();
+        wire::fields(&bytes, |tag, place| {
+            if tag == 1 && places.len() <= groups.min(MAX_ROW_GROUPS) {
+                places.push(place);
+            }
             Ok(())
         })?;
-        if count != groups {
+        if places.len() != groups {
+            let count = if places.len() > groups { "more".to_owned() } else { places.len().to_string() };
             return Err(Error::corrupt(format!("has {count} entries for {groups} row groups")));
         }
         match kind {
             StreamKind::RowIndex => {
-                self.entries = proto::RowIndex::decode(bytes).map_err(|e| wire::broken(&e))?.entry;
+                places.iter().try_for_each(|place| entry(&bytes, *place).map(drop))?;
+                (self.bytes, self.entries) = (bytes, places);
             }
             StreamKind::BloomFilterUtf8 => {
-                let filters = proto::BloomFilterIndex::decode(bytes).map_err(|e| wire::broken(&e))?.bloom_filter;
-                self.blooms = filters.into_iter().map(BloomFilter::new).collect();
+                let filter = |(from, to): (usize, usize)| {
+                    proto::BloomFilter::decode(&bytes[from..to]).map(BloomFilter::new).map_err(|e| wire::broken(&e))
+                };
+                self.blooms = places.into_iter().map(filter).collect::<Result<_>>()?;
             }
             other => return Err(Error::invalid(format!("a stream {other:?} is no index"))),
         }
         Ok(())
     }
 
-    pub(crate) fn statistics(&self, group: usize) -> Option<&proto::ColumnStatistics> {
-        self.entries.get(group)?.statistics.as_ref()
+    /// Whether the row index was set.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    pub(crate) fn statistics(&self, group: usize) -> Option<proto::ColumnStatistics> {
+        entry(&self.bytes, *self.entries.get(group)?).ok()?.statistics
     }
 
     pub(crate) fn bloom(&self, group: usize) -> Option<&BloomFilter> {
@@ -64,29 +79,30 @@ impl ColumnIndex {
     }
 
     /// The positions of each row group, as the file has them.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = &[u64]> {
-        self.entries.iter().map(|entry| entry.positions.as_slice())
+    pub(crate) fn positions(&self) -> impl Iterator<Item = Result<Vec<u64>>> {
+        self.entries.iter().map(|place| Ok(entry(&self.bytes, *place)?.positions))
     }
 }
 
-/// Splits the numbers of a row group among the streams: first the bits of `Present` where the column has them, then those of
-/// `kinds`. Streams for which there are too few numbers are left out.
-pub(crate) fn stream_positions(
+fn entry(bytes: &[u8], (from, to): (usize, usize)) -> Result<proto::RowIndexEntry> {
+    proto::RowIndexEntry::decode(&bytes[from..to]).map_err(|e| wire::broken(&e))
+}
+
+/// Splits the numbers of a row group among its streams, each with how many numbers a position has behind its place; `None`
+/// where there are too few or too many.
+pub(crate) fn split_positions(
     numbers: &[u64],
-    present: bool,
-    kinds: &[(StreamKind, usize)],
+    streams: &[(StreamKind, usize)],
     compressed: bool,
-) -> HashMap<i32, Position> {
+) -> Option<Vec<Position>> {
     let mut numbers = numbers.iter().copied();
-    let mut found = HashMap::new();
-    let all = present.then_some((StreamKind::Present, 2)).into_iter().chain(kinds.iter().copied());
-    for (kind, behind) in all {
+    let mut found = Vec::with_capacity(streams.len());
+    for (_, behind) in streams {
         let mut next = |used: bool| if used { numbers.next() } else { Some(0) };
-        let position = (next(true), next(compressed), next(behind > 0), next(behind > 1));
-        let (Some(chunk), Some(offset), Some(values), Some(bits)) = position else { break };
-        found.insert(kind as i32, Position { chunk, offset, values, bits });
+        let (chunk, offset) = (next(true)?, next(compressed)?);
+        found.push(Position { chunk, offset, values: next(*behind > 0)?, bits: next(*behind > 1)? });
     }
-    found
+    numbers.next().is_none().then_some(found)
 }
 
 /// How far a stream must be read for the row groups before the first of `later`: these are the positions of all row groups
@@ -95,8 +111,9 @@ pub(crate) fn stream_positions(
 /// The last run may have begun before the next row group and go on in its chunk and the one behind. How long chunks are isn't
 /// known, but that they aren't longer than the block size, and that where a row group begins in another chunk, that chunk
 /// begins there.
-pub(crate) fn stream_end(later: &[Position], compressed: bool, block: u64, length: u64) -> u64 {
-    let Some(next) = later.first() else { return length };
+pub(crate) fn stream_end(later: impl IntoIterator<Item = Position>, compressed: bool, block: u64, length: u64) -> u64 {
+    let mut later = later.into_iter();
+    let Some(next) = later.next() else { return length };
     let within_run = next.values > 0 || next.bits > 0;
     if !compressed {
         let run = if within_run { MAX_RUN_BYTES as u64 } else { 0 };
@@ -107,9 +124,13 @@ pub(crate) fn stream_end(later: &[Position], compressed: bool, block: u64, lengt
     }
     let chunks = if within_run { 1 + (MAX_RUN_BYTES as u64).div_ceil(block.max(1)) } else { 1 };
     let longest = chunks.saturating_mul(block + CHUNK_HEADER as u64);
-    let mut starts: Vec<u64> = later.iter().map(|p| p.chunk).filter(|chunk| *chunk > next.chunk).collect();
-    starts.dedup();
-    let known = starts.get(chunks as usize - 1).copied().unwrap_or(length);
+    let mut last = next.chunk;
+    let mut starts = later.map(|position| position.chunk).filter(|chunk| {
+        let is_new = *chunk > last;
+        last = last.max(*chunk);
+        is_new
+    });
+    let known = starts.nth(chunks as usize - 1).unwrap_or(length);
     next.chunk.saturating_add(longest).min(known).min(length)
 }
 

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::batch::{BatchReader, ReadOptions};
-use super::index::{ColumnIndex, Position, stream_end, stream_positions};
+use super::index::{ColumnIndex, Position};
 use super::projection::Projection;
 use super::tail::{FileTail, MAX_FOOTER_BYTES, StripeInfo};
 use super::{bloom, wire};
-use crate::compress::{Codec, Decompressor};
+use crate::compress::Decompressor;
 use crate::proto::{self, EncodingKind, StreamKind};
-use crate::schema::{OrcKind, OrcType};
+use crate::schema::OrcType;
 use crate::{Error, Result};
 
 /// Bytes of the file that are needed, and what for.
@@ -32,8 +32,8 @@ pub struct Range {
 /// Where a stream lies in the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPlace {
-    offset: u64,
-    length: u64,
+    pub(super) offset: u64,
+    pub(super) length: u64,
 }
 
 /// A stripe with its footer.
@@ -43,10 +43,10 @@ pub struct Stripe {
     pub(crate) number: usize,
     info: StripeInfo,
     pub(crate) root: OrcType,
-    streams: Arc<HashMap<(u32, i32), StreamPlace>>,
+    pub(super) streams: Arc<HashMap<(u32, i32), StreamPlace>>,
     encodings: Arc<Vec<proto::ColumnEncoding>>,
     pub(crate) zone: Option<String>,
-    indexes: HashMap<u32, ColumnIndex>,
+    pub(super) indexes: HashMap<u32, Arc<ColumnIndex>>,
 }
 
 /// A run of rows of a stripe without gaps, and the streams to read it from.
@@ -71,9 +71,9 @@ pub(crate) struct StreamPart {
 /// The bytes to be fetched for some row groups of a stripe; once they are there, [`read`](Self::read) makes batches.
 #[derive(Debug, Clone)]
 pub struct StripeRead {
-    stripe: Arc<Stripe>,
-    ranges: Vec<Range>,
-    sections: Vec<Section>,
+    pub(super) stripe: Arc<Stripe>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) sections: Vec<Section>,
 }
 
 impl StripeRead {
@@ -151,10 +151,25 @@ impl Stripe {
         })
     }
 
-    /// The stripe for the columns of another projection of the same file; the footer is shared.
+    /// The stripe for the columns of another projection of the same file; the footer is shared, and the row indexes and bloom
+    /// filters of these columns.
     #[must_use]
     pub fn project(&self, projection: &Projection) -> Self {
-        Self { root: projection.root().clone(), ..self.clone() }
+        let mut indexes = HashMap::new();
+        if !self.indexes.is_empty() {
+            let of = |column: u32| Some((column, Arc::clone(self.indexes.get(&column)?)));
+            indexes.extend(projection.columns().into_iter().filter_map(of));
+        }
+        Self {
+            file: Arc::clone(&self.file),
+            number: self.number,
+            info: self.info,
+            root: projection.root().clone(),
+            streams: Arc::clone(&self.streams),
+            encodings: Arc::clone(&self.encodings),
+            zone: self.zone.clone(),
+            indexes,
+        }
     }
 
     /// Rows of the stripe.
@@ -200,18 +215,18 @@ impl Stripe {
     /// Corrupt where they are damaged.
     pub fn set_index(&mut self, range: &Range, bytes: &[u8]) -> Result<()> {
         let groups = self.row_groups();
-        let index = self.indexes.entry(range.column).or_default();
         let place =
             |e: Error| e.at(format!("stripe {}, column {}, stream {:?}", self.number, range.column, range.kind));
         let mut decompressor = Decompressor::new(self.file.codec(), self.file.block_size());
         let bytes = decompressor.all(bytes, MAX_FOOTER_BYTES).map_err(place)?;
-        index.set(range.kind, &bytes, groups).map_err(place)
+        let index = Arc::make_mut(self.indexes.entry(range.column).or_default());
+        index.set(range.kind, bytes, groups).map_err(place)
     }
 
     /// The statistics of a column in a row group, where its row index was set.
     pub fn group_statistics(&self, column: u32, group: usize) -> Option<super::ColumnStats> {
         let wire = self.indexes.get(&column)?.statistics(group)?;
-        Some(super::ColumnStats::new(wire, self.file.root().find(column)?, &self.file))
+        Some(super::ColumnStats::new(&wire, self.file.root().find(column)?, &self.file))
     }
 
     /// The bloom filter of a column in a row group, where its bloom filters were set.
@@ -236,134 +251,8 @@ impl Stripe {
         Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
     }
 
-    /// What to fetch for the rows of the row groups for which `selected` is true.
-    ///
-    /// The row indexes of all columns of the projection must have been set, unless every row group is selected, or none.
-    ///
-    /// # Errors
-    /// Invalid where `selected` isn't one for each row group or a row index is missing; Corrupt where positions in it are
-    /// nonsense.
-    pub fn read_groups(&self, selected: &[bool]) -> Result<StripeRead> {
-        let groups = self.row_groups();
-        if selected.len() != groups {
-            return Err(Error::invalid(format!("{} row groups are selected from or not, of {groups}", selected.len())));
-        }
-        if selected.iter().all(|selected| *selected) {
-            return self.read_all();
-        }
-        let (mut ranges, mut sections) = (Vec::new(), Vec::new());
-        let mut last = HashMap::new();
-        let mut from = 0;
-        while let Some(skipped) = selected[from..].iter().position(|selected| *selected) {
-            from += skipped;
-            let to = from + selected[from..].iter().take_while(|selected| **selected).count();
-            sections.push(self.section(from, to, &mut ranges, &mut last)?);
-            from = to;
-        }
-        Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
-    }
-
-    fn section(
-        &self,
-        from: usize,
-        to: usize,
-        ranges: &mut Vec<Range>,
-        // The last range of each stream so far.
-        last: &mut HashMap<(u32, i32), usize>,
-    ) -> Result<Section> {
-        let compressed = self.file.codec() != Codec::None;
-        let first_row = self.row_group(from).0;
-        let rows = self.row_group(to - 1).0 + self.row_group(to - 1).1 - first_row;
-        let mut streams = HashMap::new();
-        let mut known: Option<(u32, Vec<HashMap<i32, Position>>)> = None;
-        self.each_stream(&self.root, &mut |column, kind, place| {
-            let key = (column, kind as i32);
-            if matches!(kind, StreamKind::DictionaryData) || (kind == StreamKind::Length && self.is_dictionary(column))
-            {
-                let range = *last.entry(key).or_insert_with(|| {
-                    ranges.push(Range { offset: place.offset, length: place.length, column, kind });
-                    ranges.len() - 1
-                });
-                streams.insert(key, StreamPart { range, start: None, partial: false });
-                return Ok(());
-            }
-            let fail = |e: Error| e.at(format!("stripe {}, column {column}, stream {kind:?}", self.number));
-            if known.as_ref().is_none_or(|(known, _)| *known != column) {
-                known = Some((column, self.positions(column, compressed).map_err(fail)?));
-            }
-            let groups = known.as_ref().map_or(&[][..], |(_, groups)| groups);
-            let position =
-                |group: usize| groups.get(group).and_then(|positions| positions.get(&(kind as i32))).copied();
-            let start = match from {
-                0 => None,
-                _ => Some(position(from).ok_or_else(|| {
-                    fail(Error::corrupt(format!("the row index has no position of row group {from}")))
-                })?),
-            };
-            let begin = start.map_or(0, |start| start.chunk);
-            let later: Vec<Position> = (to..groups.len()).filter_map(position).collect();
-            let end = match to == self.row_groups() {
-                true => place.length,
-                false => stream_end(&later, compressed, self.file.block_size() as u64, place.length),
-            };
-            if begin > end {
-                return Err(fail(Error::corrupt(format!("row group {from} begins at byte {begin} of {end}"))));
-            }
-            let known = last.get(&key).copied().and_then(|nth| Some((nth, ranges.get_mut(nth)?)));
-            let (range, from) = match known {
-                // The section before reads on beyond where this one begins: they share a range.
-                Some((nth, known))
-                    if (known.offset..=known.offset + known.length).contains(&(place.offset + begin)) =>
-                {
-                    known.length = known.length.max(place.offset + end - known.offset);
-                    (nth, known.offset - place.offset)
-                }
-                _ => {
-                    ranges.push(Range { offset: place.offset + begin, length: end - begin, column, kind });
-                    (ranges.len() - 1, begin)
-                }
-            };
-            last.insert(key, range);
-            let start = start.map(|start| Position { chunk: begin - from, ..start });
-            streams.insert(key, StreamPart { range, start, partial: end < place.length });
-            Ok(())
-        })?;
-        Ok(Section { first_row, rows, streams })
-    }
-
-    /// Where each row group begins in each stream of a column.
-    fn positions(&self, column: u32, compressed: bool) -> Result<Vec<HashMap<i32, Position>>> {
-        let Some(index) = self.indexes.get(&column) else {
-            return Err(Error::invalid("the row index of this column has not been set"));
-        };
-        let Some(node) = self.file.root().find(column) else { return Err(Error::internal("no such column")) };
-        let present = self.streams.contains_key(&(column, StreamKind::Present as i32));
-        let kinds = self.kinds(node);
-        Ok(index.positions().map(|numbers| stream_positions(numbers, present, &kinds, compressed)).collect())
-    }
-
-    /// The streams with positions of a column behind `Present`, and how many numbers a position of each has behind its place.
-    fn kinds(&self, node: &OrcType) -> Vec<(StreamKind, usize)> {
-        use StreamKind::{Data, Length, Secondary};
-        match &node.kind {
-            OrcKind::Boolean => vec![(Data, 2)],
-            OrcKind::Float | OrcKind::Double => vec![(Data, 0)],
-            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date | OrcKind::Union(_) => {
-                vec![(Data, 1)]
-            }
-            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
-                if self.is_dictionary(node.id) { vec![(Data, 1)] } else { vec![(Data, 0), (Length, 1)] }
-            }
-            OrcKind::Timestamp | OrcKind::TimestampInstant => vec![(Data, 1), (Secondary, 1)],
-            OrcKind::Decimal { precision, .. } if self.file.has_decimal64() && *precision <= 18 => vec![(Data, 1)],
-            OrcKind::Decimal { .. } => vec![(Data, 0), (Secondary, 1)],
-            OrcKind::List(_) | OrcKind::Map(..) => vec![(Length, 1)],
-            OrcKind::Struct(_) => Vec::new(),
-        }
-    }
-
     /// Calls `each` with every data stream that isn't empty of a column and those below it.
-    fn each_stream(
+    pub(super) fn each_stream(
         &self,
         node: &OrcType,
         each: &mut impl FnMut(u32, StreamKind, StreamPlace) -> Result<()>,
@@ -387,7 +276,7 @@ impl Stripe {
         }
     }
 
-    fn is_dictionary(&self, column: u32) -> bool {
+    pub(super) fn is_dictionary(&self, column: u32) -> bool {
         matches!(self.encoding(column), Ok((EncodingKind::Dictionary | EncodingKind::DictionaryV2, _)))
     }
 }

@@ -1,0 +1,82 @@
+//! Stripes that a read goes through.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use lakerace_io::{Result, Wanted};
+use lakerace_orc::read::StripeRead;
+
+use super::error::{from_orc, named};
+use super::file::OrcFile;
+use super::groups::RowGroups;
+use crate::columns::roots;
+
+/// A stripe that a read goes through.
+#[derive(Debug, Clone)]
+pub(crate) struct Unit {
+    /// The file.
+    pub file: Arc<OrcFile>,
+    /// Its number in the plan.
+    pub file_number: u32,
+    /// The stripe.
+    pub stripe: usize,
+    /// The row groups that are read; `None`: all rows.
+    pub groups: Option<Arc<RowGroups>>,
+}
+
+impl Unit {
+    /// All rows of a stripe.
+    pub fn whole(file: &Arc<OrcFile>, file_number: u32, stripe: usize) -> Self {
+        Self { file: Arc::clone(file), file_number, stripe, groups: None }
+    }
+
+    /// Rows of the stripe.
+    pub fn rows(&self) -> u64 {
+        self.file.tail.stripes()[self.stripe].rows
+    }
+
+    /// The rows that are read: ascending, not empty, not touching.
+    pub fn row_ranges(&self) -> Vec<Range<u64>> {
+        match &self.groups {
+            Some(groups) => groups.rows(),
+            None => std::iter::once(0..self.rows()).filter(|rows| !rows.is_empty()).collect(),
+        }
+    }
+
+    /// What to read of a root column. The stripe's footer must be known.
+    pub fn read(&self, column: u32) -> Result<StripeRead> {
+        let read = match &self.groups {
+            None => self.file.columns_of_stripe(self.stripe, &[column])?.read_all(),
+            Some(groups) => groups.stripe.project(&self.file.projection(&[column])?).read_groups(&groups.kept),
+        };
+        read.map_err(from_orc)
+    }
+
+    /// Appends the byte ranges that these columns need, in their order, and gives how many bytes they have.
+    pub fn want(&self, fields: &[FieldRef], wanted: &mut Vec<Wanted>) -> Result<u64> {
+        let mut bytes = 0;
+        for root in roots(&self.file.schema, fields).into_iter().flatten() {
+            let Some(column) = self.file.column_id(root) else { continue };
+            for range in self.read(column).map_err(|e| named(e, &self.file.url))?.ranges() {
+                bytes += range.length;
+                wanted.push(Wanted { file: self.file_number, range: range.offset..range.offset + range.length });
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes that a row takes in memory, about: values of no fixed width as they are stored, expanded by as much as
+    /// compression mostly gains.
+    pub fn row_bytes(&self, fields: &[FieldRef]) -> u64 {
+        const EXPANSION: u64 = 4;
+        let info = self.file.tail.stripes()[self.stripe];
+        let of_row = (info.data_bytes / info.rows.max(1)).saturating_mul(EXPANSION);
+        let share = of_row / self.file.schema.fields().len().max(1) as u64;
+        let width = |field: &FieldRef| match field.data_type() {
+            DataType::Utf8View | DataType::BinaryView => 16 + share,
+            other => other.primitive_width().map_or(share.max(16), |width| width as u64),
+        };
+        fields.iter().map(width).sum::<u64>().max(1)
+    }
+}
