@@ -9,14 +9,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from conformance import assert_equals, corpus, rows
-from conftest import people, run
-from orc_tables import CODECS, TABLES, every_type
+from conftest import ok, people, run
+from orc_tables import CODECS, TABLES, every_type, nested
 from pyarrow import orc
 
 import lakerace as lr
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from s3server import S3
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -118,6 +120,83 @@ def test_what_orc_lacks_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"t": pa.array([1], pa.time64("us"))}), source)
     assert "column t" in run("copy", source, target, "--json").error["place"]
     assert not target.exists()
+
+
+def test_explain_tells_the_row_groups(tmp_path: Path) -> None:
+    source = tmp_path / "a.orc"
+    lr.copy(people(50_000), source, bloom_filter=["name"])
+    text = str(lr.scan(source, where="id >= 45000").explain())
+    assert "10,000 rows in 1 of 5 row groups; not the others: row group statistics: id max 9999 < 45000" in text
+    units = ok("scan", source, "--where", "name = 'name 12345'", "--explain", "--json").json["explain"]["plan"][
+        "files"
+    ][0]["units"]
+    assert units[0]["row_groups"]["kept"] < 5
+    assert pa.table(lr.scan(source, where="name = 'name 12345'")).column("id").to_pylist() == [12345]
+    assert pa.table(lr.scan(source, where="name = 'nobody'")).num_rows == 0
+
+
+@pytest.mark.parametrize("ending", ["orc", "parquet"])
+def test_fields_of_structs(ending: str, tmp_path: Path) -> None:
+    source = tmp_path / f"a.{ending}"
+    table = nested()
+    {"orc": orc.write_table, "parquet": pq.write_table}[ending](table, source)
+    ours = pa.table(lr.scan(source, columns=["struct.b", "list"], where='"struct".a > 100'))
+    assert [field.name for field in ours.schema.field("struct").type] == ["b"]
+    whole = [row for row in table.column("struct").to_pylist() if row and row["a"] and row["a"] > 100]
+    assert ours.column("struct").to_pylist() == [{"b": row["b"]} for row in whole]
+    done = ok("scan", source, "--columns", "struct.a", "--limit", "2", "--format", "jsonl")
+    assert done.out.splitlines()[1] == '{"struct":{"a":1}}'
+    with pytest.raises(lr.NotFoundError, match=r"struct\.a"):
+        lr.scan(source, columns=["struct.aa"])
+
+
+#: Columns of numbers that do not compress: a small likeness of 65,536 rows x 128 columns.
+WIDE = 128
+
+
+def wide(path: Path) -> pa.Table:
+    """Writes the table, in three stripes or more."""
+    table = pa.table(
+        {f"c{at}": [(i * (2 * at + 3) * 0x9E3779B97F4A7C15) % 2**63 for i in range(4096)] for at in range(WIDE)}
+    )
+    lr.copy(table, path, compression="none", row_group_bytes=1 << 20, batch_rows=512)
+    return table
+
+
+def test_alternate_columns_on_s3_take_three_requests(s3: S3, tmp_path: Path) -> None:
+    path = tmp_path / "wide.orc"
+    table = wide(path)
+    s3.put("orc/wide.orc", path.read_bytes())
+    url, names = s3.url("orc/wide.orc"), [f"c{at}" for at in range(0, WIDE, 2)]
+    stripes = orc.ORCFile(path).nstripes
+
+    def read(min_seek_size: str | int) -> int:
+        scan = lr.scan(
+            url, columns=names, min_seek_size=min_seek_size, max_request_size=128 << 20, storage_options=s3.options
+        )
+        assert pa.table(scan).equals(table.select(names))
+        get: int = scan.report()["requests"]["get"]
+        return get
+
+    assert read("4MiB") <= 3
+    # A stream for each column and stripe, the tail, and the footers of stripes.
+    assert 0 <= read(0) - stripes * len(names) - 1 <= stripes
+    assert read("auto") <= read(0) / 5
+
+
+def test_orc_on_s3_that_changes_or_is_cut(s3: S3, tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    lr.copy(people(20_000), path)
+    url = s3.url("orc/a.orc")
+    s3.put("orc/a.orc", path.read_bytes())
+    scan = lr.scan(url, storage_options=s3.options)
+    lr.copy(people(30_000), path, mode="overwrite")
+    s3.put("orc/a.orc", path.read_bytes())
+    with pytest.raises(lr.ConflictError, match=r"a\.orc"):
+        pa.table(scan)
+    s3.put("orc/a.orc", path.read_bytes()[:-100])
+    with pytest.raises(lr.CorruptDataError, match=r"a\.orc"):
+        lr.scan(url, storage_options=s3.options)
 
 
 def corpus_files(name: str) -> list[Path]:

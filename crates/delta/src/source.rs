@@ -125,7 +125,7 @@ fn pruned_plan(file: &TableFile, reason: String) -> FilePlan {
         url: file.object.url(),
         size_bytes: file.size_bytes,
         e_tag: None,
-        units: vec![UnitPlan { index: 0, rows, rows_after_pages: None, wanted_bytes: 0, pruned: Some(reason) }],
+        units: vec![UnitPlan { rows, pruned: Some(reason), ..UnitPlan::default() }],
     }
 }
 

@@ -8,18 +8,18 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::names::column_not_found;
-use crate::predicate::Predicate;
+use crate::parts::Part;
+use crate::predicate::{Predicate, find_column};
 use crate::{ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    /// The columns to decode, as positions in the source's schema: those of the filter first.
-    pub decoded: Vec<usize>,
+    /// The columns to decode, as positions in the source's schema, and what of each: those of the filter first.
+    decoded: Vec<(usize, Part)>,
     /// How many of them the filter needs.
     pub filtered: usize,
-    /// For each output column its position in `decoded`.
+    /// For each output column its position among the decoded ones. It may be a part of what is decoded.
     pub output: Vec<usize>,
     /// The schema of the batches.
     pub schema: SchemaRef,
@@ -33,36 +33,41 @@ impl Columns {
     /// Resolves the names of a request.
     pub fn resolve(schema: &SchemaRef, request: &ReadRequest) -> Result<Self> {
         let wanted = match &request.columns {
-            None => (0..schema.fields().len()).collect(),
-            Some(names) => positions(schema, names)?,
+            None => (0..schema.fields().len()).map(|column| (column, Part::Whole)).collect(),
+            Some(names) => wanted(schema, names)?,
         };
-        let mut decoded = Vec::new();
-        let (mut predicate, mut is_never) = (None, false);
+        let mut decoded: Vec<(usize, Part)> = Vec::new();
+        let mut at: HashMap<usize, usize> = HashMap::new();
+        let mut decode = |column: usize, part: Part| {
+            let position = *at.entry(column).or_insert(decoded.len());
+            match decoded.get_mut(position) {
+                Some((_, known)) => known.join(part),
+                None => decoded.push((column, part)),
+            }
+            position
+        };
+        let (mut predicate, mut is_never, mut filtered) = (None, false, 0);
         if let Some(filter) = &request.filter {
             let bound = Predicate::bind(filter, schema)?;
-            decoded = bound.columns().to_vec();
-            match decoded.is_empty() {
-                true => is_never = !is_true(&bound)?,
-                false => predicate = Some(bound),
+            for column in bound.column_refs() {
+                decode(column.root, Part::of_path(column.path.get(1..).unwrap_or_default()));
+            }
+            filtered = bound.columns().len();
+            match filtered {
+                0 => is_never = !is_true(&bound)?,
+                _ => predicate = Some(bound),
             }
         }
-        let filtered = decoded.len();
-        let mut at: HashMap<usize, usize> = decoded.iter().enumerate().map(|(at, column)| (*column, at)).collect();
-        let mut output = Vec::with_capacity(wanted.len());
-        for column in &wanted {
-            let position = *at.entry(*column).or_insert_with(|| {
-                decoded.push(*column);
-                decoded.len() - 1
-            });
-            output.push(position);
-        }
-        let projected = schema.project(&wanted).map_err(|e| Error::internal(e.to_string()))?;
-        Ok(Self { decoded, filtered, output, schema: Arc::new(projected), predicate, is_never })
+        let output = wanted.iter().map(|(column, part)| decode(*column, part.clone())).collect();
+        let projected: Vec<FieldRef> =
+            wanted.iter().map(|(column, part)| part.of_field(&schema.fields()[*column])).collect();
+        let schema = Arc::new(Schema::new_with_metadata(projected, schema.metadata().clone()));
+        Ok(Self { decoded, filtered, output, schema, predicate, is_never })
     }
 
-    /// The fields of the decoded columns, in a source with this schema.
+    /// The fields of the decoded columns, in a source with this schema: of structs, those that are decoded.
     pub fn fields(&self, schema: &Schema) -> Vec<FieldRef> {
-        self.decoded.iter().map(|column| Arc::clone(&schema.fields()[*column])).collect()
+        self.decoded.iter().map(|(column, part)| part.of_field(&schema.fields()[*column])).collect()
     }
 
     /// An error where a plan was made for other columns.
@@ -83,17 +88,31 @@ fn is_true(constant: &Predicate) -> Result<bool> {
     Ok(value.len() == 1 && value.is_valid(0) && value.value(0))
 }
 
-fn positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
+/// The columns of these names, and what of each. Of columns with the same name the first one is meant; a name with dots that
+/// no column has leads to a field of a struct. The fields of one struct come together, where the first of them is.
+fn wanted(schema: &Schema, names: &[String]) -> Result<Vec<(usize, Part)>> {
     let mut known: HashMap<&str, usize> = HashMap::with_capacity(schema.fields().len());
     for (position, field) in schema.fields().iter().enumerate() {
-        // Of columns with the same name the first one is meant.
         known.entry(field.name()).or_insert(position);
     }
-    let find = |name: &String| {
-        let found = known.get(name.as_str()).copied();
-        found.ok_or_else(|| column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())))
-    };
-    names.iter().map(find).collect()
+    let mut wanted: Vec<(usize, Part)> = Vec::with_capacity(names.len());
+    let mut parts: HashMap<usize, usize> = HashMap::new();
+    for name in names {
+        if let Some(column) = known.get(name.as_str()) {
+            wanted.push((*column, Part::Whole));
+            continue;
+        }
+        let field = find_column(schema.fields(), name)?;
+        let part = Part::of_path(field.path.get(1..).unwrap_or_default());
+        match parts.get(&field.root).and_then(|at| wanted.get_mut(*at)) {
+            Some((_, joined)) => joined.join(part),
+            None => {
+                parts.insert(field.root, wanted.len());
+                wanted.push((field.root, part));
+            }
+        }
+    }
+    Ok(wanted)
 }
 
 /// Where each decoded column is in a file with this schema.

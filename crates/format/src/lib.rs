@@ -13,6 +13,7 @@ pub mod names;
 mod options;
 mod orc;
 mod parquet;
+mod parts;
 mod plan;
 pub mod predicate;
 pub mod schema_text;

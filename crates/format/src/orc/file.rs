@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result};
 use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
-use lakerace_orc::schema::OrcKind;
+use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
 use super::groups::RowGroups;
@@ -127,6 +127,18 @@ impl OrcFile {
         }
     }
 
+    /// The ids of the columns that hold a decoded column, or the part of it that is decoded; none where the file does not
+    /// have it.
+    pub fn columns(&self, field: &FieldRef) -> Vec<u32> {
+        let mut columns = Vec::new();
+        let root = self.schema.fields().iter().position(|own| own.name() == field.name());
+        let node = root.and_then(|root| self.tail.root().find(self.column_id(root)?));
+        if let Some(node) = node {
+            note_parts(node, field.data_type(), &mut columns);
+        }
+        columns
+    }
+
     /// A stripe whose footer was read.
     pub fn stripe(&self, stripe: usize) -> Option<&Stripe> {
         self.stripes.get(stripe).and_then(OnceLock::get)
@@ -174,4 +186,24 @@ impl OrcFile {
         let _ = self.stripes[stripe].set(parsed);
         Ok(())
     }
+}
+
+/// Adds the ids of a node's parts that a type has.
+fn note_parts(node: &OrcType, part: &DataType, columns: &mut Vec<u32>) {
+    match (&node.kind, part) {
+        (OrcKind::Struct(own), DataType::Struct(fields))
+            if fields.len() < own.len() || fields.iter().any(is_struct) =>
+        {
+            for (name, child) in own {
+                if let Some(field) = fields.iter().find(|field| field.name() == name) {
+                    note_parts(child, field.data_type(), columns);
+                }
+            }
+        }
+        _ => columns.push(node.id),
+    }
+}
+
+fn is_struct(field: &FieldRef) -> bool {
+    matches!(field.data_type(), DataType::Struct(_))
 }

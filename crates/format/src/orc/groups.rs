@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, i256};
 use bytes::Bytes;
 use lakerace_io::{Job, PathProfile, Result};
-use lakerace_orc::proto::StreamKind;
+use lakerace_orc::StreamKind;
 use lakerace_orc::read::{BloomFilter, Range as OrcRange, Stripe};
 use lakerace_orc::schema::OrcKind;
 
@@ -14,7 +14,6 @@ use super::error::{from_orc, named};
 use super::fetch::{fetch, footer_range};
 use super::statistics::{column_of, excludes_group};
 use super::unit::Unit;
-use crate::columns::roots;
 use crate::files::profile;
 use crate::predicate::{Predicate, Value};
 use crate::{Expr, RowGroupsPlan};
@@ -26,7 +25,7 @@ const INDEX_BYTES_AT_MOST: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct RowGroups {
     filter: Expr,
-    /// The ids of the root columns that can be read.
+    /// The ids of the columns that can be read, with those below them.
     columns: Vec<u32>,
     /// The stripe, with the row indexes of these.
     pub stripe: Stripe,
@@ -80,7 +79,7 @@ pub(crate) struct Question<'a> {
 struct Candidate<'a> {
     nth: usize,
     unit: &'a Unit,
-    /// The ids of its decoded root columns.
+    /// The ids of its decoded columns.
     columns: Vec<u32>,
     /// Its bytes from the first index to the footer, where these were read at once.
     region: Option<Bytes>,
@@ -117,8 +116,7 @@ impl Question<'_> {
     }
 
     fn columns(&self, unit: &Unit) -> Vec<u32> {
-        let roots = roots(&unit.file.schema, self.fields);
-        roots.into_iter().flatten().filter_map(|root| unit.file.column_id(root)).collect()
+        self.fields.iter().flat_map(|field| unit.file.columns(field)).collect()
     }
 
     /// Whether the statistics of a column that the file has can decide the filter.
@@ -245,27 +243,24 @@ fn may_contain(filter: &BloomFilter, value: &Value) -> bool {
 
 /// Reads the footers that are not known yet, and all indexes with them where that is cheaper than another round of requests.
 fn read_footers(candidates: &mut [Candidate<'_>], job: &Job) -> Result<()> {
-    let mut unknown = Vec::new();
-    for (nth, candidate) in candidates.iter().enumerate() {
-        if candidate.unit.file.stripe(candidate.unit.stripe).is_none() {
-            unknown.push((nth, candidate.unit, footer_range(candidate.unit)?));
-        }
-    }
     let index_bytes = |unit: &Unit| unit.file.tail.stripes()[unit.stripe].index_bytes;
-    let files: Vec<_> = unknown.iter().map(|(_, unit, _)| Arc::clone(&unit.file)).collect();
-    let bytes: u64 = unknown.iter().map(|(_, unit, _)| index_bytes(unit)).sum();
-    let at_once = bytes <= round_trip_bytes(&profile(&files));
+    let files: Vec<_> = candidates.iter().take(1).map(|candidate| Arc::clone(&candidate.unit.file)).collect();
+    let bytes: u64 = candidates.iter().map(|candidate| index_bytes(candidate.unit)).sum();
+    let is_known = |candidate: &Candidate<'_>| candidate.unit.file.stripe(candidate.unit.stripe).is_some();
+    let at_once = bytes <= round_trip_bytes(&profile(&files)) && !candidates.iter().all(is_known);
     // Of each stripe the region of its indexes, where wanted, and then its footer.
-    let mut places = Vec::new();
-    let mut numbers = Vec::new();
-    for (nth, unit, footer) in unknown {
+    let (mut places, mut numbers) = (Vec::new(), Vec::new());
+    for (nth, candidate) in candidates.iter().enumerate() {
+        let unit = candidate.unit;
         if at_once && index_bytes(unit) > 0 {
             let start = unit.file.tail.stripes()[unit.stripe].offset;
             places.push((unit, start..start + index_bytes(unit)));
             numbers.push((nth, true));
         }
-        places.push((unit, footer));
-        numbers.push((nth, false));
+        if !is_known(candidate) {
+            places.push((unit, footer_range(unit)?));
+            numbers.push((nth, false));
+        }
     }
     fetch(&places, job, |at, bytes| {
         let (nth, is_region) = numbers[at];

@@ -13,7 +13,7 @@ use super::error::from_orc;
 use super::timestamps::{FINEST, advise, read_options, unit_of};
 use super::unit::Unit;
 use crate::OrcOptions;
-use crate::columns::{roots, widen};
+use crate::columns::widen;
 use crate::steps::{Lane, Selection, Units};
 
 /// The stripes of a read, and what their columns are decoded with.
@@ -58,11 +58,8 @@ impl Units for Stripes {
             decoded: None,
             held: Vec::new(),
         };
-        let root = roots(&unit.file.schema, std::slice::from_ref(field)).first().copied().flatten();
-        if let Some(id) = root.and_then(|root| unit.file.column_id(root)) {
-            lane.begin(id, read_options(field.data_type(), self.step_rows, self.options.timestamp_unit))
-                .map_err(|e| lane.place(e))?;
-        }
+        let options = read_options(field.data_type(), self.step_rows, self.options.timestamp_unit);
+        lane.begin(options).map_err(|e| lane.place(e))?;
         Ok(lane)
     }
 }
@@ -84,8 +81,8 @@ pub(crate) struct ColumnLane {
 
 impl ColumnLane {
     /// Fetches the column's streams and opens its reader.
-    fn begin(&mut self, column: u32, options: ReadOptions) -> Result<()> {
-        let read = self.unit.read(column)?;
+    fn begin(&mut self, options: ReadOptions) -> Result<()> {
+        let Some(read) = self.unit.read(&self.field)? else { return Ok(()) };
         let ranges = read.ranges().iter().map(|range| range.offset..range.offset + range.length);
         self.held = ranges.collect();
         let bytes = self.held.iter().map(|range| self.fetcher.bytes(self.unit.file_number, range.clone()));
@@ -140,7 +137,7 @@ impl ColumnLane {
 
     /// The reader's next rows, which must be those that are due.
     fn next_array(&mut self, missing: u64) -> Result<ArrayRef> {
-        let unit = self.unit();
+        let unit = self.time_unit();
         let reader = self.reader.as_mut().ok_or_else(|| Error::internal("a column that is not there has rows"))?;
         match reader.next_row() {
             Some(row) if row != self.at => {
@@ -154,7 +151,7 @@ impl ColumnLane {
         Ok(Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?))
     }
 
-    fn unit(&self) -> TimeUnit {
+    fn time_unit(&self) -> TimeUnit {
         unit_of(self.field.data_type()).unwrap_or(FINEST)
     }
 

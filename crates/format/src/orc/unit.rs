@@ -10,7 +10,6 @@ use lakerace_orc::read::StripeRead;
 use super::error::{from_orc, named};
 use super::file::OrcFile;
 use super::groups::RowGroups;
-use crate::columns::roots;
 
 /// A stripe that a read goes through.
 #[derive(Debug, Clone)]
@@ -44,21 +43,26 @@ impl Unit {
         }
     }
 
-    /// What to read of a root column. The stripe's footer must be known.
-    pub fn read(&self, column: u32) -> Result<StripeRead> {
+    /// What to read of a decoded column, which may be a part of the file's; `None` where the file does not have it. The
+    /// stripe's footer must be known.
+    pub fn read(&self, field: &FieldRef) -> Result<Option<StripeRead>> {
+        let columns = self.file.columns(field);
+        if columns.is_empty() {
+            return Ok(None);
+        }
         let read = match &self.groups {
-            None => self.file.columns_of_stripe(self.stripe, &[column])?.read_all(),
-            Some(groups) => groups.stripe.project(&self.file.projection(&[column])?).read_groups(&groups.kept),
+            None => self.file.columns_of_stripe(self.stripe, &columns)?.read_all(),
+            Some(groups) => groups.stripe.project(&self.file.projection(&columns)?).read_groups(&groups.kept),
         };
-        read.map_err(from_orc)
+        read.map(Some).map_err(from_orc)
     }
 
     /// Appends the byte ranges that these columns need, in their order, and gives how many bytes they have.
     pub fn want(&self, fields: &[FieldRef], wanted: &mut Vec<Wanted>) -> Result<u64> {
         let mut bytes = 0;
-        for root in roots(&self.file.schema, fields).into_iter().flatten() {
-            let Some(column) = self.file.column_id(root) else { continue };
-            for range in self.read(column).map_err(|e| named(e, &self.file.url))?.ranges() {
+        for field in fields {
+            let Some(read) = self.read(field).map_err(|e| named(e, &self.file.url))? else { continue };
+            for range in read.ranges() {
                 bytes += range.length;
                 wanted.push(Wanted { file: self.file_number, range: range.offset..range.offset + range.length });
             }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -18,6 +18,7 @@ use parquet::file::metadata::{
 use super::footer_mend::without_wrong_fields;
 use super::schema::{with_int96_micros, with_root_views};
 use crate::files::{OpenFile, learn_tail};
+use crate::parts::leaves_of_part;
 use crate::{Constants, HiddenRows, InputFile, TableSchema};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
@@ -85,6 +86,21 @@ impl FileMeta {
     /// The footer.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         self.arrow.metadata()
+    }
+
+    /// The leaf columns of a root column, or of the part of it that a field of the same name has.
+    pub fn leaves_of(&self, root: usize, field: &FieldRef) -> Vec<usize> {
+        let Some(all) = self.leaves.get(root).cloned() else { return Vec::new() };
+        if self.table.is_some() {
+            // Its fields have other names in the file.
+            return all.collect();
+        }
+        let (mut next, mut leaves) = (all.start, Vec::with_capacity(all.len()));
+        leaves_of_part(self.schema().field(root).data_type(), field.data_type(), &mut next, &mut |leaf| {
+            leaves.push(leaf)
+        });
+        // A type whose leaves are others than Arrow's is read as a whole.
+        if next == all.end { leaves } else { all.collect() }
     }
 
     /// Rows of the file, but for the hidden ones.

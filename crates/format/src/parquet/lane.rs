@@ -17,6 +17,7 @@ use super::planning::Unit;
 use crate::FindBy;
 use crate::columns::widen;
 use crate::conform::conform;
+use crate::parts::narrow;
 use crate::steps::{Lane, Selection};
 
 /// Where a lane's bytes come from.
@@ -53,10 +54,10 @@ pub(crate) struct ColumnLane {
 enum Fit {
     /// They are.
     Same,
-    /// By a checked cast.
+    /// Fields that were not asked for are left out, or else by a checked cast.
     Cast,
-    /// Nested columns of a table, field by field: how they are stored, and what their fields are found by.
-    Conform(FieldRef, FindBy),
+    /// Nested columns of a table, field by field: what they are, how they are stored, and what their fields are found by.
+    Conform(FieldRef, FieldRef, FindBy),
 }
 
 enum Decoder {
@@ -83,7 +84,9 @@ impl ColumnLane {
             (Some(table), Some(from)) if from.data_type().is_nested() => {
                 let stored = table.stored(source.field.name());
                 let stored = stored.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
-                Fit::Conform(Arc::clone(stored), table.find_by())
+                let whole = table.schema().fields().iter().find(|field| field.name() == source.field.name());
+                let whole = whole.ok_or_else(|| Error::internal("a column is not its table's"))?;
+                Fit::Conform(Arc::clone(whole), Arc::clone(stored), table.find_by())
             }
             (_, Some(from)) if from.data_type() != source.field.data_type() => Fit::Cast,
             _ => Fit::Same,
@@ -117,8 +120,12 @@ impl Lane for ColumnLane {
         let to = self.source.field.data_type();
         let fitting = match &self.fit {
             Fit::Same => return Ok(array),
-            Fit::Cast => widen(&array, to),
-            Fit::Conform(stored, find_by) => conform(&array, to, stored.data_type(), *find_by),
+            Fit::Cast => {
+                narrow(&array, to).and_then(|part| if part.data_type() == to { Ok(part) } else { widen(&part, to) })
+            }
+            Fit::Conform(whole, stored, find_by) => {
+                conform(&array, whole.data_type(), stored.data_type(), *find_by).and_then(|whole| narrow(&whole, to))
+            }
         };
         fitting.map_err(|error| self.source.place(error))
     }

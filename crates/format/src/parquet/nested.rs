@@ -33,10 +33,10 @@ type Failure = Arc<Mutex<Option<Error>>>;
 impl NestedLane {
     /// Prepares the lane.
     pub fn open(source: &LaneSource, root: usize) -> Result<Self> {
-        let leaves = source.file.leaves.get(root).cloned().unwrap_or(0..0);
+        let leaves = source.file.leaves_of(root, &source.field);
         let group = source.file.metadata().row_group(source.row_group);
         let mut chunks = Vec::with_capacity(leaves.len());
-        for leaf in leaves.clone() {
+        for &leaf in &leaves {
             chunks.push(source.file.chunk_range(source.row_group, leaf)?);
         }
         let failure = Failure::default();

@@ -55,11 +55,12 @@ impl Unit {
 
     /// The byte ranges that its columns need, in the order of columns. Of a flat column with an offset index only the
     /// pages that hold rows which are not pruned.
-    pub fn ranges(&self, roots: &[Option<usize>]) -> Result<Vec<Range<u64>>> {
+    pub fn ranges(&self, fields: &[FieldRef], roots: &[Option<usize>]) -> Result<Vec<Range<u64>>> {
         let mut ranges = Vec::new();
-        for root in roots.iter().flatten() {
-            for leaf in self.file.leaves.get(*root).cloned().unwrap_or(0..0) {
-                match self.pages(*root, leaf)? {
+        for (field, root) in fields.iter().zip(roots) {
+            let Some(root) = *root else { continue };
+            for leaf in self.file.leaves_of(root, field) {
+                match self.pages(root, leaf)? {
                     Some(pages) => ranges.extend(pages.ranges(&self.rows)),
                     None => ranges.push(self.file.chunk_range(self.row_group, leaf)?),
                 }
@@ -108,8 +109,8 @@ pub(crate) fn row_bytes(unit: &Unit, fields: &[FieldRef]) -> u64 {
     let rows = (group.num_rows() as u64).max(1);
     let mut bytes = 0u64;
     for (field, root) in fields.iter().zip(roots(unit.file.schema(), fields)) {
-        let leaves = root.and_then(|root| unit.file.leaves.get(root).cloned()).unwrap_or(0..0);
-        let stored: u64 = leaves.map(|leaf| group.column(leaf).uncompressed_size().max(0) as u64).sum();
+        let leaves = root.map_or_else(Vec::new, |root| unit.file.leaves_of(root, field));
+        let stored: u64 = leaves.into_iter().map(|leaf| group.column(leaf).uncompressed_size().max(0) as u64).sum();
         let width = match field.data_type() {
             DataType::Utf8View | DataType::BinaryView => 16 + stored / rows,
             other => (other.primitive_width().unwrap_or(0) as u64).max(stored / rows),

@@ -107,7 +107,7 @@ impl ParquetSource {
                 Some((file, roots)) if *file == unit.file_number => roots,
                 _ => &known.insert((unit.file_number, roots(unit.file.schema(), fields))).1,
             };
-            bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(roots)?));
+            bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(fields, roots)?));
         }
         Ok((wanted, bytes))
     }

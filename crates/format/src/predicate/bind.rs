@@ -179,20 +179,24 @@ impl Binder<'_> {
     }
 
     fn column(&self, name: &str) -> Result<Arc<ColumnRef>> {
-        let fields = self.schema.fields();
-        let names = || fields.iter().map(|f| f.name().as_str());
-        let Some((root, path, data_type)) = resolve(fields, name)? else {
-            // Where the struct exists, a field of it was meant.
-            if let Some((head, _)) = name.rsplit_once('.')
-                && let Some((_, _, DataType::Struct(inner))) = resolve(fields, head)?
-            {
-                let inner: Vec<String> = inner.iter().map(|f| format!("{head}.{}", f.name())).collect();
-                return Err(column_not_found(name, inner.iter().map(String::as_str)));
-            }
-            return Err(column_not_found(name, names()));
-        };
-        Ok(Arc::new(ColumnRef { root, path, data_type }))
+        find_column(self.schema.fields(), name).map(Arc::new)
     }
+}
+
+/// The column of this name, or else the field that its dots lead to through structs. One that does not exist is an error
+/// that names the nearest.
+pub(crate) fn find_column(fields: &Fields, name: &str) -> Result<ColumnRef> {
+    if let Some((root, path, data_type)) = resolve(fields, name)? {
+        return Ok(ColumnRef { root, path, data_type });
+    }
+    // Where the struct exists, a field of it was meant.
+    if let Some((head, _)) = name.rsplit_once('.')
+        && let Some((_, _, DataType::Struct(inner))) = resolve(fields, head)?
+    {
+        let inner: Vec<String> = inner.iter().map(|f| format!("{head}.{}", f.name())).collect();
+        return Err(column_not_found(name, inner.iter().map(String::as_str)));
+    }
+    Err(column_not_found(name, fields.iter().map(|f| f.name().as_str())))
 }
 
 /// The field of this whole name, or else the field that its dots lead to.

@@ -30,6 +30,7 @@ use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
+pub(crate) use self::bind::find_column;
 use self::node::Node;
 pub use self::prune::{Bounds, ColumnStatistics};
 pub use self::value::{Value, array_of};

@@ -14,6 +14,7 @@ use lakerace_io::{Error, Job, Result};
 use super::selection::Selection;
 use super::{Lane, Step, Units};
 use crate::columns::Columns;
+use crate::parts::narrow;
 
 /// What a read goes through.
 pub(crate) struct Scan<U> {
@@ -404,17 +405,19 @@ impl<U: Units> Shared<U> {
         if rows == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&columns.schema)));
         }
-        let take = |position: &usize| {
+        let take = |(position, field): (&usize, &FieldRef)| {
             let array = arrays.get(*position).and_then(Option::as_ref);
             let array = array.ok_or_else(|| Error::internal("a column of a step is missing"))?;
+            // The filter may need more of a struct than was asked for.
+            let array = narrow(array, field.data_type())?;
             match selection {
                 Some(selection) if *position < columns.filtered && selection.count() < selection.len() => {
-                    filter(array, selection.mask()).map_err(|e| Error::internal(e.to_string()))
+                    filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()))
                 }
-                _ => Ok(Arc::clone(array)),
+                _ => Ok(array),
             }
         };
-        let output = columns.output.iter().map(take).collect::<Result<Vec<_>>>()?;
+        let output = columns.output.iter().zip(columns.schema.fields()).map(take).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&columns.schema), output, &options)
             .map_err(|e| Error::corrupt(format!("the columns don't make a batch: {e}")))

@@ -13,7 +13,7 @@ use lakerace_io::wrap::{
     Failing, FailingOptions, Metered, Operation, RetryPolicy, Retrying, ThrottleOptions, Throttled,
 };
 use lakerace_io::{Error, ErrorKind, Job, JobOptions, JobStore, MinSeekSize, RangeOptions, Result};
-use lakerace_orc::compress::Codec;
+use lakerace_orc::Codec;
 use lakerace_orc::write::WriterOptions;
 
 use crate::common::{self, compare, filtered, number, read_plan};
@@ -98,7 +98,7 @@ fn alternate_columns_take_three_requests_or_one_for_each_stream() {
         let rows = read_plan(&source, &plan).unwrap();
         assert_eq!(rows, wanted.clone().with_schema(rows.schema()).unwrap());
         let stripes = source.info().units.unwrap();
-        assert_eq!(stripes, 4);
+        assert!(stripes > 2, "{stripes} stripes");
         (gets(&job), plan.requests.requests.len() as u64, stripes)
     };
     let (all, data, _) = read(MinSeekSize::Bytes(4 << 20));
@@ -123,9 +123,9 @@ fn a_filter_adds_one_request_for_the_indexes_of_all_stripes() {
         ..filtered(compare("c5", CompareOp::Eq, number(value.into())))
     };
     let plan = source.plan(&request).unwrap();
-    assert!(gets(&job) <= 3, "{} requests", gets(&job));
+    assert_eq!(gets(&job), 2, "the tail; footers and indexes");
     assert_eq!(read_plan(&source, &plan).unwrap().num_rows(), 1);
-    assert!(gets(&job) <= 4, "{} requests", gets(&job));
+    assert_eq!(gets(&job), 3);
 }
 
 #[test]
