@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -214,3 +216,26 @@ def test_damaged_files_give_errors(path: Path) -> None:
     assert done.code in (5, 6), done.out + done.err
     assert path.name in done.error["place"]
     assert "Traceback" not in done.err
+
+
+#: Writes batches of 400 columns, 6 MB each, from a stream that holds one at a time, and prints its peak memory.
+WIDE = """
+import sys
+import numpy, pyarrow
+import lakerace
+numbers = numpy.random.default_rng(1).integers(0, 2**44, (400, 2000))
+batch = pyarrow.record_batch([pyarrow.array(column) for column in numbers], [f"c{i}" for i in range(400)])
+stream = pyarrow.RecordBatchReader.from_batches(batch.schema, (batch for _ in range(int(sys.argv[2]))))
+done = lakerace.copy(stream, sys.argv[1], compression="none", row_group_bytes=4 << 20, threads=1)
+print(done.peak_rss_bytes)
+"""
+
+
+def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    def peak(batches: int) -> int:
+        command = [sys.executable, "-c", WIDE, str(tmp_path / f"{batches}.orc"), str(batches)]
+        return int(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+
+    # 32 MB of values, and 256 MB.
+    assert peak(40) < peak(5) + (64 << 20)
+    assert orc.ORCFile(tmp_path / "40.orc").nstripes > 20
