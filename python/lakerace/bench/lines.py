@@ -130,12 +130,13 @@ def _series(
         if value is None:
             continue
         at = len(steps) if step is None else steps.index(step)
+        shown = at + 0.13 if marker == "D" else at
         if not marker:
             axis.axhline(value, color=tint, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
             continue
         if what == "seconds":
-            axis.plot([at, at], [entry.seconds.low, entry.seconds.high], color=tint, linewidth=1.3, zorder=2)
-        axis.scatter(at, value, s=34, color=tint, marker=marker, edgecolor="white", linewidth=0.8, zorder=3)
+            axis.plot([shown, shown], [entry.seconds.low, entry.seconds.high], color=tint, linewidth=1.3, zorder=2)
+        axis.scatter(shown, value, s=34, color=tint, marker=marker, edgecolor="white", linewidth=0.8, zorder=3)
         if step is not None:
             best[at] = min(value, best.get(at, value))
     if len(best) > 1:

@@ -57,7 +57,10 @@ class Measured:
 
 
 class Processes:
-    """Starts contestants: a process for each sample, or one for all samples where the contestant stays."""
+    """Starts contestants: a process for each sample, or one for all samples where the contestant stays.
+
+    Who stays is stopped between its samples, so that a collector of garbage, say, is in nobody else's numbers.
+    """
 
     def __init__(self) -> None:
         self._staying: dict[tuple[str, frozenset[int]], _Talk] = {}
@@ -82,7 +85,11 @@ class Processes:
         `around` is called with `"before"` and `"after"` next to the measured section (to read request counters).
         """
         who = (contestant.name, frozenset(cpus))
-        talk = self._staying.pop(who, None) or _Talk(contestant, cpus)
+        talk = self._staying.pop(who, None)
+        if talk is None:
+            talk = _Talk(contestant, cpus)
+        else:
+            talk.send(signal.SIGCONT)
         healthy = False
         try:
             measured = _follow(talk, job, around)
@@ -93,6 +100,7 @@ class Processes:
             raise
         finally:
             if stays and healthy:
+                talk.send(signal.SIGSTOP)
                 self._staying[who] = talk
             else:
                 talk.end()
@@ -166,6 +174,7 @@ class _Talk:
 
     def end(self) -> None:
         """Lets the process end, and makes it."""
+        self.send(signal.SIGCONT)
         for pipe in (self.child.stdin, self.child.stdout):
             with suppress(OSError):
                 assert pipe is not None
@@ -179,9 +188,13 @@ class _Talk:
         self._late = True
         self._kill()
 
-    def _kill(self) -> None:
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the process and to all that it has started."""
         with suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
+            os.killpg(self.child.pid, number)
+
+    def _kill(self) -> None:
+        self.send(signal.SIGKILL)
         self.child.wait()
 
     def _last_words(self) -> str:
