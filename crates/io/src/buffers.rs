@@ -1,6 +1,7 @@
 //! Recycled buffers: a scan fills the same few over and over, so that the kernel need not map and zero new pages.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -213,10 +214,15 @@ pub(crate) struct Growing {
     filled: AtomicUsize,
 }
 
-/// The only one who fills a [`Growing`].
+/// The only one who fills a [`Growing`]: by a body, some of whose bytes it drops.
 #[derive(Debug)]
 pub(crate) struct Filler {
     growing: Arc<Growing>,
+    /// Bytes of the body that have come, and that there will be.
+    received: usize,
+    body_len: usize,
+    /// Ranges of the body that are not kept, in order, without overlap.
+    gaps: VecDeque<Range<usize>>,
 }
 
 /// Some filled bytes of a [`Growing`], which they keep alive.
@@ -226,18 +232,41 @@ struct Part {
 }
 
 impl Filler {
-    /// Room for `len` bytes, none of them filled.
-    pub(crate) fn new(len: usize) -> Result<Self> {
-        let memory = Buffer::with_capacity(len)?.memory.take();
-        Ok(Self { growing: Arc::new(Growing { memory, len, filled: AtomicUsize::new(0) }) })
+    /// Room for a body of `len` bytes, none of which has come, but for those in `gaps`: ranges of it, in order and without
+    /// overlap.
+    pub(crate) fn with_gaps(len: usize, gaps: VecDeque<Range<usize>>) -> Result<Self> {
+        let kept = len - gaps.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let memory = Buffer::with_capacity(kept)?.memory.take();
+        let growing = Arc::new(Growing { memory, len: kept, filled: AtomicUsize::new(0) });
+        Ok(Self { growing, received: 0, body_len: len, gaps })
     }
 
     pub(crate) fn growing(&self) -> &Arc<Growing> {
         &self.growing
     }
 
-    /// Appends what fits of `bytes` and says how many that were.
+    /// Takes in what fits of the next bytes of the body and says how many that were.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
+        let fitting = bytes.len().min(self.body_len - self.received);
+        let mut rest = &bytes[..fitting];
+        while !rest.is_empty() {
+            let next = self.gaps.front().cloned().unwrap_or(self.body_len..self.body_len);
+            let is_gap = next.start <= self.received;
+            let end = if is_gap { next.end } else { next.start };
+            let (now, later) = rest.split_at(rest.len().min(end - self.received));
+            if !is_gap {
+                self.keep(now);
+            }
+            self.received += now.len();
+            if self.received == next.end {
+                self.gaps.pop_front();
+            }
+            rest = later;
+        }
+        fitting
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let filled = self.growing.filled.load(Ordering::Relaxed);
         let fitting = bytes.len().min(self.growing.len - filled);
         if let Some(memory) = &self.growing.memory {
@@ -248,7 +277,6 @@ impl Filler {
             }
             self.growing.filled.store(filled + fitting, Ordering::Release);
         }
-        fitting
     }
 }
 
@@ -371,7 +399,6 @@ pub(crate) async fn fill_from_body(
     url: &str,
     mut progress: impl FnMut(),
 ) -> Result<()> {
-    let len = filler.growing.len;
     let mut stream = result.into_stream();
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|e| store_error(e, url))?;
@@ -380,8 +407,8 @@ pub(crate) async fn fill_from_body(
         }
         progress();
     }
-    let filled = filler.growing.filled();
-    if filled < len { Err(short_body(len, filled, url)) } else { Ok(()) }
+    let (received, len) = (filler.received, filler.body_len);
+    if received < len { Err(short_body(len, received, url)) } else { Ok(()) }
 }
 
 enum Collected {

@@ -54,7 +54,7 @@ fn classes_hold_what_they_are_asked_for() {
 #[test]
 fn what_is_filled_can_be_read_while_the_rest_arrives() {
     let data: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
-    let mut filler = Filler::new(data.len()).unwrap();
+    let mut filler = Filler::with_gaps(data.len(), VecDeque::new()).unwrap();
     let growing = Arc::clone(filler.growing());
     let reader = std::thread::spawn({
         let data = data.clone();
@@ -75,4 +75,18 @@ fn what_is_filled_can_be_read_while_the_rest_arrives() {
     assert_eq!(filler.append(&[1]), 0);
     drop(filler);
     assert_eq!(reader.join().unwrap(), data[10..20]);
+}
+
+#[test]
+fn gaps_of_a_body_are_dropped_however_it_arrives() {
+    let body: Vec<u8> = (0..1000u32).map(|i| i as u8).collect();
+    let gaps = [0..10, 100..300, 300..301, 990..1000];
+    let kept: Vec<u8> = (0..1000).filter(|at| !gaps.iter().any(|gap| gap.contains(at))).map(|at| body[at]).collect();
+    for chunk in [1, 7, 100, 250, 1000] {
+        let mut filler = Filler::with_gaps(1000, gaps.clone().into()).unwrap();
+        assert_eq!(body.chunks(chunk).map(|bytes| filler.append(bytes)).sum::<usize>(), 1000);
+        assert_eq!(filler.append(&[1]), 0);
+        let growing = Arc::clone(filler.growing());
+        assert_eq!(growing.slice(0..growing.filled()).unwrap(), kept, "chunks of {chunk}");
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::buffers::Buffer;
-use crate::{Error, Job, Object, Request, RequestPlan, Result};
+use crate::{Error, Job, Object, RequestPlan, Result};
 
 #[path = "fetch_local.rs"]
 mod local;
@@ -104,16 +104,8 @@ impl Fetcher {
     /// Bytes of one piece: all of `range`, or at least the first `enough` of them.
     fn slice(&self, piece: usize, range: &Range<u64>, enough: usize) -> Result<Bytes> {
         let shared = &self.running.shared;
-        let request = shared.request(piece);
-        let (start, end) = (range.start - request.range.start, range.end - request.range.start);
-        let bytes = shared.slice(piece, start as usize..end as usize, enough)?;
-        Ok(if self.pins_too_much(request) { Bytes::copy_from_slice(&bytes) } else { bytes })
-    }
-
-    /// Whether a slice would keep too many bytes in memory that nobody wants.
-    fn pins_too_much(&self, request: &Request) -> bool {
-        let wanted = request.range.end - request.range.start - request.read_through_bytes;
-        request.read_through_bytes as f64 > wanted as f64 * self.running.shared.extra_bytes_tolerance
+        let bytes = shared.slice(piece, shared.place(piece, range)?, enough)?;
+        Ok(if shared.pins_too_much(piece) { Bytes::copy_from_slice(&bytes) } else { bytes })
     }
 }
 

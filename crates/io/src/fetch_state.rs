@@ -21,7 +21,7 @@ const PROGRESS_BYTES: usize = 256 << 10;
 /// What all clones of a [`Fetcher`](super::Fetcher) and its tasks share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) extra_bytes_tolerance: f64,
+    extra_bytes_tolerance: f64,
     objects: Vec<Object>,
     requests: Vec<Request>,
     /// Numbers of requests, by file and position.
@@ -136,12 +136,47 @@ impl Shared {
         rest.take_while(move |i| self.requests[*i].file == file && self.requests[*i].range.start < end)
     }
 
+    /// Where `range` of a file is in what is kept of a piece.
+    pub(super) fn place(&self, piece: usize, range: &Range<u64>) -> Result<Range<usize>> {
+        let request = &self.requests[piece];
+        let mut start = range.start - request.range.start;
+        for gap in self.dropped(request).iter().take_while(|gap| gap.start < range.end) {
+            if gap.end > range.start {
+                let place = self.objects[request.file as usize].url();
+                let message = format!("bytes {}..{} are in a gap of the plan", range.start, range.end);
+                return Err(Error::internal(message).at(place));
+            }
+            start -= gap.end - gap.start;
+        }
+        let end = start + (range.end - range.start);
+        Ok(start as usize..end as usize)
+    }
+
+    /// The gaps of a request whose bytes are not kept. A local piece is read in one go, with all of them.
+    fn dropped<'a>(&self, request: &'a Request) -> &'a [Range<u64>] {
+        if self.objects[request.file as usize].store.is_local { &[] } else { &request.gaps }
+    }
+
+    /// The bytes of a piece that are kept.
+    fn kept_bytes(&self, request: &Request) -> u64 {
+        let dropped: u64 = self.dropped(request).iter().map(|gap| gap.end - gap.start).sum();
+        request.range.end - request.range.start - dropped
+    }
+
+    /// Whether a slice of a piece would keep too many bytes in memory that nobody wants.
+    pub(super) fn pins_too_much(&self, piece: usize) -> bool {
+        let request = &self.requests[piece];
+        let wanted = request.range.end - request.range.start - request.read_through_bytes;
+        let unwanted = self.kept_bytes(request).saturating_sub(wanted);
+        unwanted as f64 > wanted as f64 * self.extra_bytes_tolerance
+    }
+
     /// Issues as many requests as the bounds allow.
     pub(super) fn run_ahead(self: &Arc<Self>) -> Result<()> {
         self.issue_next(&mut self.lock())
     }
 
-    /// The bytes `range` of a piece, counted from its start, or the first `enough` of them. Blocks until they are
+    /// The bytes `range` of what is kept of a piece, or the first `enough` of them. Blocks until they are
     /// there; the rest of the piece may still be on its way.
     pub(super) fn slice(self: &Arc<Self>, piece: usize, range: Range<usize>, enough: usize) -> Result<Bytes> {
         let needed = range.start.saturating_add(enough).min(range.end);
@@ -234,9 +269,9 @@ impl Shared {
                     task.abort();
                 }
                 state.in_flight -= 1;
-                state.held_bytes -= request.range.end - request.range.start;
+                state.held_bytes -= self.kept_bytes(request);
             }
-            At::There(_) if remote => state.held_bytes -= request.range.end - request.range.start,
+            At::There(_) if remote => state.held_bytes -= self.kept_bytes(request),
             _ => {}
         }
     }
@@ -255,8 +290,8 @@ impl Shared {
             let request = &self.requests[state.next];
             let local = self.objects[request.file as usize].store.is_local;
             if matches!(piece.at, At::Waiting) && !local {
-                let len = request.range.end - request.range.start;
-                let fits = state.held_bytes == 0 || state.held_bytes.saturating_add(len) <= self.prefetch_bytes;
+                let held = state.held_bytes.saturating_add(self.kept_bytes(request));
+                let fits = state.held_bytes == 0 || held <= self.prefetch_bytes;
                 if state.in_flight >= self.requests_in_flight || !fits {
                     break;
                 }
@@ -275,13 +310,12 @@ impl Shared {
         let request = &self.requests[piece];
         let mut object = self.objects[request.file as usize].clone();
         object.e_tag = state.e_tags[request.file as usize].clone();
-        let range = request.range.clone();
         let ticket = state.begin(piece);
         state.in_flight += 1;
-        state.held_bytes += range.end - range.start;
+        state.held_bytes += self.kept_bytes(request);
         let shared = Arc::clone(self);
         let task = crate::runtime()?.spawn(async move {
-            let outcome = shared.fetch(piece, ticket, &object, range).await;
+            let outcome = shared.fetch(piece, ticket, &object).await;
             shared.answered(piece, ticket, outcome);
         });
         if let At::Loading { task: handle, .. } = &mut state.pieces[piece].at {
@@ -291,12 +325,16 @@ impl Shared {
     }
 
     /// Fetches a piece and shows what has arrived of it as it arrives.
-    async fn fetch(&self, piece: usize, ticket: u64, object: &Object, range: Range<u64>) -> Result<Bytes> {
-        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+    async fn fetch(&self, piece: usize, ticket: u64, object: &Object) -> Result<Bytes> {
+        let request = &self.requests[piece];
+        let too_long = |_| Error::internal("a range beyond memory");
+        let len = usize::try_from(request.range.end - request.range.start).map_err(too_long)?;
+        let from_start = |position: u64| (position - request.range.start) as usize;
+        let gaps = self.dropped(request).iter().map(|gap| from_start(gap.start)..from_start(gap.end)).collect();
         let mut watch = Stopwatch::start();
-        let answer = object.answer(&range).await?;
+        let answer = object.answer(&request.range).await?;
         watch.first_byte();
-        let mut filler = Filler::new(len)?;
+        let mut filler = Filler::with_gaps(len, gaps)?;
         let growing = Arc::clone(filler.growing());
         self.answer_began(piece, ticket, answer.meta.e_tag.clone(), &growing)?;
         let mut told = 0;
@@ -310,7 +348,7 @@ impl Shared {
         };
         fill_from_body(answer, &mut filler, &object.url(), progress).await?;
         watch.done(&object.store.observed, len as u64);
-        growing.slice(0..len).ok_or_else(|| Error::internal("a piece that is not whole"))
+        growing.slice(0..growing.filled()).ok_or_else(|| Error::internal("a piece that is not whole"))
     }
 
     /// All bytes of a file come from one version of it: the tag is compared before any of them is shown.
@@ -341,7 +379,7 @@ impl Shared {
         state.pieces[piece].at = match outcome {
             Ok(bytes) => At::There(bytes),
             Err(error) => {
-                state.held_bytes -= self.requests[piece].range.end - self.requests[piece].range.start;
+                state.held_bytes -= self.kept_bytes(&self.requests[piece]);
                 At::Failed(error)
             }
         };

@@ -91,6 +91,35 @@ fn bytes_are_those_of_the_object_on_every_store() {
 }
 
 #[test]
+fn long_gaps_are_read_through_and_not_kept() {
+    let bytes = data(2_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let ranges: Vec<_> = (0..10u64).map(|i| i * 200_000 + 50_000..i * 200_000 + 150_000).collect();
+    // Room for what is wanted of the second request beside the first, and not for the gaps.
+    let job = job_with(1_000_000, 0.0);
+    for (object, is_remote) in [(remote(&job, &bytes), true), (local(&job, &folder, &bytes), false)] {
+        let plan = plan_of(&ranges, 1 << 20, 1_000_000);
+        assert_eq!(plan.requests.len(), 2);
+        assert_eq!(plan.requests.iter().map(|r| r.gap_bytes()).sum::<u64>(), plan.read_through_bytes);
+        let before = job.meter().counts().requests.get;
+        let fetcher = Fetcher::start(vec![object], &plan, &job).unwrap();
+        if is_remote {
+            assert_eq!(settled(&job) - before, 2);
+            let error = fetcher.bytes(0, 149_000..151_000).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Internal);
+            assert!(error.message().contains("in a gap of the plan"), "{error}");
+        }
+        for range in ranges.iter().rev() {
+            let (start, end) = (range.start as usize, range.end as usize);
+            assert_eq!(fetcher.bytes(0, range.clone()).unwrap(), bytes[start..end]);
+            assert_eq!(fetcher.bytes(0, range.start + 10..range.end - 10).unwrap(), bytes[start + 10..end - 10]);
+            assert_eq!(fetcher.bytes_some(0, range.clone()).unwrap(), bytes[start..end]);
+            fetcher.release(0, range.clone());
+        }
+    }
+}
+
+#[test]
 fn reading_ahead_is_bounded_and_goes_on_after_a_release() {
     let job = job_with(10_000, 2.0);
     let object = remote(&job, &data(100_000));

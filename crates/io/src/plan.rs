@@ -38,8 +38,9 @@ pub struct RangeOptions {
     pub max_request_bytes: Option<u64>,
     /// Requests under way at once. `None`: the path's own number.
     pub max_requests_in_flight: Option<usize>,
-    /// Where bytes read through exceed this fraction of the bytes wanted, the wanted bytes are copied out
-    /// and the merged buffer is freed; below it the buffer is sliced without a copy.
+    /// Where bytes read through and kept exceed this fraction of the bytes wanted, the wanted bytes are copied out
+    /// and the merged buffer is freed; below it the buffer is sliced without a copy. From a remote store only gaps below
+    /// 64 KiB are kept.
     pub extra_bytes_tolerance: f64,
     /// Bytes that may be read ahead of decoding, over all files.
     pub prefetch_bytes: u64,
@@ -109,6 +110,16 @@ pub struct Request {
     pub range: Range<u64>,
     /// How many of these bytes nobody asked for.
     pub read_through_bytes: u64,
+    /// Where the longer gaps are, in order: from a remote store, their bytes are dropped as they arrive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Range<u64>>,
+}
+
+impl Request {
+    /// The bytes of [`Self::gaps`].
+    pub fn gap_bytes(&self) -> u64 {
+        self.gaps.iter().map(|gap| gap.end - gap.start).sum()
+    }
 }
 
 /// Requests that cover all wanted ranges, in the order of need, and what they are expected to cost.

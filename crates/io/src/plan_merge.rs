@@ -81,6 +81,9 @@ pub(super) fn requests(spans: &[&[Segment]], sizes: Sizes) -> Vec<Request> {
     requests.into_iter().map(|(_, request)| request).collect()
 }
 
+/// Shorter gaps are kept: dropping them would cost more than the memory they take.
+const DROPPED_GAP_BYTES: u64 = 64 << 10;
+
 /// Cuts one span of segments into requests of at most the size for their place, and of at least about half of that.
 /// Takes and gives the bytes of all requests so far.
 fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usize, Request)>) -> u64 {
@@ -91,10 +94,13 @@ fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usiz
     while start < end {
         let max_bytes = sizes.after(before);
         let stop = if end - start <= max_bytes { end } else { stop_of_piece(&span[at..], start, end, max_bytes) };
-        let mut piece = Request { file, range: start..stop, read_through_bytes: 0 };
+        let mut piece = Request { file, range: start..stop, read_through_bytes: 0, gaps: Vec::new() };
         let (mut order, mut wanted) = (usize::MAX, 0);
         let mut used = start;
         while let Some(segment) = span.get(at).filter(|s| s.range.start < stop) {
+            if segment.range.start.saturating_sub(used) >= DROPPED_GAP_BYTES {
+                piece.gaps.push(used..segment.range.start);
+            }
             let upper = segment.range.end.min(stop);
             wanted += upper - segment.range.start.max(start);
             order = order.min(segment.order);

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::single_range_in_vec_init)]
 
 use std::collections::BTreeSet;
 
@@ -129,6 +129,23 @@ fn alternate_columns_take_a_fifth_of_the_requests_that_seeking_takes() {
         let best = seeking.seconds.min(through.seconds) + opening;
         assert!(auto.seconds + opening <= 1.1 * best + 1e-9, "{path:?}: {} s after {best} s", auto.seconds + opening);
     }
+}
+
+#[test]
+fn requests_name_their_longer_gaps() {
+    let plan = plan_requests(
+        &wanted(0, &[0..10, 1000..2000, 200_000..200_010]),
+        &fixed(1 << 20, 1 << 30),
+        &Observations::s3(),
+    );
+    let [request] = plan.requests.as_slice() else { panic!("{} requests", plan.requests.len()) };
+    assert_eq!((request.gaps.as_slice(), request.gap_bytes()), ([2000..200_000].as_slice(), 198_000));
+    assert_eq!(request.read_through_bytes, 198_000 + 990);
+    // As JSON, too; a request without gaps doesn't speak of them.
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<RequestPlan>(&text).unwrap(), plan);
+    let plain = plan_requests(&wanted(0, &[0..10]), &fixed(0, 10), &Observations::s3());
+    assert!(!serde_json::to_string(&plain).unwrap().contains("\"gaps\""));
 }
 
 #[test]
