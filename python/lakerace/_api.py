@@ -112,7 +112,7 @@ def scan(
         max_requests_in_flight: Requests under way at once.
         extra_bytes_tolerance: Where the bytes read through exceed this fraction of the bytes wanted, the wanted
             bytes are copied out and the rest is freed.
-        prefetch_size: Bytes that may be read ahead of decoding. Default: 384 MiB, and 128 MiB in a copy.
+        prefetch_size: Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
         storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
         delimiter: CSV: between fields, one character; `,` by default.
         quote: CSV: around fields, one character, or `""` for none; `"` by default.

@@ -219,7 +219,7 @@ pub(crate) struct StoreArgs {
     /// Copy wanted bytes out of a merged request where the bytes read through exceed this fraction of them.
     #[arg(long, value_name = "F", value_parser = value::fraction)]
     pub(crate) extra_bytes_tolerance: Option<f64>,
-    /// Bytes that may be read ahead of decoding. Default: 384 MiB, and 128 MiB in a copy.
+    /// Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
