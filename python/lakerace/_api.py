@@ -66,6 +66,8 @@ class CopyResult(NamedTuple):
     files: list[str]
     #: Bytes of these files.
     file_bytes: int
+    #: The version that they made of a Delta table.
+    version: int | None = None
 
 
 def scan(
@@ -150,6 +152,8 @@ def copy(
     row_group_bytes: int | None = None,
     bloom_filter: Sequence[str] | None = None,
     file_bytes: int | None = None,
+    partition_by: Sequence[str] | None = None,
+    table_properties: Mapping[str, str] | None = None,
     threads: int | None = None,
     min_seek_size: int | str | None = None,
     max_request_size: int | None = None,
@@ -175,8 +179,8 @@ def copy(
         source: A location as for :func:`scan`, a scan, or anything with `__arrow_c_stream__`: a table or frame of
             pyarrow, polars, pandas or duckdb. `columns`, `where`, `limit` and the options of reading are for
             locations only.
-        target: A path or URL of a file, or of a folder (ending in `/`).
-        mode: A target that exists is an error, replaced when the new one is complete, or added to (folders).
+        target: A path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
+        mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables).
         output_format: The target's format, where its name does not say it.
         compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
             in `zstd:3`. Default: Parquet snappy, ORC zstd.
@@ -184,7 +188,9 @@ def copy(
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
             memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
-        file_bytes: Folders: bytes after which the next file begins.
+        file_bytes: Folders and tables: bytes after which the next file begins.
+        partition_by: Delta: columns by which the files of a new table are divided.
+        table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
 

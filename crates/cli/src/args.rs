@@ -60,10 +60,10 @@ pub(crate) struct CopyArgs {
     /// Where from: a path or URL of a file, a folder, a glob or a Delta table.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Where to: a path or URL of a file, or of a folder (ending in `/`).
+    /// Where to: a path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
     #[arg(value_name = "DST")]
     pub(crate) target: String,
-    /// A target that exists: fail, replace it, or add to it (folders).
+    /// A target that exists: fail, replace it, or add to it (folders, tables).
     #[arg(long, value_enum, default_value_t = Mode::Error)]
     pub(crate) mode: Mode,
     #[command(flatten)]
@@ -192,6 +192,12 @@ pub(crate) struct WriteArgs {
     /// Folders: bytes after which the next file begins.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
+    /// Delta: columns by which the files of a new table are divided.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) partition_by: Option<CommaList>,
+    /// Delta: a property of a new table, such as lakerace.primaryKey=id; may be repeated.
+    #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
+    pub(crate) table_property: Vec<(String, String)>,
     /// CSV to be written: field delimiter, one character or `\t`. Default: that of the source if it is CSV, else `,`.
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) output_delimiter: Option<u8>,

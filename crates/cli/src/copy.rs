@@ -12,12 +12,17 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         write: write_options(&args.write, &args.input.csv),
         format: args.write.output_format.map(Into::into),
         mode: args.mode.into(),
+        partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        table_properties: args.write.table_property.iter().cloned().collect(),
     };
     let written = {
         let _progress = session.progress();
         lakerace::copy(&args.source, &args.target, &options, &session.job)?
     };
-    let more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
+    let mut more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
+    if let Some(version) = written.version {
+        more["version"] = json!(version);
+    }
     session.done("copied", written.rows, more)
 }
 

@@ -122,6 +122,14 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String)> {
     }
 }
 
+/// `K=V` of a table: names are taken as they stand.
+pub(crate) fn property(text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
+        None | Some(("", _)) => Err(Error::usage(format!("{text:?} is not a property: write name=value"))),
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+    }
+}
+
 /// One ASCII character, or `\t`.
 pub(crate) fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {

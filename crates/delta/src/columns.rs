@@ -11,6 +11,7 @@ use lakerace_format::{FindBy, TableSchema};
 use lakerace_io::{Error, Result};
 
 use crate::error::from_kernel;
+use crate::write::Target;
 
 /// The metadata of a field that has its id in Parquet files.
 const FIELD_ID: &str = "PARQUET:field_id";
@@ -20,6 +21,8 @@ const FIELD_ID: &str = "PARQUET:field_id";
 pub(crate) struct TableColumns {
     /// The columns as the Parquet source takes them.
     pub schema: Arc<TableSchema>,
+    /// The columns as the table's schema has them: with plain texts where batches have views.
+    logical: Schema,
     /// The same tree with the names that files and statistics have.
     stored: Schema,
 }
@@ -36,13 +39,22 @@ impl TableColumns {
             ColumnMappingMode::Id => FindBy::Id,
             ColumnMappingMode::Name | ColumnMappingMode::None => FindBy::Name,
         };
-        let schema = Arc::new(TableSchema::new(logical, stored.clone(), find_by)?);
-        Ok(Self { schema, stored })
+        let schema = Arc::new(TableSchema::new(logical.clone(), stored.clone(), find_by)?);
+        Ok(Self { schema, logical, stored })
     }
 
     /// A field without what the log alone needs to know of it; the names of extension types stay.
     pub fn plain(field: &FieldRef) -> FieldRef {
         keeping(field, &|key| key.starts_with("ARROW:extension"))
+    }
+
+    /// All columns, as a write needs them.
+    pub fn targets(&self) -> Vec<Target> {
+        let pair = |(logical, stored): (&FieldRef, &FieldRef)| Target {
+            logical: Arc::clone(logical),
+            stored: Arc::clone(stored),
+        };
+        self.logical.fields().iter().zip(self.stored.fields()).map(pair).collect()
     }
 
     /// The names that a column, or a field of a struct column, has in files and statistics; `None` where there is none.

@@ -18,8 +18,10 @@ mod source;
 mod statistics;
 mod table;
 mod vectors;
+mod write;
 
 pub use at::At;
 pub use snapshot::Snapshot;
 pub use source::DeltaSource;
 pub use table::Table;
+pub use write::{DeltaSink, TableWrite, WriteMode};

@@ -35,9 +35,18 @@ impl Table {
     /// The table in this folder. Sends no request.
     pub fn at(location: &Location, storage: &StorageOptions, job: &Job) -> Result<Self> {
         let (store, root) = location.open(storage, job)?;
-        let engine = TableEngine::new(&store, &root)?;
         let place = location.as_str().trim_end_matches('/').to_owned();
-        let (storage, job) = (storage.clone(), job.clone());
+        Self::named(store, root, place, storage)
+    }
+
+    /// The table in a folder of a store of the caller's own. Sends no request.
+    pub fn on(store: &JobStore, root: &Path) -> Result<Self> {
+        Self::named(store.clone(), root.clone(), store.url(root), &StorageOptions::default())
+    }
+
+    fn named(store: JobStore, root: Path, place: String, storage: &StorageOptions) -> Result<Self> {
+        let engine = TableEngine::new(&store, &root)?;
+        let (storage, job) = (storage.clone(), store.job.clone());
         Ok(Self { inner: Arc::new(Inner { store, root, place, storage, engine, job }) })
     }
 

@@ -1,5 +1,6 @@
 //! Copying any source to any sink.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lakerace_format::{Batches, Format, Sink, WriteOptions, Written};
@@ -34,6 +35,10 @@ pub struct CopyOptions {
     pub format: Option<Format>,
     /// A target that exists.
     pub mode: CopyMode,
+    /// Delta tables: the columns by which the files of a new table are divided.
+    pub partition_by: Vec<String>,
+    /// Delta tables: properties of a new table.
+    pub table_properties: BTreeMap<String, String>,
 }
 
 /// Copies `source` to `target`: all of it appears there, or nothing.

@@ -1,10 +1,12 @@
 //! Delta tables by the names that users give them.
 
-use lakerace_delta::{At, DeltaSource, Snapshot, Table};
+use arrow::datatypes::SchemaRef;
+use lakerace_delta::{At, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, WriteMode};
+use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Result};
 
-use crate::ReadOptions;
+use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
 const LOG: &str = "_delta_log";
@@ -42,4 +44,42 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
 fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Snapshot> {
     let at = options.at.as_deref().map(str::parse::<At>).transpose()?;
     Table::at(location, &options.storage, job)?.snapshot(at)
+}
+
+/// Whether a folder is a Delta table. One LIST where it is not on this machine.
+pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
+    if store.local_files {
+        return Ok(is_local_table(store, path));
+    }
+    Ok(store.list_unless(&path.clone().join(LOG), |_| true)?.is_none())
+}
+
+/// A Delta table that a copy goes to.
+pub(crate) struct TableTarget {
+    table: Table,
+}
+
+impl TableTarget {
+    /// The table in a folder.
+    pub(crate) fn new(location: &Location, options: &CopyOptions, job: &Job) -> Result<Self> {
+        if options.format.is_some_and(|format| format != Format::Parquet) {
+            return Err(Error::usage("the files of a Delta table are Parquet files").at(location.as_str()));
+        }
+        Ok(Self { table: Table::at(location, &options.read.storage, job)? })
+    }
+
+    /// Begins to write.
+    pub(crate) fn create(&self, schema: &SchemaRef, options: &CopyOptions) -> Result<Box<dyn Sink>> {
+        let write = TableWrite {
+            mode: match options.mode {
+                CopyMode::Error => WriteMode::Error,
+                CopyMode::Overwrite => WriteMode::Overwrite,
+                CopyMode::Append => WriteMode::Append,
+            },
+            partition_by: options.partition_by.clone(),
+            properties: options.table_properties.clone(),
+            options: options.write.clone(),
+        };
+        DeltaSink::create(&self.table, schema, &write)
+    }
 }

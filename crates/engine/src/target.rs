@@ -8,12 +8,60 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::dataset::not_yet_built;
-use crate::delta;
+use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
 use crate::{CopyMode, CopyOptions};
 
 /// Where a copy goes.
-pub(crate) struct Target {
+pub(crate) enum Target {
+    /// A file or a folder of them.
+    Files(FileTarget),
+    /// A Delta table.
+    Table(TableTarget),
+}
+
+impl Target {
+    /// What a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one of this
+    /// machine, else a file. Fails early where the copy could not be finished.
+    pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
+        if let Some(folder) = delta::named(target) {
+            return TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table);
+        }
+        not_yet_built(target)?;
+        let location = Location::parse(target)?;
+        let (store, path) = location.open(&options.read.storage, job)?;
+        let is_folder = target.ends_with('/') || store.local_files;
+        // A file that is added to a table's folder would be no part of the table; one replaced there would break it.
+        if is_folder && options.mode != CopyMode::Error && delta::is_table(&store, &path)? {
+            return TableTarget::new(&location, options, job).map(Self::Table);
+        }
+        if !options.partition_by.is_empty() || !options.table_properties.is_empty() {
+            return Err(Error::usage("only Delta tables have partitions and properties")
+                .at(location.as_str())
+                .advice("put delta: before the folder of a new table"));
+        }
+        FileTarget::resolve(target, options, job).map(Self::Files)
+    }
+
+    /// Fails where the copy would replace what it reads. A table keeps the rows of its versions.
+    pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
+        match self {
+            Self::Files(files) => files.refuse_sources(plan),
+            Self::Table(_) => Ok(()),
+        }
+    }
+
+    /// Begins to write.
+    pub(crate) fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        match self {
+            Self::Files(files) => files.create(schema, options, job),
+            Self::Table(table) => table.create(&schema, options),
+        }
+    }
+}
+
+/// A file, or a folder of files.
+pub(crate) struct FileTarget {
     store: JobStore,
     path: Path,
     format: Format,
@@ -23,14 +71,8 @@ pub(crate) struct Target {
     place: String,
 }
 
-impl Target {
-    /// A file, or a folder where the name ends in `/` or is that of a folder of this machine. Fails early where the
-    /// copy could not be finished.
-    pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        not_yet_built(target)?;
-        if delta::named(target).is_some() {
-            return Err(Error::unsupported("this version can't write Delta tables").at(target));
-        }
+impl FileTarget {
+    fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         let location = Location::parse(target)?;
         let place = location.as_str().to_owned();
         let (store, path) = location.open(&options.read.storage, job)?;
@@ -38,9 +80,6 @@ impl Target {
         let format = format.ok_or_else(|| unknown_format(&place))?;
         let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
-        if is_folder && delta::is_local_table(&store, &path) {
-            return Err(Error::unsupported("it is a Delta table, which this version can't write").at(place));
-        }
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
             target.check_file(on_disk.is_some())?;
@@ -64,8 +103,7 @@ impl Target {
         }
     }
 
-    /// Fails where the copy would replace what it reads.
-    pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
+    fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
         if self.mode == CopyMode::Append {
             return Ok(());
         }
@@ -94,8 +132,7 @@ impl Target {
         std::fs::canonicalize(url).ok().and_then(|p| p.to_str().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
     }
 
-    /// Begins to write.
-    pub(crate) fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         if self.is_folder {
             return self.create_folder(schema, options, job);
         }
@@ -105,7 +142,7 @@ impl Target {
     }
 }
 
-impl Target {
+impl FileTarget {
     fn create_folder(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let mode = match self.mode {
             CopyMode::Error => FolderMode::Error,

@@ -468,7 +468,12 @@ fn folders_are_written_whole() {
         let try_copy = |mode, format| {
             let write = WriteOptions { row_group_rows: Some(500), file_bytes: Some(1), ..WriteOptions::default() };
             let read = ReadOptions { batch_rows: Some(1000), ..ReadOptions::default() };
-            copy(&source, &target, &CopyOptions { read, mode, format, write }, &Job::default())
+            copy(
+                &source,
+                &target,
+                &CopyOptions { read, mode, format, write, ..CopyOptions::default() },
+                &Job::default(),
+            )
         };
         assert_eq!(kind(try_copy(CopyMode::Error, None)).0, ErrorKind::Usage, "no format is named");
         let written = try_copy(CopyMode::Error, Some(Format::Parquet)).unwrap();

@@ -26,7 +26,7 @@ fn field_id(field: &Field) -> Option<&str> {
 }
 
 /// Whether values of a file's type can be read as the table's.
-pub(crate) fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
+pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
     match (file, table, stored) {
         (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) if to.len() == stored.len() => {
             for (to, stored) in to.iter().zip(stored) {
@@ -50,7 +50,7 @@ pub(crate) fn check(file: &DataType, table: &DataType, stored: &DataType, find_b
 }
 
 /// An array of a file as the table's type. [`check`] has said that it can be.
-pub(crate) fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: FindBy) -> Result<ArrayRef> {
+pub fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: FindBy) -> Result<ArrayRef> {
     match (array.data_type(), to, stored) {
         (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) => {
             let array = array.as_struct();

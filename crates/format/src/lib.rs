@@ -1,7 +1,7 @@
 //! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`.
 
 mod columns;
-mod conform;
+pub mod conform;
 pub mod csv;
 mod expr;
 mod files;

@@ -16,6 +16,7 @@ struct Copied {
     report: lakerace::Report,
     files: Vec<String>,
     file_bytes: u64,
+    version: Option<u64>,
 }
 
 /// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; gives a dict.
@@ -45,7 +46,10 @@ pub(crate) fn copy(
         (written, job)
     };
     let report = clock.report(written.rows, &job, &Prices::default());
-    convert::to_python(py, &Copied { report, files: written.files, file_bytes: written.bytes })
+    convert::to_python(
+        py,
+        &Copied { report, files: written.files, file_bytes: written.bytes, version: written.version },
+    )
 }
 
 /// Columns, format, rows, files and bytes of a location; gives a dict.

@@ -133,7 +133,14 @@ impl<'py> Keywords<'py> {
             ..WriteOptions::default()
         };
         let mode = self.parsed("mode", mode)?.unwrap_or_default();
-        Ok(CopyOptions { read, write, format: self.parsed("output_format", format)?, mode })
+        Ok(CopyOptions {
+            read,
+            write,
+            format: self.parsed("output_format", format)?,
+            mode,
+            partition_by: self.get("partition_by")?.unwrap_or_default(),
+            table_properties: self.get("table_properties")?.unwrap_or_default(),
+        })
     }
 
     pub(crate) fn storage(&self) -> PyResult<StorageOptions> {

@@ -1,0 +1,123 @@
+//! Writing: create, append, overwrite.
+//!
+//! Rows go to Parquet files that nobody sees until the write ends; then the files appear and one entry of the log makes
+//! them the table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
+
+mod commit;
+mod files;
+mod fit;
+mod types;
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use lakerace_format::{Sink, WriteOptions, Written};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use self::commit::{Base, Commit};
+use self::files::DataFiles;
+use crate::Table;
+
+use self::types::table_types;
+
+pub(crate) use self::fit::Target;
+
+/// What to do about a table that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    /// Fail with `Conflict`.
+    Error,
+    /// Replace its rows; its schema, properties and history stay.
+    Overwrite,
+    /// Add to its rows.
+    Append,
+}
+
+/// How to write to a table.
+#[derive(Debug, Clone)]
+pub struct TableWrite {
+    /// A table that exists.
+    pub mode: WriteMode,
+    /// Columns to divide the files of a new table by. Of a table that exists they are known; others are an error.
+    pub partition_by: Vec<String>,
+    /// Properties of a new table.
+    pub properties: BTreeMap<String, String>,
+    /// How its Parquet files are written.
+    pub options: WriteOptions,
+}
+
+/// The property that lets rows be deleted without rewriting files.
+const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
+
+/// Writes rows into a table.
+pub struct DeltaSink {
+    files: DataFiles,
+    commit: Commit,
+}
+
+impl DeltaSink {
+    /// Begins a write of batches of this schema. A table that does not exist is created; its columns are nullable, for
+    /// more readers take those.
+    pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
+        let named = |error: Error| error.at(table.place());
+        let base = base(table, schema, write).map_err(named)?;
+        let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?;
+        let state = commit.write_state().map_err(named)?;
+        let targets = commit.targets(&state).map_err(named)?;
+        let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
+        Ok(Box::new(Self { files, commit }))
+    }
+}
+
+/// What the write starts from.
+fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
+    let snapshot = match table.snapshot(None) {
+        Ok(snapshot) => snapshot,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let mut properties = write.properties.clone();
+            properties.entry(DELETION_VECTORS.to_owned()).or_insert_with(|| "true".to_owned());
+            let schema = table_types(schema)?;
+            return Ok(Base::New { schema, partition_by: write.partition_by.clone(), properties });
+        }
+        Err(error) => return Err(error),
+    };
+    if write.mode == WriteMode::Error {
+        return Err(
+            Error::conflict("the table exists already").advice("append to it, overwrite it, or choose another folder")
+        );
+    }
+    if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
+        let known = snapshot.partition_columns();
+        return Err(Error::unsupported(format!(
+            "the table is partitioned by {known:?}, not by {:?}",
+            write.partition_by
+        ))
+        .advice("leave the partition columns out, or write to a new table"));
+    }
+    let known = snapshot.properties();
+    if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
+        return Err(Error::unsupported(format!("the property {name}={value} of a table that exists"))
+            .advice("properties are set when a table is created"));
+    }
+    Ok(Base::Existing(Box::new(snapshot)))
+}
+
+impl Sink for DeltaSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.files.write(&batch)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Written> {
+        let Self { files, mut commit } = *self;
+        let mut published = files.publish()?;
+        let version = match commit.run(published.files()) {
+            Ok(version) => version,
+            Err((error, outcome)) => {
+                published.give_up(outcome);
+                return Err(error);
+            }
+        };
+        Ok(Written { version: Some(version), ..published.written() })
+    }
+}

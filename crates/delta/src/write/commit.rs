@@ -1,0 +1,355 @@
+//! One entry of the log that makes files a table's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use delta_kernel::committer::FileSystemCommitter;
+use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
+use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::expressions::Scalar;
+use delta_kernel::schema::{SchemaRef as KernelSchema, StructType};
+use delta_kernel::table_features::TableFeature;
+use delta_kernel::transaction::create_table::create_table;
+use delta_kernel::transaction::data_layout::DataLayout;
+use delta_kernel::transaction::{
+    CommitResult, CreateTable, Transaction, UpdateTable, UpdateTableOperation, WriteState,
+};
+use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use super::WriteMode;
+use super::files::AddedFile;
+use super::fit::Target;
+use crate::columns::{TableColumns, with_field_ids};
+use crate::engine::ROOT;
+use crate::error::{from_kernel, guarded};
+use crate::table::LOG;
+use crate::{At, Snapshot, Table};
+
+/// Who writes, as history shows it.
+const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+/// Entries of other writers that a commit steps behind before it gives up.
+const ATTEMPTS: u32 = 50;
+/// Tries where the store did not answer.
+const UNANSWERED_AT_MOST: u32 = 3;
+/// Versions from one checkpoint to the next, where the table does not say.
+const CHECKPOINT_INTERVAL: u64 = 10;
+
+/// What a write starts from.
+pub(crate) enum Base {
+    /// No table yet.
+    New { schema: Schema, partition_by: Vec<String>, properties: BTreeMap<String, String> },
+    /// A version.
+    Existing(Box<Snapshot>),
+}
+
+/// Whether an entry that could not be written is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is not.
+    Absent,
+    /// The store did not say.
+    Unknown,
+}
+
+/// A commit under way.
+pub(crate) struct Commit {
+    table: Table,
+    base: Base,
+    mode: WriteMode,
+    /// The creation of a table, whose columns got their stored names when it was begun.
+    creation: Option<Transaction<CreateTable>>,
+    /// By this the commit knows its own entry.
+    mark: String,
+}
+
+/// The columns of a table, as a write needs them.
+pub(crate) struct Targets {
+    /// Those that files have.
+    pub data: Vec<Target>,
+    /// Those that files are divided by.
+    pub partitions: Vec<Target>,
+}
+
+enum Attempt {
+    /// The version that the entry made, and the entries since the last checkpoint.
+    Done(SnapshotRef, u64),
+    /// Another writer's entry has this number.
+    Taken(u64),
+}
+
+impl Commit {
+    pub fn new(table: Table, base: Base, mode: WriteMode) -> Result<Self> {
+        let mark = format!("{:032x}", rand::random::<u128>());
+        let mut commit = Self { table, base, mode, creation: None, mark };
+        if let Base::New { schema, partition_by, properties } = &commit.base {
+            commit.creation = Some(commit.create(schema, partition_by, properties)?);
+        }
+        Ok(commit)
+    }
+
+    /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.
+    pub fn write_state(&self) -> Result<Arc<WriteState>> {
+        match (&self.creation, &self.base) {
+            (Some(creation), _) => guarded(|| creation.write_state()),
+            (None, Base::Existing(snapshot)) => {
+                self.refuse(snapshot)?;
+                let update = self.update(snapshot)?;
+                guarded(|| update.write_state())
+            }
+            (None, Base::New { .. }) => Err(Error::internal("the creation of a table is gone")),
+        }
+    }
+
+    /// The columns to write.
+    pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
+        match &self.base {
+            Base::Existing(snapshot) => Ok(existing_targets(snapshot)),
+            Base::New { schema, partition_by, .. } => new_targets(schema, partition_by, state),
+        }
+    }
+
+    /// Writes the entry; gives its version. Behind an error it says whether the entry may be there all the same.
+    pub fn run(&mut self, files: &[AddedFile]) -> Result<u64, (Error, Outcome)> {
+        let mut unanswered = 0;
+        for attempt in 1..=ATTEMPTS {
+            let outcome = match self.attempt(files) {
+                Ok(Attempt::Done(snapshot, commits)) => {
+                    self.checkpoint(&snapshot, commits);
+                    return Ok(snapshot.version());
+                }
+                Ok(Attempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
+                Err(error) => self.after_error(error, &mut unanswered),
+            };
+            match outcome {
+                Ok(Some(version)) => return Ok(version),
+                Ok(None) => {}
+                Err(error) => {
+                    let unknown = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled);
+                    return Err((error, if unknown { Outcome::Unknown } else { Outcome::Absent }));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(u64::from(rand::random::<u8>()) * u64::from(attempt.min(8)) / 8));
+            self.rebase().map_err(|error| (error, Outcome::Absent))?;
+        }
+        let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.place());
+        Err((error.advice("run it again when they are done"), Outcome::Absent))
+    }
+
+    fn attempt(&mut self, files: &[AddedFile]) -> Result<Attempt> {
+        self.table.job().check()?;
+        let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
+        let table = self.table.clone();
+        if let Some(mut creation) = self.creation.take() {
+            batches.into_iter().for_each(|batch| creation.add_files(batch));
+            return attempted(&table, |engine| creation.commit(engine));
+        }
+        let Base::Existing(snapshot) = &self.base else {
+            return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
+        };
+        let mut update = self.update(snapshot)?;
+        if self.mode == WriteMode::Overwrite {
+            table.kernel(|engine| {
+                let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().build()?;
+                scan.scan_metadata(engine)?
+                    .try_for_each(|batch| batch.map(|batch| update.remove_files(batch.scan_files)))
+            })?;
+        }
+        batches.into_iter().for_each(|batch| update.add_files(batch));
+        attempted(&table, |engine| update.commit(engine))
+    }
+
+    /// What an error means: the entry is there after all, it may be tried again, or neither.
+    fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
+        *unanswered += 1;
+        let next = match &self.base {
+            Base::New { .. } => 0,
+            Base::Existing(snapshot) => snapshot.version() + 1,
+        };
+        if error.kind() != ErrorKind::Unavailable || *unanswered > UNANSWERED_AT_MOST {
+            return Err(error.at(self.table.place()));
+        }
+        match self.is_mine(next) {
+            Ok(true) => Ok(Some(next)),
+            Ok(false) if matches!(self.base, Base::Existing(_)) => Ok(None),
+            // The creation of a table can't be tried twice.
+            Ok(false) | Err(_) => Err(error.at(self.table.place())),
+        }
+    }
+
+    /// Whether an entry of the log is this commit's own: the store has written it and then lost its answer.
+    fn is_mine(&self, version: u64) -> Result<bool> {
+        let object = self.table.object(&format!("{LOG}/{version:020}.json"))?;
+        match object.read_tail(u64::from(u32::MAX)) {
+            Ok(tail) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Steps behind the entries of other writers. One that changed what the files were made for is an error.
+    fn rebase(&mut self) -> Result<()> {
+        let latest = self.table.snapshot(None)?;
+        let Base::Existing(known) = &self.base else {
+            return Err(Error::conflict("another writer has created the table meanwhile")
+                .at(self.table.place())
+                .advice("run it again"));
+        };
+        let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
+        if before.protocol() != after.protocol() || before.metadata() != after.metadata() {
+            return Err(Error::conflict(
+                "another writer has changed the table's schema, properties or protocol meanwhile",
+            )
+            .at(self.table.place())
+            .advice("run it again"));
+        }
+        self.base = Base::Existing(Box::new(latest));
+        Ok(())
+    }
+
+    fn create(
+        &self,
+        schema: &Schema,
+        partition_by: &[String],
+        properties: &BTreeMap<String, String>,
+    ) -> Result<Transaction<CreateTable>> {
+        for name in partition_by {
+            if schema.field_with_name(name).is_err() {
+                return Err(Error::not_found(format!("there is no column {name:?} to partition by")));
+            }
+        }
+        let kernel: StructType = schema.try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
+        let mut builder = create_table(ROOT, Arc::new(kernel), ENGINE, true).with_table_properties(properties.clone());
+        if !partition_by.is_empty() {
+            builder = builder.with_data_layout(DataLayout::partitioned(partition_by));
+        }
+        let (info, info_schema) = self.info()?;
+        let builder = builder.with_commit_info(info, info_schema);
+        self.table.kernel(|engine| builder.build(engine, Box::new(FileSystemCommitter::new())))
+    }
+
+    fn update(&self, snapshot: &Snapshot) -> Result<Transaction<UpdateTable>> {
+        let mode = if self.mode == WriteMode::Overwrite { "Overwrite" } else { "Append" };
+        let (info, info_schema) = self.info()?;
+        let builder = snapshot.kernel().clone().update_table(UpdateTableOperation::Write, ENGINE, true);
+        let builder = builder.with_operation_parameters([("mode", Some(mode))]).with_commit_info(info, info_schema);
+        self.table.kernel(|engine| builder.build(engine, Box::new(FileSystemCommitter::new())))
+    }
+
+    /// What the kernel would do, and must not.
+    fn refuse(&self, snapshot: &Snapshot) -> Result<()> {
+        let appends_only = snapshot.kernel().table_properties().append_only == Some(true);
+        if self.mode == WriteMode::Overwrite && appends_only {
+            return Err(Error::invalid(
+                "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The part of an entry by which it is known again.
+    fn info(&self) -> Result<(Box<dyn EngineData>, KernelSchema)> {
+        let schema = Schema::new(vec![Field::new("lakeraceCommit", DataType::Utf8, true)]);
+        let kernel: StructType = (&schema).try_into_kernel().map_err(internal)?;
+        let mark: ArrayRef = Arc::new(StringArray::from(vec![self.mark.as_str()]));
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark]).map_err(internal)?;
+        Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
+    }
+
+    /// Writes a checkpoint where it is time for one. The entry is in the log whatever becomes of it: the next writer
+    /// finds that it is missing and makes up for it.
+    fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
+        let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
+        if commits >= interval {
+            let _ = self.table.kernel(|engine| snapshot.checkpoint(engine, None).map(drop));
+        }
+    }
+}
+
+/// Commits a transaction.
+fn attempted<S>(table: &Table, commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>) -> Result<Attempt> {
+    match table.kernel(|engine| commit(engine))? {
+        CommitResult::Committed(committed) => {
+            let commits = committed.post_commit_stats().commits_since_checkpoint;
+            let snapshot = match committed.post_commit_snapshot() {
+                Some(snapshot) => snapshot.clone(),
+                None => table.snapshot(Some(At::Version(committed.commit_version())))?.kernel().clone(),
+            };
+            Ok(Attempt::Done(snapshot, commits))
+        }
+        CommitResult::Conflicted(conflicted) => Ok(Attempt::Taken(conflicted.conflict_version())),
+        CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),
+    }
+}
+
+/// The columns of a table that exists.
+fn existing_targets(snapshot: &Snapshot) -> Targets {
+    let partition_columns = snapshot.partition_columns();
+    let materialized =
+        snapshot.kernel().table_configuration().is_feature_supported(&TableFeature::MaterializePartitionColumns);
+    let targets = snapshot.columns().targets();
+    let is_partition = |target: &Target| partition_columns.contains(target.logical.name());
+    let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
+    Targets {
+        partitions: partition_columns.iter().filter_map(of_name).collect(),
+        data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
+    }
+}
+
+/// The columns of a table to be created. All are nullable, so that a context of nulls tells how they are stored.
+fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
+    let kernel: StructType = schema.try_into_kernel().map_err(internal)?;
+    let mut builder = state.write_context_builder();
+    if !partition_by.is_empty() {
+        let null = |name: &String| {
+            let field = kernel.field(name).ok_or_else(|| Error::internal(format!("there is no column {name:?}")))?;
+            Ok((name.clone(), Scalar::Null(field.data_type().clone())))
+        };
+        builder = builder.with_partition_values(partition_by.iter().map(null).collect::<Result<HashMap<_, _>>>()?);
+    }
+    let context = guarded(|| builder.build())?;
+    let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(internal) };
+    let (logical, stored) = (arrow(context.logical_data_schema())?, arrow(context.physical_data_schema())?);
+    if logical.fields().len() != stored.fields().len() {
+        return Err(Error::unsupported("creating a table whose files have its partition columns, too"));
+    }
+    let pair = |(logical, stored)| Target { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
+    let of_name = |name: &String| {
+        let field = schema.field_with_name(name).map_err(internal)?;
+        let logical = TableColumns::plain(&Arc::new(field.clone()));
+        Ok(Target { stored: Arc::clone(&logical), logical })
+    };
+    Ok(Targets {
+        data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
+        partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
+    })
+}
+
+/// A file as the kernel takes it.
+fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for (name, value) in &file.partition_values {
+        partitions.keys().append_value(name);
+        partitions.values().append_option(value.as_deref());
+    }
+    partitions.append(true).map_err(internal)?;
+    let size = i64::try_from(file.size_bytes).map_err(internal)?;
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("path", Arc::new(StringArray::from(vec![file.name.as_str()])), false),
+        ("partitionValues", Arc::new(partitions.finish()), false),
+        ("size", Arc::new(Int64Array::from(vec![size])), false),
+        ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
+        ("stats", Arc::new(file.statistics.clone()), true),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    Ok(Box::new(ArrowEngineData::new(batch)))
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,302 @@
+//! The data files of a write.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow::array::{ArrayRef, RecordBatch, StructArray, UInt32Array};
+use arrow::compute::take_record_batch;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::row::{OwnedRow, RowConverter, SortField};
+use delta_kernel::engine::arrow_conversion::scalar::extract_primitive_scalar;
+use delta_kernel::transaction::{BoundWriteContext, WriteState};
+use delta_kernel_default_engine::stats::FileStatsAccumulator;
+use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
+use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result};
+
+use super::commit::{Outcome, Targets};
+use super::fit::{Fit, Target};
+use crate::Table;
+use crate::error::from_kernel;
+
+/// Bytes of a file after which the next one begins, unless options say otherwise.
+const FILE_BYTES: u64 = 256 << 20;
+/// Partitions that are written at the same time at most: each has a row group in memory.
+const OPEN_AT_MOST: usize = 64;
+
+/// Writes rows into files, one or more for each partition, which stay invisible until [`Self::publish`].
+pub(crate) struct DataFiles {
+    table: Table,
+    state: Arc<WriteState>,
+    fit: Fit,
+    /// The partition columns: as batches have them, and as values.
+    partitions: Option<Partitions>,
+    open: Vec<OpenFile>,
+    /// The partitions that were met.
+    known: HashMap<OwnedRow, usize>,
+    contexts: Vec<Arc<BoundWriteContext>>,
+    done: Vec<DoneFile>,
+    options: WriteOptions,
+    number: usize,
+    random: u128,
+}
+
+/// The partition columns of batches.
+struct Partitions {
+    names: Vec<String>,
+    fit: Fit,
+    rows: RowConverter,
+}
+
+struct OpenFile {
+    partition: usize,
+    /// When it was written to last, counted in batches.
+    used: u64,
+    sink: Box<dyn Sink>,
+    deferred: Deferred,
+    statistics: FileStatsAccumulator,
+    object: Object,
+    /// Its name in the log.
+    name: String,
+}
+
+struct DoneFile {
+    file: AddedFile,
+    output: Output,
+    object: Object,
+    written: Written,
+}
+
+/// A file for the log.
+pub(crate) struct AddedFile {
+    pub name: String,
+    pub size_bytes: u64,
+    /// Milliseconds since 1970.
+    pub modified: i64,
+    /// By the stored names of partition columns.
+    pub partition_values: HashMap<String, Option<String>>,
+    pub statistics: StructArray,
+}
+
+impl DataFiles {
+    pub fn new(
+        table: &Table,
+        schema: &SchemaRef,
+        targets: &Targets,
+        state: Arc<WriteState>,
+        options: &WriteOptions,
+    ) -> Result<Self> {
+        for field in schema.fields() {
+            let is_this = |target: &Target| target.logical.name() == field.name();
+            if !targets.data.iter().chain(&targets.partitions).any(is_this) {
+                return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
+                    .advice("leave the column out of what is written"));
+            }
+        }
+        Ok(Self {
+            table: table.clone(),
+            partitions: Partitions::new(schema, &targets.partitions)?,
+            fit: Fit::new(schema, &targets.data)?,
+            state,
+            open: Vec::new(),
+            known: HashMap::new(),
+            contexts: Vec::new(),
+            done: Vec::new(),
+            options: options.clone(),
+            number: 0,
+            random: rand::random(),
+        })
+    }
+
+    /// Takes a batch.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let rows = self.fit.fit(batch)?;
+        let Some(partitions) = &self.partitions else {
+            let partition = self.partition(None)?;
+            return self.write_to(partition, &rows);
+        };
+        let values = partitions.fit.fit(batch)?;
+        let keys = partitions.rows.convert_columns(values.columns()).map_err(internal)?;
+        let mut order: Vec<OwnedRow> = Vec::new();
+        let mut members: HashMap<OwnedRow, Vec<u32>> = HashMap::new();
+        for row in 0..batch.num_rows() {
+            let key = keys.row(row).owned();
+            let rows = members.entry(key.clone()).or_insert_with(|| {
+                order.push(key);
+                Vec::new()
+            });
+            rows.push(row as u32);
+        }
+        for key in order {
+            let numbers = members.remove(&key).unwrap_or_default();
+            let first = numbers.first().copied().unwrap_or(0) as usize;
+            let partition = self.partition(Some((key, values.columns(), first)))?;
+            let part = if numbers.len() == rows.num_rows() {
+                rows.clone()
+            } else {
+                take_record_batch(&rows, &UInt32Array::from(numbers)).map_err(internal)?
+            };
+            self.write_to(partition, &part)?;
+        }
+        Ok(())
+    }
+
+    /// The number of a partition, new or known, by its key, its columns and a row of it.
+    fn partition(&mut self, of: Option<(OwnedRow, &[ArrayRef], usize)>) -> Result<usize> {
+        let Some((key, columns, row)) = of else {
+            if self.contexts.is_empty() {
+                let context = self.state.write_context_builder().build().map_err(from_kernel)?;
+                self.contexts.push(Arc::new(context));
+            }
+            return Ok(0);
+        };
+        if let Some(known) = self.known.get(&key) {
+            return Ok(*known);
+        }
+        let names = self.partitions.as_ref().map(|partitions| partitions.names.as_slice()).unwrap_or_default();
+        let value = |(name, column): (&String, &ArrayRef)| {
+            extract_primitive_scalar(column.as_ref(), row).map(|value| (name.clone(), value)).map_err(from_kernel)
+        };
+        let values = names.iter().zip(columns).map(value).collect::<Result<HashMap<_, _>>>()?;
+        let context = self.state.write_context_builder().with_partition_values(values).build();
+        self.contexts.push(Arc::new(context.map_err(from_kernel)?));
+        self.known.insert(key, self.contexts.len() - 1);
+        Ok(self.contexts.len() - 1)
+    }
+
+    fn write_to(&mut self, partition: usize, rows: &RecordBatch) -> Result<()> {
+        let limit = self.options.file_bytes.unwrap_or(FILE_BYTES).max(1);
+        let mut at = self.open.iter().position(|file| file.partition == partition);
+        if let Some(full) = at.filter(|at| self.open[*at].deferred.position() >= limit) {
+            let file = self.open.swap_remove(full);
+            self.end(file)?;
+            at = None;
+        }
+        let at = match at {
+            Some(at) => at,
+            None => self.begin(partition)?,
+        };
+        self.number += 1;
+        let (used, file) = (self.number as u64, &mut self.open[at]);
+        file.used = used;
+        file.statistics.merge(rows).map_err(from_kernel)?;
+        file.sink.write(rows.clone())
+    }
+
+    /// Begins a file; the one that has waited longest ends where there are too many.
+    fn begin(&mut self, partition: usize) -> Result<usize> {
+        if self.open.len() >= OPEN_AT_MOST
+            && let Some(oldest) = (0..self.open.len()).min_by_key(|at| self.open[*at].used)
+        {
+            let file = self.open.swap_remove(oldest);
+            self.end(file)?;
+        }
+        let context = &self.contexts[partition];
+        let number = self.done.len() + self.open.len();
+        let name = format!("part-{number:05}-{:032x}.parquet", self.random.wrapping_add(number as u128));
+        let url = context.write_dir().join(&name).map_err(|e| Error::internal(e.to_string()))?;
+        let name = context.resolve_file_path(&url).map_err(from_kernel)?;
+        let object = self.table.object(&name)?;
+        let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+        let deferred = output.defer();
+        let job = self.table.job();
+        let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
+        let statistics = FileStatsAccumulator::new(self.state.stats_columns(), context.physical_data_schema());
+        self.open.push(OpenFile { partition, used: 0, sink, deferred, statistics, object, name });
+        Ok(self.open.len() - 1)
+    }
+
+    fn end(&mut self, file: OpenFile) -> Result<()> {
+        let OpenFile { partition, sink, deferred, statistics, object, name, .. } = file;
+        let written = sink.finish()?;
+        let output = deferred.take().ok_or_else(|| Error::internal("a file's sink did not finish its output"))?;
+        let statistics = statistics.finish().map_err(from_kernel)?;
+        let statistics = statistics.ok_or_else(|| Error::internal("a file without rows was begun"))?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let file = AddedFile {
+            name,
+            size_bytes: written.bytes,
+            modified: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
+            partition_values: self.contexts[partition].physical_partition_values().clone(),
+            statistics,
+        };
+        self.done.push(DoneFile { file, output, object, written });
+        Ok(())
+    }
+
+    /// Ends all files and makes them visible in the table's folder. They are not the table's yet.
+    pub fn publish(mut self) -> Result<Published> {
+        for file in std::mem::take(&mut self.open) {
+            self.end(file)?;
+        }
+        let mut published =
+            Published { files: Vec::new(), objects: Vec::new(), written: Written::default(), keep: false };
+        for DoneFile { file, output, object, written } in self.done {
+            self.table.job().check()?;
+            output.finish()?;
+            published.written.rows += written.rows;
+            published.written.bytes += written.bytes;
+            published.written.files.push(object.url());
+            published.objects.push(object);
+            published.files.push(file);
+        }
+        Ok(published)
+    }
+}
+
+/// Files that are visible, and not the table's until they are in its log. Dropped before that, they are removed.
+pub(crate) struct Published {
+    files: Vec<AddedFile>,
+    objects: Vec<Object>,
+    written: Written,
+    /// They are the table's, or may be.
+    keep: bool,
+}
+
+impl Published {
+    pub fn files(&self) -> &[AddedFile] {
+        &self.files
+    }
+
+    /// The log has them.
+    pub fn written(&mut self) -> Written {
+        self.keep = true;
+        std::mem::take(&mut self.written)
+    }
+
+    /// The log does not have them, or nobody knows.
+    pub fn give_up(&mut self, outcome: Outcome) {
+        self.keep = outcome == Outcome::Unknown;
+    }
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        for object in &self.objects {
+            // What can't be removed now is no part of the table and is left to its next vacuum.
+            let _ = object.store.delete(&object.path);
+        }
+    }
+}
+
+impl Partitions {
+    fn new(schema: &Schema, targets: &[Target]) -> Result<Option<Self>> {
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let names = targets.iter().map(|target| target.logical.name().clone()).collect();
+        let fit = Fit::exact(schema, targets)?;
+        let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));
+        Ok(Some(Self { names, rows: RowConverter::new(fields.collect()).map_err(internal)?, fit }))
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,71 @@
+//! Arrow types as Delta knows them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
+use lakerace_io::{Error, Result};
+
+/// The schema of a new table for batches of this one: each type becomes the one of Delta's that holds all of its values,
+/// and everything is nullable. A type without such a one is an error that names the column.
+pub(crate) fn table_types(schema: &Schema) -> Result<Schema> {
+    let fields = schema.fields().iter().map(|field| table_field(field)).collect::<Result<Vec<FieldRef>>>()?;
+    Ok(Schema::new(fields))
+}
+
+fn table_field(field: &Field) -> Result<FieldRef> {
+    let data_type = table_type(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
+    Ok(Arc::new(Field::new(field.name(), data_type, true)))
+}
+
+/// The type of a table that holds all values of this one.
+pub(crate) fn table_type(data_type: &DataType) -> Result<DataType> {
+    use DataType as T;
+    Ok(match data_type {
+        T::Boolean | T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Float32 | T::Float64 | T::Date32 => {
+            data_type.clone()
+        }
+        T::UInt8 => T::Int16,
+        T::UInt16 => T::Int32,
+        T::UInt32 => T::Int64,
+        T::UInt64 => T::Decimal128(20, 0),
+        T::Float16 => T::Float32,
+        T::Date64 => T::Date32,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => T::Utf8,
+        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => T::Binary,
+        T::Timestamp(_, zone) => T::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into())),
+        T::Decimal32(precision, scale) | T::Decimal64(precision, scale) | T::Decimal128(precision, scale)
+            if *scale >= 0 =>
+        {
+            T::Decimal128(*precision, *scale)
+        }
+        T::Decimal256(precision, scale) if *precision <= 38 && *scale >= 0 => T::Decimal128(*precision, *scale),
+        T::Dictionary(_, value) => table_type(value)?,
+        T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) | T::ListView(item) | T::LargeListView(item) => {
+            T::List(Arc::new(Field::new("element", table_type(item.data_type())?, true)))
+        }
+        T::Struct(fields) => T::Struct(fields.iter().map(|field| table_field(field)).collect::<Result<_>>()?),
+        T::Map(entries, _) => map_type(entries)?,
+        T::Null => {
+            return Err(
+                Error::unsupported("a column of nulls alone has no type").advice("cast it to the one it is to have")
+            );
+        }
+        other => {
+            return Err(Error::unsupported(format!("Delta tables have no type for {other}"))
+                .advice("cast the column, or leave it out"));
+        }
+    })
+}
+
+fn map_type(entries: &Field) -> Result<DataType> {
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(Error::invalid("a map whose entries are no structs"));
+    };
+    let [key, value] = fields.as_ref() else {
+        return Err(Error::invalid("a map whose entries are not pairs"));
+    };
+    let key = Field::new("key", table_type(key.data_type())?, false);
+    let value = Field::new("value", table_type(value.data_type())?, true);
+    let entries = Field::new("key_value", DataType::Struct(vec![key, value].into()), false);
+    Ok(DataType::Map(Arc::new(entries), false))
+}
