@@ -355,9 +355,9 @@ fn errors_name_the_place_and_have_the_right_kind() {
     check("ROOT/t", &plain, ErrorKind::Invalid, "column \"id\" is Utf8View here and Int64 in ROOT/t/a.parquet");
     std::fs::create_dir(folder.path().join("t/_delta_log")).unwrap();
     std::fs::write(folder.path().join("t/_delta_log/00000000000000000000.json"), "{}").unwrap();
-    check("ROOT/t", &plain, ErrorKind::Unsupported, "it is a Delta table");
-    for location in ["delta:x", "mongodb://h/d/c", "elasticsearch://h:9200/i", "sqlite:///a.db#t", "tpch:lineitem?sf=1"]
-    {
+    check("ROOT/t", &plain, ErrorKind::Corrupt, "delta log");
+    check("delta:ROOT/x", &plain, ErrorKind::NotFound, "no Delta table");
+    for location in ["mongodb://h/d/c", "elasticsearch://h:9200/i", "sqlite:///a.db#t", "tpch:lineitem?sf=1"] {
         check(location, &plain, ErrorKind::Unsupported, "this version can't read or write");
     }
     check("gopher://x/y", &plain, ErrorKind::Usage, "unknown scheme");
