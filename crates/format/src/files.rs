@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
-use crate::{Constants, InputFile, ReadPlan};
+use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 
 /// Bytes of the first tail read: enough for the footer of most files.
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
@@ -32,6 +32,45 @@ pub(crate) trait OpenFile: Send + Sync {
 
     /// Columns whose values its place gives.
     fn constants(&self) -> Option<&Arc<Constants>>;
+
+    /// Rows of the file.
+    fn rows(&self) -> u64;
+
+    /// How many row groups or stripes it has.
+    fn unit_count(&self) -> usize;
+}
+
+/// What is known of files of one format.
+pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
+    SourceInfo {
+        format: format.to_owned(),
+        rows: Some(files.iter().map(|file| file.rows()).sum()),
+        files: files.len() as u64,
+        bytes: files.iter().map(|file| file.size_bytes()).sum(),
+        units: Some(files.iter().map(|file| file.unit_count() as u64).sum()),
+    }
+}
+
+/// The plan of a file with these units.
+pub(crate) fn file_plan<F: OpenFile>(file: &F, units: Vec<UnitPlan>) -> FilePlan {
+    let e_tag = file.object().e_tag.clone();
+    FilePlan { url: file.url().to_owned(), size_bytes: file.size_bytes(), e_tag, units }
+}
+
+/// The units that a plan keeps, with the file of each and its number. A file must have those that the plan names.
+pub(crate) fn kept_units<'a, F: OpenFile>(
+    plan: &'a ReadPlan,
+    files: &'a [Arc<F>],
+) -> impl Iterator<Item = Result<(u32, &'a Arc<F>, &'a UnitPlan)>> {
+    let all = files.iter().zip(&plan.files).enumerate();
+    let units = all.flat_map(|(number, (file, plan))| plan.units.iter().map(move |unit| (number as u32, file, unit)));
+    units.filter(|(_, _, unit)| unit.pruned.is_none()).map(|(number, file, unit)| {
+        if unit.index < file.unit_count() {
+            return Ok((number, file, unit));
+        }
+        let message = format!("the plan names part {} of {}", unit.index, file.unit_count());
+        Err(Error::usage(message).at(file.url()).advice("plan again"))
+    })
 }
 
 /// Opens all files, several at once, and keeps their order. The first file's error by order is returned.

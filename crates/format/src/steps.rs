@@ -2,6 +2,7 @@
 //! a step. A format says how a column of a unit becomes arrays, its [`Lane`]; here are the threads, the filter, the limit.
 
 mod batches;
+mod list;
 mod schedule;
 mod selection;
 
@@ -11,6 +12,7 @@ use arrow::array::{ArrayRef, BooleanArray};
 use lakerace_io::Result;
 
 pub(crate) use batches::run;
+pub(crate) use list::Steps;
 pub(crate) use schedule::Scan;
 pub(crate) use selection::Selection;
 
@@ -48,51 +50,6 @@ pub(crate) trait Lane: Send {
 
     /// Passes over the next `rows` rows, after a gap.
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()>;
-}
-
-/// One step of a read: the same rows of every column of a unit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
-    /// The unit.
-    pub unit: usize,
-    /// The number of its first row in the unit.
-    pub start: u64,
-    /// Pruned rows before it.
-    pub gap: u64,
-    /// Its rows.
-    pub rows: usize,
-}
-
-impl Step {
-    /// Its rows in the unit.
-    pub fn range(&self) -> Range<u64> {
-        self.start..self.start + self.rows as u64
-    }
-}
-
-/// Cuts units, each of these ranges of rows, into steps of at most `step_rows` rows, and ends after `limit` rows.
-pub(crate) fn steps<'a>(
-    units: impl IntoIterator<Item = &'a [Range<u64>]>,
-    step_rows: usize,
-    limit: Option<u64>,
-) -> Vec<Step> {
-    let step_rows = step_rows.max(1) as u64;
-    let mut left = limit.unwrap_or(u64::MAX);
-    let mut steps = Vec::new();
-    for (unit, rows) in units.into_iter().enumerate() {
-        let mut at = 0;
-        for range in rows {
-            let mut start = range.start;
-            while start < range.end && left > 0 {
-                let rows = (range.end - start).min(step_rows).min(left);
-                steps.push(Step { unit, start, gap: start - at, rows: rows as usize });
-                start += rows;
-                at = start;
-                left -= rows;
-            }
-        }
-    }
-    steps
 }
 
 /// Bytes of a batch, about.

@@ -60,6 +60,14 @@ impl OpenFile for OrcFile {
     fn constants(&self) -> Option<&Arc<Constants>> {
         self.constants.as_ref()
     }
+
+    fn rows(&self) -> u64 {
+        self.tail.rows()
+    }
+
+    fn unit_count(&self) -> usize {
+        self.tail.stripes().len()
+    }
 }
 
 /// Opens a file; its errors name it.
@@ -114,11 +122,6 @@ fn longer_tail(object: &Object, last: &Bytes, size_bytes: u64, needed: u64) -> R
 }
 
 impl OrcFile {
-    /// Rows of the file.
-    pub fn rows(&self) -> u64 {
-        self.tail.rows()
-    }
-
     /// The column id of a root column of [`Self::schema`].
     pub fn column_id(&self, root: usize) -> Option<u32> {
         match &self.tail.root().kind {

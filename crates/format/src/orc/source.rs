@@ -14,10 +14,10 @@ use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
 use super::unit::Unit;
 use crate::columns::Columns;
-use crate::files::{files_of_plan, open_all, profile};
+use crate::files::{file_plan, files_of_plan, info, kept_units, open_all, profile};
 use crate::merge::merge;
-use crate::steps::{Scan, batch_rows, run, steps, steps_ahead};
-use crate::{Batches, Expr, FilePlan, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::steps::{Scan, Steps, batch_rows, run, steps_ahead};
+use crate::{Batches, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
@@ -66,19 +66,14 @@ impl OrcSource {
     fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &Columns) -> Result<Vec<Unit>> {
         let mut units = Vec::new();
         let (mut partial, mut places) = (Vec::new(), Vec::new());
-        for (number, (file, file_plan)) in files.iter().zip(&plan.files).enumerate() {
-            for unit_plan in file_plan.units.iter().filter(|unit| unit.pruned.is_none()) {
-                if unit_plan.index >= file.tail.stripes().len() {
-                    let message = format!("the plan names stripe {}, which it does not have", unit_plan.index);
-                    return Err(Error::usage(message).at(&file.url).advice("plan again"));
-                }
-                let unit = Unit::whole(file, number as u32, unit_plan.index);
-                if let Some(row_groups) = &unit_plan.row_groups {
-                    partial.push(unit.clone());
-                    places.push((units.len(), row_groups));
-                }
-                units.push(unit);
+        for kept in kept_units(plan, files) {
+            let (number, file, unit_plan) = kept?;
+            let unit = Unit::whole(file, number, unit_plan.index);
+            if let Some(row_groups) = &unit_plan.row_groups {
+                partial.push(unit.clone());
+                places.push((units.len(), row_groups));
             }
+            units.push(unit);
         }
         let left = self.row_groups(&partial, columns, plan.request.filter.as_ref())?;
         for ((place, planned), left) in places.into_iter().zip(left) {
@@ -129,13 +124,7 @@ impl Source for OrcSource {
     }
 
     fn info(&self) -> SourceInfo {
-        SourceInfo {
-            format: "orc".to_owned(),
-            rows: Some(self.files.iter().map(|file| file.rows()).sum()),
-            files: self.files.len() as u64,
-            bytes: self.files.iter().map(|file| file.size_bytes).sum(),
-            units: Some(self.files.iter().map(|file| file.tail.stripes().len() as u64).sum()),
-        }
+        info("orc", &self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
@@ -162,8 +151,7 @@ impl Source for OrcSource {
                 }
                 units.push(UnitPlan { index: stripe, rows: Some(rows), pruned, ..UnitPlan::default() });
             }
-            let (url, size_bytes, e_tag) = (file.url.clone(), file.size_bytes, file.object.e_tag.clone());
-            files.push(FilePlan { url, size_bytes, e_tag, units });
+            files.push(file_plan(file.as_ref(), units));
         }
         let (mut read, mut plans) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
         let left = self.row_groups(&kept, &columns, request.filter.as_ref())?;
@@ -210,7 +198,7 @@ impl Source for OrcSource {
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
         let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
-        let steps = steps(rows.iter().map(Vec::as_slice), step_rows, row_limit);
+        let steps = Steps::new(rows.iter().map(Vec::as_slice), step_rows, row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if plan.requests.requests.is_empty() {

@@ -13,7 +13,7 @@ use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 /// Why no row of a file can match; `None` where some may.
 pub(crate) fn excludes_file(file: &OrcFile, predicate: &Predicate) -> Option<String> {
     let find = |column: u32| file.tail.statistics(column);
-    let statistics = Statistics { file, rows: file.rows(), label: "file statistics", find: &find };
+    let statistics = Statistics { file, rows: file.tail.rows(), label: "file statistics", find: &find };
     predicate.can_match(&statistics).err()
 }
 

@@ -75,6 +75,15 @@ impl OpenFile for FileMeta {
     fn constants(&self) -> Option<&Arc<Constants>> {
         self.constants.as_ref()
     }
+
+    /// But for the hidden ones.
+    fn rows(&self) -> u64 {
+        total_rows(self.metadata()) - self.hidden.as_ref().map_or(0, |hidden| hidden.count())
+    }
+
+    fn unit_count(&self) -> usize {
+        self.metadata().num_row_groups()
+    }
 }
 
 impl FileMeta {
@@ -101,11 +110,6 @@ impl FileMeta {
         });
         // A type whose leaves are others than Arrow's is read as a whole.
         if next == all.end { leaves } else { all.collect() }
-    }
-
-    /// Rows of the file, but for the hidden ones.
-    pub fn rows(&self) -> u64 {
-        total_rows(self.metadata()) - self.hidden.as_ref().map_or(0, |hidden| hidden.count())
     }
 
     /// The numbers that the rows of a row group have in the file.

@@ -10,10 +10,10 @@ use super::planning::{Unit, default_step_rows, row_bytes, want};
 use super::prune::Pruner;
 use super::read::RowGroups;
 use crate::columns::{Columns, roots};
-use crate::files::{files_of_plan, open_all, profile};
+use crate::files::{file_plan, files_of_plan, info, kept_units, open_all, profile};
 use crate::merge::merge;
-use crate::steps::{Scan, run, steps, steps_ahead};
-use crate::{Batches, FilePlan, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
+use crate::steps::{Scan, Steps, run, steps_ahead};
+use crate::{Batches, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.
@@ -116,18 +116,13 @@ impl ParquetSource {
     fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<FileMeta>], columns: &Columns) -> Result<Vec<Unit>> {
         let pruner = Pruner::new(&self.schema, &self.job);
         let mut units = Vec::new();
-        for (number, (file, file_plan)) in files.iter().zip(&plan.files).enumerate() {
-            for unit_plan in file_plan.units.iter().filter(|unit| unit.pruned.is_none()) {
-                if unit_plan.index >= file.metadata().num_row_groups() {
-                    let message = format!("the plan names row group {}, which it does not have", unit_plan.index);
-                    return Err(Error::usage(message).at(&file.url).advice("plan again"));
-                }
-                let unit = Unit::whole(file, number as u32, unit_plan.index);
-                units.push(match unit_plan.rows_after_pages {
-                    None => unit,
-                    Some(_) => pruner.pages(&unit, columns)?,
-                });
-            }
+        for kept in kept_units(plan, files) {
+            let (number, file, unit_plan) = kept?;
+            let unit = Unit::whole(file, number, unit_plan.index);
+            units.push(match unit_plan.rows_after_pages {
+                None => unit,
+                Some(_) => pruner.pages(&unit, columns)?,
+            });
         }
         Ok(units)
     }
@@ -139,13 +134,7 @@ impl Source for ParquetSource {
     }
 
     fn info(&self) -> SourceInfo {
-        SourceInfo {
-            format: "parquet".to_owned(),
-            rows: Some(self.files.iter().map(|file| file.rows()).sum()),
-            files: self.files.len() as u64,
-            bytes: self.files.iter().map(|file| file.size_bytes).sum(),
-            units: Some(self.files.iter().map(|file| file.metadata().num_row_groups() as u64).sum()),
-        }
+        info("parquet", &self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
@@ -170,8 +159,7 @@ impl Source for ParquetSource {
                 }
                 units.push(plan);
             }
-            let (url, size_bytes, e_tag) = (file.url.clone(), file.size_bytes, file.object.e_tag.clone());
-            files.push(FilePlan { url, size_bytes, e_tag, units });
+            files.push(file_plan(file.as_ref(), units));
         }
         let (requests, wanted) = self.requests(kept_units.iter().map(|(_, _, unit)| unit), &fields)?;
         for ((file, unit, _), bytes) in kept_units.iter().zip(wanted) {
@@ -196,7 +184,7 @@ impl Source for ParquetSource {
         let units = self.units_of_plan(plan, &files, &columns)?;
         let limit = plan.request.limit;
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
-        let steps = steps(
+        let steps = Steps::new(
             units.iter().map(|unit| unit.rows.as_slice()),
             step_rows,
             limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),

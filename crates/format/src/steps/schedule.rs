@@ -11,8 +11,9 @@ use arrow::compute::{and, filter};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Job, Result};
 
+use super::list::{Step, Steps};
 use super::selection::Selection;
-use super::{Lane, Step, Units};
+use super::{Lane, Units};
 use crate::columns::Columns;
 use crate::parts::narrow;
 
@@ -25,7 +26,7 @@ pub(crate) struct Scan<U> {
     /// Where the columns' lanes come from.
     pub units: U,
     /// The steps through the units.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// Steps that may be under way or waiting for the consumer.
     pub steps_ahead: usize,
     /// The job.
@@ -173,7 +174,8 @@ impl<U: Units> Shared<U> {
                 state.taken += 1;
                 drop(state);
                 let visible = self.visible(taken);
-                let rows = visible.map_or(self.scan.steps[taken].rows, |visible| visible.true_count());
+                let whole = self.step(taken)?.rows;
+                let rows = visible.map_or(whole, |visible| visible.true_count());
                 return self.empty_batch(rows).map(Some);
             }
             if inline {
@@ -186,6 +188,10 @@ impl<U: Units> Shared<U> {
                 state = waited.0;
             }
         }
+    }
+
+    fn step(&self, step: usize) -> Result<Step> {
+        self.scan.steps.get(step).ok_or_else(|| Error::internal(format!("there is no step {step}")))
     }
 
     /// A batch without columns.
@@ -220,10 +226,9 @@ impl<U: Units> Shared<U> {
     fn begin_units(&self, state: &mut State) {
         let columns = self.scan.fields.len();
         let horizon = state.taken + self.scan.steps_ahead;
-        // `steps` is ordered by unit: the first step of each unit is found by bisection.
         while state.begun_units < self.scan.units.count() && columns > 0 {
             let unit = state.begun_units;
-            let first = self.scan.steps.partition_point(|step| step.unit < unit);
+            let first = self.scan.steps.first_of(unit);
             if first >= horizon || self.scan.steps.get(first).is_none_or(|step| step.unit != unit) {
                 break;
             }
@@ -283,7 +288,7 @@ impl<U: Units> Shared<U> {
     /// Decodes one column of one step; `None` where the filter has left no row.
     fn decode(&self, (step, column): Task) -> Result<Option<ArrayRef>> {
         self.scan.job.check()?;
-        let Step { unit, gap, rows, .. } = self.scan.steps[step];
+        let Step { unit, gap, rows, .. } = self.step(step)?;
         let selection = self.selection(step)?;
         let unit_lanes = self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
         let mut lane = unit_lanes[column].lock().unwrap_or_else(PoisonError::into_inner);
@@ -325,7 +330,7 @@ impl<U: Units> Shared<U> {
 
     /// Which rows of a step are not hidden; `None`: all.
     fn visible(&self, step: usize) -> Option<BooleanArray> {
-        let step = &self.scan.steps[step];
+        let step = self.scan.steps.get(step)?;
         self.scan.units.visible(step.unit, step.range())
     }
 
@@ -338,7 +343,8 @@ impl<U: Units> Shared<U> {
         if state.stop {
             return Ok(());
         }
-        if self.scan.steps.get(step + 1).is_some_and(|next| next.unit == self.scan.steps[step].unit) {
+        let Step { unit, rows, .. } = self.step(step)?;
+        if self.scan.steps.get(step + 1).is_some_and(|next| next.unit == unit) {
             self.make_ready(&mut state, (step + 1, column));
         }
         let slot = self.slot(&mut state, step);
@@ -372,7 +378,7 @@ impl<U: Units> Shared<U> {
         let selection = slot.selection.clone();
         drop(state);
         self.work.notify_all();
-        let batch = self.assemble(&arrays, selection.as_deref(), self.scan.steps[step].rows)?;
+        let batch = self.assemble(&arrays, selection.as_deref(), rows)?;
         let mut state = self.lock();
         if !state.stop {
             self.slot(&mut state, step).batch = Some(batch);

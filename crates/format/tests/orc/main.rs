@@ -20,6 +20,7 @@ use tempfile::TempDir;
 
 #[path = "../common/mod.rs"]
 mod common;
+mod damage;
 mod remote;
 mod row_groups;
 #[path = "../../../orc/tests/write/tables.rs"]
