@@ -219,7 +219,7 @@ def test_damaged_files_give_errors(path: Path) -> None:
 
 
 #: Writes batches of 400 columns, 6 MB each, from a stream that holds one at a time, and prints its peak memory.
-WIDE = """
+WRITE_WIDE = """
 import sys
 import numpy, pyarrow
 import lakerace
@@ -233,7 +233,7 @@ print(done.peak_rss_bytes)
 
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     def peak(batches: int) -> int:
-        command = [sys.executable, "-c", WIDE, str(tmp_path / f"{batches}.orc"), str(batches)]
+        command = [sys.executable, "-c", WRITE_WIDE, str(tmp_path / f"{batches}.orc"), str(batches)]
         return int(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
 
     # 32 MB of values, and 256 MB.
