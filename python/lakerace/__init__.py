@@ -24,8 +24,10 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import Explain, Scan
+from lakerace._table import Changed, Table
 
 __all__ = [
+    "Changed",
     "Checksum",
     "ConflictError",
     "CopyResult",
@@ -37,6 +39,7 @@ __all__ = [
     "NotFoundError",
     "Requests",
     "Scan",
+    "Table",
     "UnavailableError",
     "UnsupportedError",
     "UsageError",

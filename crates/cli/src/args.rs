@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Copy(Box<CopyArgs>),
     /// Print rows, their number, their checksum, or the plan of reading them.
     Scan(Box<ScanArgs>),
+    /// Insert rows into a Delta table, or replace those that have their key, without rewriting files.
+    Upsert(Box<UpsertArgs>),
+    /// Delete rows of a Delta table, without rewriting files.
+    Delete(Box<DeleteArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
     /// The side-by-side bench (comes with the Python package).
@@ -97,6 +101,46 @@ pub(crate) struct ScanArgs {
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpsertArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// Where the rows are from: a path or URL of a file, a folder, a glob or a Delta table.
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// The columns by which rows are found. Default: those that the table names (lakerace.primaryKey).
+    #[arg(long, value_name = "A,B")]
+    pub(crate) key: Option<CommaList>,
+    /// Rows of the source with the same key: the last one wins, or they are an error.
+    #[arg(long, value_enum, default_value_t = Duplicate::Last, value_name = "WHAT")]
+    pub(crate) on_duplicate: Duplicate,
+    /// Memory that the source's rows may take. Default: 1 GiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The rows for which this SQL expression is true.
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// `--on-duplicate`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Duplicate {
+    Last,
+    Error,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ mod schema;
 mod session;
 mod stdout;
 mod table;
+mod upsert;
 mod value;
 
 use std::ffi::OsString;
@@ -71,6 +72,8 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
     match cli.command {
         Command::Copy(args) => copy::run(&args, &Session::start_copy(cli.global, &args.input.store)),
         Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
+        Command::Upsert(args) => upsert::run(&args, &Session::start_copy(cli.global, &args.input.store)),
+        Command::Delete(args) => upsert::delete(&args, &Session::start(cli.global, &args.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),

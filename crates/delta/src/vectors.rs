@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use crc::{CRC_32_ISO_HDLC, Crc};
 use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
@@ -36,16 +37,27 @@ struct Place {
     length: u64,
 }
 
-/// The hidden rows of these files. Vectors are fetched in as few requests as one read of their files would take.
+/// The hidden rows of these files, as their readers take them.
 pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc<HiddenRows>>>> {
-    let mut loaded: Vec<Option<Arc<HiddenRows>>> = vec![None; files.len()];
+    let hide = |(rows, file): (Option<RoaringTreemap>, &&TableFile)| {
+        let Some(rows) = rows else { return Ok(None) };
+        let last = rows.max();
+        let hidden = HiddenRows::new(rows, last, file.rows.unwrap_or(UNKNOWN_ROWS));
+        hidden.map(|hidden| Some(Arc::new(hidden))).map_err(|error| error.at(file.object.url()))
+    };
+    treemaps(table, files)?.into_iter().zip(files).map(hide).collect()
+}
+
+/// The hidden rows of these files. Vectors are fetched in as few requests as one read of their files would take.
+pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
+    let mut loaded: Vec<Option<RoaringTreemap>> = vec![None; files.len()];
     let (mut objects, mut numbers) = (Vec::new(), HashMap::new());
     let mut places = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let Some(vector) = &file.vector else { continue };
         let named = |error: Error| error.at(file.object.url());
         let Some(object) = object(table, vector).map_err(named)? else {
-            loaded[number] = Some(hidden(inline(table, vector).map_err(named)?, file, vector).map_err(named)?);
+            loaded[number] = Some(counted(inline(table, vector).map_err(named)?, vector).map_err(named)?);
             continue;
         };
         let object = *numbers.entry(object.url()).or_insert_with(|| {
@@ -62,13 +74,12 @@ pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc
     let fetcher = fetch(table, &objects, &places)?;
     for place in places {
         table.job().check()?;
-        let file = files[place.file];
-        let (Some(vector), object) = (&file.vector, &objects[place.object as usize]) else { continue };
-        let rows = read(&fetcher, &place).map_err(|error| match error.place() {
+        let (Some(vector), object) = (&files[place.file].vector, &objects[place.object as usize]) else { continue };
+        let rows = read(&fetcher, &place).and_then(|rows| counted(rows, vector));
+        loaded[place.file] = Some(rows.map_err(|error| match error.place() {
             Some(_) => error,
             None => error.at(format!("{}: the deletion vector at {}", object.url(), place.start)),
-        })?;
-        loaded[place.file] = Some(hidden(rows, file, vector).map_err(|error| error.at(object.url()))?);
+        })?);
     }
     Ok(loaded)
 }
@@ -138,7 +149,8 @@ fn read(fetcher: &Fetcher, place: &Place) -> Result<RoaringTreemap> {
     RoaringTreemap::deserialize_from(bitmap).map_err(|e| Error::corrupt(format!("its bitmap can't be read: {e}")))
 }
 
-fn hidden(rows: RoaringTreemap, file: &TableFile, vector: &DeletionVectorDescriptor) -> Result<Arc<HiddenRows>> {
+/// The rows of a vector that hides as many as the log says.
+fn counted(rows: RoaringTreemap, vector: &DeletionVectorDescriptor) -> Result<RoaringTreemap> {
     let count = rows.len();
     if i64::try_from(count) != Ok(vector.cardinality) {
         return Err(Error::corrupt(format!(
@@ -146,6 +158,43 @@ fn hidden(rows: RoaringTreemap, file: &TableFile, vector: &DeletionVectorDescrip
             vector.cardinality
         )));
     }
-    let last = rows.max();
-    Ok(Arc::new(HiddenRows::new(rows, last, file.rows.unwrap_or(UNKNOWN_ROWS))?))
+    Ok(rows)
+}
+
+/// Vectors in one file.
+pub(crate) struct Packed {
+    /// The file's name, in the table's folder.
+    pub name: String,
+    pub bytes: Bytes,
+    /// One for each vector.
+    pub descriptors: Vec<DeletionVectorDescriptor>,
+}
+
+/// Packs vectors into a file of a name that nobody else has.
+pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
+    let id: [u8; 16] = rand::random();
+    let target = z85::encode(id);
+    let mut bytes = vec![FILE_VERSION];
+    let mut descriptors = Vec::with_capacity(vectors.len());
+    for vector in vectors {
+        let mut body = MAGIC.to_le_bytes().to_vec();
+        vector.serialize_into(&mut body).map_err(|e| Error::internal(e.to_string()))?;
+        let too_long = |_| Error::unsupported("deletion vectors of more than 2 GiB in one commit");
+        let offset = i32::try_from(bytes.len()).map_err(too_long)?;
+        let size = i32::try_from(body.len()).map_err(too_long)?;
+        bytes.extend(size.to_be_bytes());
+        bytes.extend_from_slice(&body);
+        bytes.extend(Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(&body).to_be_bytes());
+        let cardinality = i64::try_from(vector.len()).map_err(too_long)?;
+        let kind = DeletionVectorStorageType::PersistedRelative;
+        let descriptor = DeletionVectorDescriptor::try_new(kind, target.clone(), Some(offset), size, cardinality);
+        descriptors.push(descriptor.map_err(from_kernel)?);
+    }
+    Ok(Packed { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
+}
+
+/// Bytes as UUIDs are written: `8-4-4-4-12` hexadecimal digits.
+fn uuid(id: &[u8; 16]) -> String {
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }

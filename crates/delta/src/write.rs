@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use self::commit::{Base, Commit};
-use self::files::DataFiles;
-use crate::Table;
+pub(crate) use self::commit::{Base, Commit, Outcome, Stage};
+pub(crate) use self::files::{DataFiles, Published};
+use crate::{Snapshot, Table};
 
 use self::types::table_types;
 
@@ -53,7 +54,7 @@ const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 /// Writes rows into a table.
 pub struct DeltaSink {
     files: DataFiles,
-    commit: Commit,
+    commit: Commit<WriteMode>,
 }
 
 impl DeltaSink {
@@ -111,13 +112,40 @@ impl Sink for DeltaSink {
     fn finish(self: Box<Self>) -> Result<Written> {
         let Self { files, mut commit } = *self;
         let mut published = files.publish()?;
-        let version = match commit.run(published.files()) {
-            Ok(version) => version,
+        match commit.run(published.files()) {
+            Ok(version) => Ok(Written { version, ..published.written() }),
             Err((error, outcome)) => {
                 published.give_up(outcome);
-                return Err(error);
+                Err(error)
             }
-        };
-        Ok(Written { version: Some(version), ..published.written() })
+        }
+    }
+}
+
+impl Stage for WriteMode {
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
+        let mode = if *self == Self::Overwrite { "Overwrite" } else { "Append" };
+        (UpdateTableOperation::Write, vec![("mode", mode.to_owned())])
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        let appends_only = snapshot.kernel().table_properties().append_only == Some(true);
+        if *self == Self::Overwrite && appends_only {
+            return Err(Error::invalid(
+                "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
+            ));
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        if *self == Self::Overwrite {
+            snapshot.table().kernel(|engine| {
+                let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().build()?;
+                scan.scan_metadata(engine)?
+                    .try_for_each(|batch| batch.map(|batch| update.remove_files(batch.scan_files)))
+            })?;
+        }
+        Ok(true)
     }
 }

@@ -28,11 +28,13 @@ mod report;
 mod scan;
 mod schema;
 mod target;
+mod upsert;
 
 pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
+pub use lakerace_delta::{Changed, OnDuplicate};
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
     SourceInfo, TimestampUnit, WriteOptions, Written,
@@ -44,3 +46,4 @@ pub use lakerace_io::{
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
+pub use upsert::{UpsertOptions, delete, upsert, upsert_batches};

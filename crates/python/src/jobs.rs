@@ -52,6 +52,80 @@ pub(crate) fn copy(
     )
 }
 
+/// What an upsert or a delete did and what it cost.
+#[derive(Serialize)]
+struct Changed {
+    #[serde(flatten)]
+    report: lakerace::Report,
+    version: Option<u64>,
+    rows_hidden: u64,
+    files_added: u64,
+    files_removed: u64,
+    files_probed: u64,
+    vectors: u64,
+}
+
+impl Changed {
+    fn new(changed: &lakerace::Changed, report: lakerace::Report) -> Self {
+        Self {
+            report,
+            version: changed.written.version,
+            rows_hidden: changed.hidden,
+            files_added: changed.written.files.len() as u64,
+            files_removed: changed.removed,
+            files_probed: changed.probed,
+            vectors: changed.vectors,
+        }
+    }
+}
+
+/// Upserts a location, a [`Scan`] or an object with `__arrow_c_stream__` into a Delta table; gives a dict.
+#[pyfunction]
+pub(crate) fn upsert(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let options = keywords.upsert()?;
+    let (batches, job) = if let Ok(location) = source.extract::<String>() {
+        let job = keywords.job(RangeOptions::for_copy())?;
+        let (payer, read) = (job.clone(), options.read.clone());
+        let open = move || lakerace::Scan::open(&location, &read, &payer)?.batches();
+        (interrupt::run(py, &job, open)?, job)
+    } else {
+        match source.cast::<Scan>() {
+            Ok(scan) => scan.get().batches(py)?,
+            Err(_) => (stream::import(source)?, keywords.job(RangeOptions::for_copy())?),
+        }
+    };
+    let payer = job.clone();
+    let change = move || lakerace::upsert_batches(&table, batches, &options, &payer);
+    let changed = interrupt::run(py, &job, change)?;
+    let report = clock.report(changed.written.rows, &job, &Prices::default());
+    convert::to_python(py, &Changed::new(&changed, report))
+}
+
+/// Deletes the rows of a Delta table for which a condition is true; gives a dict.
+#[pyfunction]
+pub(crate) fn delete(
+    py: Python<'_>,
+    table: String,
+    condition: String,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let storage = keywords.read()?.storage;
+    let job = keywords.job(RangeOptions::default())?;
+    let payer = job.clone();
+    let changed = interrupt::run(py, &job, move || lakerace::delete(&table, &condition, &storage, &payer))?;
+    let report = clock.report(changed.hidden, &job, &Prices::default());
+    convert::to_python(py, &Changed::new(&changed, report))
+}
+
 /// Columns, format, rows, files and bytes of a location; gives a dict.
 #[pyfunction]
 pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {

@@ -52,6 +52,8 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::schema, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::checksum, module)?)?;
     Ok(())

@@ -1,8 +1,8 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow, OrcOptions,
-    RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, WriteOptions,
+    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow, OnDuplicate,
+    OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, UpsertOptions, WriteOptions,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -143,6 +143,17 @@ impl<'py> Keywords<'py> {
         })
     }
 
+    pub(crate) fn upsert(&self) -> PyResult<UpsertOptions> {
+        let defaults = UpsertOptions::default();
+        Ok(UpsertOptions {
+            read: self.read()?,
+            key: self.get("key")?.unwrap_or_default(),
+            on_duplicate: self.parsed("on_duplicate", on_duplicate)?.unwrap_or_default(),
+            memory_bytes: self.get("memory_limit")?.unwrap_or(defaults.memory_bytes),
+            ..defaults
+        })
+    }
+
     pub(crate) fn storage(&self) -> PyResult<StorageOptions> {
         let options: BTreeMap<String, String> = self.get("storage_options")?.unwrap_or_default();
         Ok(StorageOptions { options: options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect() })
@@ -165,6 +176,14 @@ fn mode(text: &str) -> Result<CopyMode> {
         "overwrite" => Ok(CopyMode::Overwrite),
         "append" => Ok(CopyMode::Append),
         _ => Err(Error::usage(format!("unknown mode {text:?}")).advice("choose error, overwrite or append")),
+    }
+}
+
+fn on_duplicate(text: &str) -> Result<OnDuplicate> {
+    match text {
+        "last" => Ok(OnDuplicate::Last),
+        "error" => Ok(OnDuplicate::Error),
+        _ => Err(Error::usage(format!("unknown choice {text:?}")).advice("choose last or error")),
     }
 }
 

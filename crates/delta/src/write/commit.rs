@@ -21,7 +21,6 @@ use delta_kernel::transaction::{
 use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::WriteMode;
 use super::files::AddedFile;
 use super::fit::Target;
 use crate::columns::{TableColumns, with_field_ids};
@@ -47,6 +46,22 @@ pub(crate) enum Base {
     Existing(Box<Snapshot>),
 }
 
+/// What an entry does beside adding files.
+pub(crate) trait Stage: Send {
+    /// The operation that history shows, and its parameters.
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
+
+    /// An error where the table does not allow it.
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        let _ = snapshot;
+        Ok(())
+    }
+
+    /// Adds what it does to the entry behind this version; false where that is nothing. Called again for a later version
+    /// where another writer was faster.
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool>;
+}
+
 /// Whether an entry that could not be written is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -57,10 +72,10 @@ pub(crate) enum Outcome {
 }
 
 /// A commit under way.
-pub(crate) struct Commit {
+pub(crate) struct Commit<S> {
     table: Table,
     base: Base,
-    mode: WriteMode,
+    stage: S,
     /// The creation of a table, whose columns got their stored names when it was begun.
     creation: Option<Transaction<CreateTable>>,
     /// By this the commit knows its own entry.
@@ -78,14 +93,16 @@ pub(crate) struct Targets {
 enum Attempt {
     /// The version that the entry made, and the entries since the last checkpoint.
     Done(SnapshotRef, u64),
+    /// There is nothing to write.
+    Nothing,
     /// Another writer's entry has this number.
     Taken(u64),
 }
 
-impl Commit {
-    pub fn new(table: Table, base: Base, mode: WriteMode) -> Result<Self> {
+impl<S: Stage> Commit<S> {
+    pub fn new(table: Table, base: Base, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
-        let mut commit = Self { table, base, mode, creation: None, mark };
+        let mut commit = Self { table, base, stage, creation: None, mark };
         if let Base::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
@@ -97,7 +114,7 @@ impl Commit {
         match (&self.creation, &self.base) {
             (Some(creation), _) => guarded(|| creation.write_state()),
             (None, Base::Existing(snapshot)) => {
-                self.refuse(snapshot)?;
+                self.stage.check(snapshot)?;
                 let update = self.update(snapshot)?;
                 guarded(|| update.write_state())
             }
@@ -113,20 +130,27 @@ impl Commit {
         }
     }
 
-    /// Writes the entry; gives its version. Behind an error it says whether the entry may be there all the same.
-    pub fn run(&mut self, files: &[AddedFile]) -> Result<u64, (Error, Outcome)> {
+    /// What the entry does beside adding files.
+    pub fn stage(&mut self) -> &mut S {
+        &mut self.stage
+    }
+
+    /// Writes the entry; gives its version, none where there was nothing to write. Behind an error it says whether the
+    /// entry may be there all the same.
+    pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, Outcome)> {
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
                 Ok(Attempt::Done(snapshot, commits)) => {
                     self.checkpoint(&snapshot, commits);
-                    return Ok(snapshot.version());
+                    return Ok(Some(snapshot.version()));
                 }
+                Ok(Attempt::Nothing) => return Ok(None),
                 Ok(Attempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
                 Err(error) => self.after_error(error, &mut unanswered),
             };
             match outcome {
-                Ok(Some(version)) => return Ok(version),
+                Ok(Some(version)) => return Ok(Some(version)),
                 Ok(None) => {}
                 Err(error) => {
                     let unknown = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled);
@@ -152,12 +176,8 @@ impl Commit {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
         let mut update = self.update(snapshot)?;
-        if self.mode == WriteMode::Overwrite {
-            table.kernel(|engine| {
-                let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().build()?;
-                scan.scan_metadata(engine)?
-                    .try_for_each(|batch| batch.map(|batch| update.remove_files(batch.scan_files)))
-            })?;
+        if !self.stage.stage(snapshot, &mut update)? && files.is_empty() {
+            return Ok(Attempt::Nothing);
         }
         batches.into_iter().for_each(|batch| update.add_files(batch));
         attempted(&table, |engine| update.commit(engine))
@@ -233,22 +253,12 @@ impl Commit {
     }
 
     fn update(&self, snapshot: &Snapshot) -> Result<Transaction<UpdateTable>> {
-        let mode = if self.mode == WriteMode::Overwrite { "Overwrite" } else { "Append" };
+        let (operation, parameters) = self.stage.operation();
+        let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
-        let builder = snapshot.kernel().clone().update_table(UpdateTableOperation::Write, ENGINE, true);
-        let builder = builder.with_operation_parameters([("mode", Some(mode))]).with_commit_info(info, info_schema);
+        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, true);
+        let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
         self.table.kernel(|engine| builder.build(engine, Box::new(FileSystemCommitter::new())))
-    }
-
-    /// What the kernel would do, and must not.
-    fn refuse(&self, snapshot: &Snapshot) -> Result<()> {
-        let appends_only = snapshot.kernel().table_properties().append_only == Some(true);
-        if self.mode == WriteMode::Overwrite && appends_only {
-            return Err(Error::invalid(
-                "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
-            ));
-        }
-        Ok(())
     }
 
     /// The part of an entry by which it is known again.

@@ -257,6 +257,11 @@ pub(crate) struct Published {
 }
 
 impl Published {
+    /// No files.
+    pub fn none() -> Self {
+        Self { files: Vec::new(), objects: Vec::new(), written: Written::default(), keep: true }
+    }
+
     pub fn files(&self) -> &[AddedFile] {
         &self.files
     }
