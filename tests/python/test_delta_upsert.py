@@ -33,11 +33,11 @@ def test_upserts_are_what_duckdb_merges(tmp_path: Path) -> None:
         last = "SELECT id, day, arg_max(v, n) AS v FROM s GROUP BY id, day"
         reference.execute(f"DELETE FROM t WHERE (id, day) IN (SELECT id, day FROM ({last}))")
         reference.execute(f"INSERT INTO t SELECT id, day, v FROM ({last})")
-        wanted = reference.execute("SELECT id, day, v FROM t").to_arrow_table()
+        wanted = reference.sql("SELECT id, day, v FROM t").to_arrow_table()
         assert lr.checksum(table.scan()) == lr.checksum(wanted)
     gone = table.delete("id < 700 AND day = '2024'")
     reference.execute("DELETE FROM t WHERE id < 700 AND day = '2024'")
-    assert lr.checksum(table.scan()) == lr.checksum(reference.execute("SELECT id, day, v FROM t").to_arrow_table())
+    assert lr.checksum(table.scan()) == lr.checksum(reference.sql("SELECT id, day, v FROM t").to_arrow_table())
     assert gone.rows == gone.rows_hidden > 0
     assert table.delete("id < 0").version is None
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::BooleanArray;
+use arrow::array::{Array, BooleanArray};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::{InputFile, ParquetSource, ReadRequest, Source};
 use lakerace_io::{Error, Result};

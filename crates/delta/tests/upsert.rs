@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Int64Type, SchemaRef};
 use lakerace_delta::{Changed, DeltaSource, OnDuplicate, Table, UpsertOptions, delete, upsert};
 use lakerace_delta::{DeltaSink, TableWrite, WriteMode};
