@@ -10,6 +10,7 @@ from lakerace.bench import data, lineitem, paths
 from lakerace.bench.data import Shape
 from lakerace.bench.lineitem import Lineitem
 from lakerace.bench.noise import Noise
+from lakerace.bench.upserts import Upserts
 from lakerace.bench.wide import Wide
 
 #: The selective filter keeps 1 % of the rows; `key` is uniform and unsorted, so it prunes no row group.
@@ -22,6 +23,8 @@ SEEK_WANTED = _MIB
 SEEK_GAPS = tuple(16 * _KIB << doubling for doubling in range(11))
 #: `orc-seek`: a contestant that has measured so long in one case sits out its other rounds.
 _PATIENCE_SECONDS = 12.0
+#: `upsert`: a contestant whose upserts have taken so long in one case is asked for no more of them.
+UPSERT_PATIENCE_SECONDS = 1_800.0
 
 
 class Input(Protocol):
@@ -44,16 +47,29 @@ class Inputs:
     wide: Wide
     lineitem: Lineitem
     noise: Noise
+    upserts: Upserts
+    #: Into the same base, a few rows at a time.
+    few: Upserts
 
 
-def full() -> Inputs:
-    """What results are about."""
-    return Inputs(data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), Noise(256 * _MIB))
+#: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
+UPSERTS = {
+    "full": (Upserts(20_000_000, 5_000_000, 10, 1), Upserts(20_000_000, 1_000, 3, 1)),
+    "small": (Upserts(2_000_000, 500_000, 3), Upserts(2_000_000, 1_000, 3)),
+    "quick": (Upserts(200_000, 50_000, 2), Upserts(200_000, 1_000, 2)),
+}
+
+
+def full(size: str = "small") -> Inputs:
+    """What results are about; `size` is one of `UPSERTS`."""
+    noise = Noise(256 * _MIB)
+    return Inputs(data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), noise, *UPSERTS[size])
 
 
 def quick() -> Inputs:
     """For a look whether everything works."""
-    return Inputs(data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), Noise(96 * _MIB))
+    noise = Noise(96 * _MIB)
+    return Inputs(data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), noise, *UPSERTS["quick"])
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ class Case:
     threads: int
     title: str
     input: Input
-    #: What contestants are asked to do: `scan`, `write` or `ranges`.
+    #: What contestants are asked to do: `scan`, `write`, `ranges` or `upsert`.
     kind: str = "scan"
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
@@ -107,12 +123,14 @@ BENCHES = {
     "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
     "seek": "two ranges with a gap between: as two requests or as one, by the size of the gap, on each path",
     "orc-codec": "TPC-H lineitem from and to ORC, one thread, each codec",
+    "upsert": "rows by key into a table, half of them new, time after time, and scans of what has become of it; "
+    "and 1,000 rows at a time; local and S3 (`--size full`: 5 million into 20 million)",
 }
 
 
 def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     """Every case of every bench for these thread counts, in the order in which they run."""
-    return [*_scan(threads, inputs), *_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs)]
+    return [*_scan(threads, inputs), *_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs), *_upsert(threads, inputs)]
 
 
 def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
@@ -166,6 +184,16 @@ def _orc_codec(inputs: Inputs) -> list[Case]:
         for codec in lineitem.CODECS
     ]
     return decode + encode
+
+
+def _upsert(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("local", "s3"):
+        for variant, table in (("many", inputs.upserts), ("few", inputs.few)):
+            title = f"{table.rows:,} rows into {table.base_rows:,}"
+            case = Case("upsert", store, variant, max(threads), title, table, "upsert", "delta")
+            cases.append(replace(case, patience_seconds=UPSERT_PATIENCE_SECONDS))
+    return cases
 
 
 def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:

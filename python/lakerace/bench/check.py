@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lakerace.bench import kept, upserts
 from lakerace.bench.cases import Case
 from lakerace.bench.contestant import KIT
 
@@ -22,7 +23,7 @@ class References:
 
     def __init__(self, file_of: Callable[[Case], Path]) -> None:
         self._file_of = file_of
-        self._known: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
 
     def of(self, case: Case, python: Path) -> dict[str, Any]:
         """The reference of `case`, by the duckdb of `python`, an interpreter (checksums differ between versions)."""
@@ -31,26 +32,49 @@ class References:
         if key not in self._known:
             columns = list(case.columns) if case.columns else None
             self._known[key] = ask(python, {"file": str(table), "columns": columns, "where": case.where})
-        return self._known[key]
+        found: dict[str, Any] = self._known[key]
+        return found
+
+    def after_upserts(self, files: dict[str, Path], python: Path) -> list[dict[str, Any]]:
+        """What a table must hold before the first and after each of `files`, by the duckdb of `python`.
+
+        This takes a while, and is kept beside the files.
+        """
+        by = ask(python, {})
+        sources = list(files.values())
+        name = f"{sources[-1].stem}-after-{by.replace(' ', '-')}.json"
+        shape = {"of": [kept.written_down(file) for file in sources], "by": by}
+
+        def write(path: Path) -> str:
+            question = {"upserts": [str(file) for file in sources], "key": upserts.KEY, "scratch": str(path.parent)}
+            path.write_text(json.dumps(ask(python, question)))
+            return str(by)
+
+        key = ("upserts", sources[-1], python)
+        if key not in self._known:
+            path = kept.ensure(sources[0].with_name(name), shape, write)
+            self._known[key] = json.loads(path.read_text())
+        found: list[dict[str, Any]] = self._known[key]
+        return found
 
 
 def read_back(file: Path) -> dict[str, Any]:
     """What lakerace reads from `file`, in a process of its own."""
-    return _answer([sys.executable, "-m", "lakerace.bench.readback", str(file)], "")
+    found: dict[str, Any] = _answer([sys.executable, "-m", "lakerace.bench.readback", str(file)], "")
+    return found
 
 
-def ask(python: Path, question: dict[str, Any]) -> dict[str, Any]:
+def ask(python: Path, question: dict[str, Any]) -> Any:
     """Asks `kit/verify.py`, in a process of its own."""
     return _answer([str(python), str(KIT / "verify.py")], json.dumps(question))
 
 
-def _answer(command: list[str], question: str) -> dict[str, Any]:
+def _answer(command: list[str], question: str) -> Any:
     done = subprocess.run(command, input=question, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["nothing on stderr"]
         raise CheckError(lines[-1])
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return json.loads(done.stdout)
 
 
 def disagreement(reference: dict[str, Any], held: dict[str, Any]) -> str | None:

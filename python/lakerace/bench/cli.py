@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakerace.bench import cases, data, machine, report, samples
 from lakerace.bench.contestant import Contestant, ManifestError, discover
-from lakerace.bench.entrant import entrants
+from lakerace.bench.entrant import entrants, readers
 from lakerace.bench.process import cpus_for
 from lakerace.bench.race import Race
 
@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     threads = sorted({int(part) for part in options.threads.split(",")})
     for count in threads:
         cpus_for(count)
-    inputs = cases.quick() if options.quick else cases.full()
+    inputs = cases.quick() if options.quick else cases.full(options.size)
     chosen = cases.select(options.names, threads, inputs)
     contestants = _contestants(options.only)
     folder = (options.data or data.directory()).absolute()
@@ -69,7 +69,11 @@ def _run(options: argparse.Namespace) -> int:
             "codec": cases.CODEC,
             "inputs": {bench: _inputs(chosen, bench) for bench in benches},
         },
-        contestants={one.name: one.about for bench in benches for one in entrants(contestants, bench)},
+        contestants={
+            one.name: one.about
+            for bench in benches
+            for one in (*(readers(contestants) if bench == "upsert" else ()), *entrants(contestants, bench))
+        },
     )
     with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
         race = Race(chosen, contestants, options.rounds, writer, folder)
@@ -147,6 +151,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
     run.add_argument("--only", metavar="A,B", help="only these contestants")
     run.add_argument("--quick", action="store_true", help="small inputs: a smoke test, not a result")
+    sizes = ("small", "full")
+    run.add_argument("--size", choices=sizes, default=sizes[0], help="of the tables of `upsert` (default small)")
     run.add_argument("--out", type=Path, metavar="DIR", help="where samples and reports go (default docs/results)")
     run.add_argument("--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)")
     run.set_defaults(run=_run)

@@ -20,7 +20,9 @@ KIT = HERE / "kit"
 #: More folders of contestants, as in PATH.
 FOLDERS_VARIABLE = "LAKERACE_BENCH_CONTESTANTS"
 _KEYS = {"title", "about", "languages", "jobs", "stores", "command"}
-_OPTIONAL_KEYS = {"requirements", "install", "settings", "stays", "subject"}
+_OPTIONAL_KEYS = {"requirements", "install", "settings", "stays", "subject", "table", "checks"}
+#: When a reader looks at a table that others have made: after each change, or after the last one.
+_CHECKS = ("each", "last")
 
 
 class ManifestError(ValueError):
@@ -36,7 +38,7 @@ class Contestant:
     title: str
     about: str
     languages: tuple[str, ...]
-    #: The benches that it enters: `scan`, `write`, ….
+    #: The benches that it enters: `scan`, `write`, …; `compact` is no bench, but something to be done in `upsert`.
     jobs: tuple[str, ...]
     #: Where it can do them: `local`, `s3`.
     stores: tuple[str, ...]
@@ -52,6 +54,10 @@ class Contestant:
     stays: tuple[str, ...] = ()
     #: The tool that the bench is about: ratios are taken of it.
     subject: bool = False
+    #: The format of the tables that it reads, and makes where it enters `upsert`: `delta`, or one of its own.
+    table: str = ""
+    #: When it reads a table back to see whether it is right: after each change, or only after the last one.
+    checks: str = "each"
 
     def python(self) -> Path:
         """The interpreter of its environment, which is made at the first call."""
@@ -73,6 +79,8 @@ def load(folder: Path) -> Contestant:
     unknown = manifest.keys() - _KEYS - _OPTIONAL_KEYS
     if missing or unknown:
         raise ManifestError(f"{path}: missing keys {sorted(missing)}, unknown keys {sorted(unknown)}")
+    if manifest.get("checks", "each") not in _CHECKS:
+        raise ManifestError(f"{path}: `checks` is one of {', '.join(_CHECKS)}")
     return Contestant(
         name=folder.name,
         folder=folder,
@@ -87,6 +95,8 @@ def load(folder: Path) -> Contestant:
         settings=manifest.get("settings", {}),
         stays=tuple(manifest.get("stays", ())),
         subject=bool(manifest.get("subject", False)),
+        table=manifest.get("table", ""),
+        checks=manifest.get("checks", "each"),
     )
 
 

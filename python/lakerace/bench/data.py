@@ -39,8 +39,8 @@ U64 = npt.NDArray[np.uint64]
 RECIPE = 1
 KEY_RANGE = 2**40
 _CHUNK_ROWS = 500_000
-_FIRST_DAY = 17_897  # 2019-01-01 as days since 1970-01-01
-_DAYS = 2_557
+FIRST_DAY = 17_897  # 2019-01-01 as days since 1970-01-01
+DAYS = 2_557
 _MICROSECONDS_PER_DAY = 86_400_000_000
 ALPHABET = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", dtype=np.uint8)
 _POOL_BYTES = 16 * 1024 * 1024
@@ -112,7 +112,7 @@ def write(path: Path, shape: Shape) -> str:
 def row_groups(shape: Shape) -> Iterator[pa.Table]:
     """Yields the rows, one row group at a time, so that memory is bounded by one of them."""
     bits = np.random.PCG64(shape.seed)
-    pool, starts = _comment_pool(bits)
+    pool, starts = comment_pool(bits)
     first = 0
     while first < shape.rows:
         end = min(first + shape.row_group_rows, shape.rows)
@@ -124,7 +124,7 @@ def row_groups(shape: Shape) -> Iterator[pa.Table]:
 
 
 def _chunk(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, first: int, rows: int) -> pa.RecordBatch:
-    day = _FIRST_DAY + below(bits, rows, _DAYS).astype(np.int64)
+    day = FIRST_DAY + below(bits, rows, DAYS).astype(np.int64)
     at = day * _MICROSECONDS_PER_DAY + below(bits, rows, _MICROSECONDS_PER_DAY).astype(np.int64)
     key = below(bits, rows, KEY_RANGE).astype(np.int64)
     price = below(bits, rows, 10_000_000).astype(np.float64) / 100.0
@@ -136,13 +136,13 @@ def _chunk(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, firs
         pa.array(quantity),
         pa.array(day.astype(np.int32)).view(pa.date32()),
         pa.array(at).view(pa.timestamp("us")),
-        _names(bits, rows),
-        _comments(bits, pool, starts, rows),
+        names(bits, rows),
+        comments(bits, pool, starts, rows),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def _names(bits: np.random.PCG64, rows: int) -> pa.Array:
+def names(bits: np.random.PCG64, rows: int) -> pa.Array:
     lengths = 12 + below(bits, rows, 9).astype(np.int64)
     offsets = offsets_of(lengths)
     total = int(offsets[-1])
@@ -150,7 +150,7 @@ def _names(bits: np.random.PCG64, rows: int) -> pa.Array:
     return strings(offsets, ALPHABET[random_bytes & 63])
 
 
-def _comments(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, rows: int) -> pa.Array:
+def comments(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, rows: int) -> pa.Array:
     lengths = 24 + below(bits, rows, 35).astype(np.int64)
     offsets = offsets_of(lengths)
     begin = starts[below(bits, rows, len(starts))].astype(np.int64)
@@ -158,7 +158,7 @@ def _comments(bits: np.random.PCG64, pool: npt.NDArray[np.uint8], starts: U64, r
     return strings(offsets, pool[positions])
 
 
-def _comment_pool(bits: np.random.PCG64) -> tuple[npt.NDArray[np.uint8], U64]:
+def comment_pool(bits: np.random.PCG64) -> tuple[npt.NDArray[np.uint8], U64]:
     """A long text of words, and where its words begin; every comment is a slice of it."""
     letters = ALPHABET[:26]
     words = []

@@ -32,6 +32,10 @@ class Entrant:
         able = case.bench in self.contestant.jobs and case.path.store in self.contestant.stores
         return able and case.variant.endswith(self.only)
 
+    def reads(self, case: Case) -> bool:
+        """Whether it can read tables where this case has them."""
+        return case.path.store in self.contestant.stores
+
     @property
     def about(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -43,6 +47,17 @@ class Entrant:
             "subject": self.subject,
             "tool": contestant.title,
         } | ({"options": self.options} if self.options else {})
+
+
+def readers(contestants: list[Contestant]) -> list[Entrant]:
+    """All that read tables of some format, whether they make any or not; each once, with its first setting."""
+    found = []
+    for contestant in contestants:
+        if contestant.table:
+            entered = entrants([contestant], "upsert")
+            options = entered[0].options if entered else {}
+            found.append(Entrant(contestant.name, contestant.title, contestant, options))
+    return found
 
 
 def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:

@@ -22,9 +22,9 @@ def python_with(requirements: tuple[str, ...], folder: Path | None = None, insta
     """
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode())
     if folder is not None and install:
-        for file in sorted(folder.iterdir()):
-            if file.name in install or file.suffix == ".lock":
-                digest.update(file.read_bytes())
+        programs = {folder / part for part in install if (folder / part).is_file()}
+        for file in sorted(programs | set(folder.glob("*.lock"))):
+            digest.update(file.read_bytes())
     home = data.directory() / "environments" / digest.hexdigest()[:12]
     python, made = home / "bin" / "python", home / "made"
     if made.exists():

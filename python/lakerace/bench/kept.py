@@ -39,6 +39,11 @@ def check(path: Path, shape: dict[str, Any]) -> str | None:
     return None
 
 
+def written_down(path: Path) -> str:
+    """The SHA-256 that a kept file had when it was made."""
+    return str(json.loads(_sidecar(path).read_text())["sha256"])
+
+
 def put(path: Path, shape: dict[str, Any], write: Callable[[Path], str]) -> None:
     """Writes the file and its sidecar; the file appears when it is whole."""
     partial = path.with_name(f".{os.getpid()}.partial.{path.name}")

@@ -52,6 +52,8 @@ class Measured:
     peak_rss_bytes: int = 0
     #: The same without pages of mapped files, sampled.
     peak_anonymous_bytes: int = 0
+    #: Bytes that the tree handed to file systems in the measured section.
+    written_bytes: int = 0
     #: Its answer to `verify`: rows, checksum, schema, plan.
     held: dict[str, Any] = field(default_factory=dict)
 
@@ -119,6 +121,7 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
     watch = MemoryWatch(tree)
     measured.rss_before_bytes = tree.memory()[0]
     watch.start()
+    written = tree.written_bytes()
     busy, cpu, begin = machine_busy_seconds(), tree.cpu_seconds(), time.perf_counter()
     talk.say({"do": "run"})
     done = talk.hear("done")
@@ -126,6 +129,7 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
     measured.cpu_seconds = tree.cpu_seconds() - cpu
     measured.other_cpu_seconds = max(0.0, machine_busy_seconds() - busy - measured.cpu_seconds)
     watch.stop()
+    measured.written_bytes = tree.written_bytes() - written
     around("after")
     measured.seconds = done["seconds"]
     measured.peak_rss_bytes, measured.peak_anonymous_bytes = watch.peak_resident, watch.peak_anonymous
@@ -133,6 +137,34 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
     talk.say({"do": "verify"})
     measured.held = talk.hear("verified")
     return measured
+
+
+def numbers(measured: Measured, all_of_it: bool) -> dict[str, Any]:
+    """The fields of a sample that were measured; options and plan where `all_of_it` is wanted."""
+    return {
+        "version": measured.version,
+        "seconds": round(measured.seconds, 6),
+        "outside_seconds": round(measured.outside_seconds, 6),
+        "cpu_seconds": round(measured.cpu_seconds, 6),
+        "other_cpu_seconds": round(measured.other_cpu_seconds, 2),
+        "start_seconds": round(measured.start_seconds, 3),
+        "rss_before_bytes": measured.rss_before_bytes,
+        "peak_rss_bytes": measured.peak_rss_bytes,
+        "peak_anonymous_bytes": measured.peak_anonymous_bytes,
+        "options": measured.options if all_of_it else {},
+        "plan": measured.held.get("plan") if all_of_it else None,
+    }
+
+
+def traffic(counts: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a sample that the proxy has counted."""
+    if not counts:
+        return {}
+    return {
+        "requests": counts["requests"],
+        "request_bytes": counts["bytes_from_client"] + counts["bytes_to_client"],
+        "counts": counts,
+    }
 
 
 class _Talk:

@@ -14,9 +14,11 @@ from typing import Any
 from lakerace.bench import cases, check, kept, lineitem, noise, process, s3
 from lakerace.bench.cases import Case
 from lakerace.bench.contestant import Contestant
-from lakerace.bench.entrant import Entrant, entrants
+from lakerace.bench.entrant import Entrant, entrants, readers
 from lakerace.bench.environment import NoEnvironmentError
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, Writer
+from lakerace.bench.trial import Trial, Umpire
+from lakerace.bench.upserts import Upserts
 
 #: Bytes that `seek` reads before it is measured, so that the path is known: several small ranges and a large one.
 _LEARNING_BYTES = (64 << 10,) * 4 + (8 << 20,)
@@ -66,6 +68,9 @@ class Race:
         if isinstance(server, s3.S3):
             server.pin(process.cpus_for(case.threads)[1])
         entered = [entrant for entrant in entrants(self.contestants, case.bench) if entrant.enters(case)]
+        if case.kind == "upsert":
+            self._change(case, entered, server)
+            return
         rounds = self.rounds * case.turns
         spent = dict.fromkeys((entrant.name for entrant in entered), 0.0)
         for round_number in range(rounds + 1):
@@ -79,6 +84,18 @@ class Race:
                 self._keep(sample, case, rounds)
                 if sample.verdict in (UNABLE, FAILED) and entrant in entered:
                     entered.remove(entrant)
+
+    def _change(self, case: Case, entered: list[Entrant], server: s3.S3 | str | None) -> None:
+        """Tables that change: one entrant's after the other's, because together they may not fit on the disk."""
+        assert isinstance(case.input, Upserts)
+        times = case.input.times
+        umpire = Umpire(self.processes, self.references, [one for one in readers(self.contestants) if one.reads(case)])
+        for entrant in entered:
+
+            def keep(sample: Sample) -> None:
+                self._keep(sample, case, times)
+
+            Trial(case, entrant, umpire, server, self.folder, self._files(case), self.rounds, keep).go()
 
     def _keep(self, sample: Sample, case: Case, rounds: int) -> None:
         self.writer.add(sample)
@@ -121,8 +138,8 @@ class Race:
             mine, _ = process.cpus_for(case.threads)
             stays = case.bench in entrant.contestant.stays
             measured = self.processes.run(entrant.contestant, job, mine, around, stays)
-            known |= _numbers(measured, round_number)
-            known |= _traffic(counts)
+            known |= process.numbers(measured, round_number == 0)
+            known |= process.traffic(counts)
             return Sample(**known, **self._verdict(case, entrant, job, measured, output))
         except (process.SampleUnableError, NoEnvironmentError, lineitem.NoLineitemError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
@@ -231,33 +248,6 @@ def _ranges(case: Case, file: Path, round_number: int) -> dict[str, Any]:
         "ranges": [[begin, begin + cases.SEEK_WANTED], [second, second + cases.SEEK_WANTED]],
         "before": before,
         "cold": case.store == "disk",
-    }
-
-
-def _numbers(measured: process.Measured, round_number: int) -> dict[str, Any]:
-    warm_up = round_number == 0
-    return {
-        "version": measured.version,
-        "seconds": round(measured.seconds, 6),
-        "outside_seconds": round(measured.outside_seconds, 6),
-        "cpu_seconds": round(measured.cpu_seconds, 6),
-        "other_cpu_seconds": round(measured.other_cpu_seconds, 2),
-        "start_seconds": round(measured.start_seconds, 3),
-        "rss_before_bytes": measured.rss_before_bytes,
-        "peak_rss_bytes": measured.peak_rss_bytes,
-        "peak_anonymous_bytes": measured.peak_anonymous_bytes,
-        "options": measured.options if warm_up else {},
-        "plan": measured.held.get("plan") if warm_up else None,
-    }
-
-
-def _traffic(counts: dict[str, Any]) -> dict[str, Any]:
-    if not counts:
-        return {}
-    return {
-        "requests": counts["requests"],
-        "request_bytes": counts["bytes_from_client"] + counts["bytes_to_client"],
-        "counts": counts,
     }
 
 

@@ -69,6 +69,8 @@ class S3:
     doors: dict[str, Door]
     #: The server's and the proxies'.
     pids: list[int]
+    #: Where the server keeps its objects, each as a file.
+    root: Path
     _uploaded: set[str] = field(default_factory=set)
 
     @property
@@ -89,6 +91,18 @@ class S3:
             return
         from pyarrow import fs
 
+        store = self.make_bucket()
+        fs.copy_files(str(file), f"{BUCKET}/{file.name}", fs.LocalFileSystem(), store)
+        self._uploaded.add(file.name)
+
+    def folder(self, name: str) -> Path:
+        """Where the server keeps the objects of the folder `name` of the bucket."""
+        return self.root / BUCKET / name
+
+    def make_bucket(self) -> Any:
+        """Makes the bucket, if need be; returns the server's file system."""
+        from pyarrow import fs
+
         store = fs.S3FileSystem(
             access_key=_ACCESS_KEY,
             secret_key=_SECRET_KEY,
@@ -98,8 +112,7 @@ class S3:
             allow_bucket_creation=True,
         )
         store.create_dir(BUCKET)
-        fs.copy_files(str(file), f"{BUCKET}/{file.name}", fs.LocalFileSystem(), store)
-        self._uploaded.add(file.name)
+        return store
 
 
 @contextmanager
@@ -131,7 +144,7 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
             else:
                 door = Door(address, counts_requests=False)
             doors[path.name] = door
-        yield S3(address, doors, [process.pid for process in processes])
+        yield S3(address, doors, [process.pid for process in processes], root)
     finally:
         for process in reversed(processes):
             for pipe in (process.stdin, process.stdout):

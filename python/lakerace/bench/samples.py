@@ -58,6 +58,12 @@ class Sample:
     #: Size of what a write wrote.
     output_bytes: int | None = None
     row_groups: int | None = None
+    #: `upsert`: what local file systems were given to store, temporary files included.
+    written_bytes: int | None = None
+    #: `upsert`: what the table takes afterwards, files that no version needs any more included.
+    table_bytes: int | None = None
+    #: `upsert`: which contestants have read the table back.
+    read_by: list[str] | None = None
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None

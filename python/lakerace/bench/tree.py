@@ -34,6 +34,13 @@ class Tree:
         """User and system seconds so far, of the living (to the ns) and of children waited for (to the tick)."""
         return sum(_cpu_clock(pid) + _reaped_cpu(pid) for pid in self.members())
 
+    def written_bytes(self) -> int:
+        """Bytes that were handed to file systems to be stored so far, by the living and by children waited for.
+
+        Counted by the page when it becomes dirty, or as it is written past the page cache: temporary files count, too.
+        """
+        return sum(_io(pid).get("write_bytes", 0) for pid in self.members())
+
     def memory(self) -> tuple[int, int]:
         """Resident bytes now, and those of them that are anonymous (not pages of mapped files)."""
         resident = anonymous = 0
@@ -103,6 +110,15 @@ def _reaped_cpu(pid: int) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[13]) + int(fields[14])) / _TICKS_PER_SECOND
     return 0.0
+
+
+def _io(pid: int) -> dict[str, int]:
+    found = {}
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/io").read_text().splitlines():
+            key, _, value = line.partition(":")
+            found[key] = int(value)
+    return found
 
 
 def _status(pid: int) -> dict[str, int]:

@@ -20,7 +20,9 @@ from lakerace.bench.noise import Noise
 from lakerace.bench.samples import RIGHT, UNABLE, Sample, read
 from lakerace.bench.wide import Wide
 
-TINY = Inputs(Shape(5_000, 1_000), Wide(2_000, 8), Wide(2_000, 130), Lineitem(0.001), Noise(40 << 20))
+TINY = Inputs(
+    Shape(5_000, 1_000), Wide(2_000, 8), Wide(2_000, 130), Lineitem(0.001), Noise(40 << 20), *cases.UPSERTS["quick"]
+)
 Race = Callable[..., list[Sample]]
 
 

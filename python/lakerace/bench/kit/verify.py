@@ -5,7 +5,8 @@ row order, batches, file format and Arrow string layout, and of any code of lake
 between versions, so a checksum names the version, and is only compared with one of the same version.
 
 `python verify.py` answers the question that it reads as JSON on stdin: the reference of a job
-(`{"file": …, "columns": …, "where": …}`), or what a file written by a contestant holds (`{"written": …, "format": …}`).
+(`{"file": …, "columns": …, "where": …}`), what a file written by a contestant holds (`{"written": …, "format": …}`), or
+what a table must hold after each of some upserts (`{"upserts": […], "key": …, "scratch": …}`); without a question, who asks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from typing import Any
 
 import duckdb
+
+_WHO = f"duckdb {duckdb.__version__}"
 
 
 def held(table: Any) -> dict[str, Any]:
@@ -35,6 +38,12 @@ def reference(file: str, columns: list[str] | None, where: str | None) -> dict[s
     if answers[0] != answers[1]:
         raise ValueError(f"duckdb and pyarrow read {file} differently: {answers}")
     return answers[0]
+
+
+def parquet(files: str) -> dict[str, Any]:
+    """Looks at the rows of all Parquet files that a pattern names."""
+    connection = duckdb.connect()
+    return _look(connection, connection.read_parquet(files))
 
 
 def written(file: str, format: str) -> dict[str, Any]:
@@ -67,16 +76,46 @@ def _written_parquet(file: str) -> dict[str, Any]:
     return answer
 
 
+def after_upserts(files: list[str], key: str, scratch: str) -> list[dict[str, Any]]:
+    """What a table of the first of these Parquet files must hold, and what after the rows of each other one.
+
+    A row lasts until the next file that has its key. So the rows of each number of files are those that came before and
+    last longer.
+    """
+    connection = duckdb.connect(config={"memory_limit": "6GB", "temp_directory": scratch})
+    parts = []
+    for number, file in enumerate(files):
+        columns = _names(connection.read_parquet(file).columns)
+        hashed = f"{_names([key])} AS key, {number} AS begins, hash({columns})::HUGEINT AS hash"
+        parts.append(f"SELECT {hashed} FROM read_parquet('{file}')")
+    lasting = connection.sql(
+        "SELECT begins, ends, count(*), sum(hash) FROM ("
+        "SELECT begins, lead(begins) OVER (PARTITION BY key ORDER BY begins) AS ends, hash "
+        f"FROM ({' UNION ALL '.join(parts)})) GROUP BY ALL"
+    ).fetchall()
+    schema = _schema(connection.read_parquet(files[0]))
+    answers = []
+    for now in range(len(files)):
+        alive = [
+            (rows, total) for begins, ends, rows, total in lasting if begins <= now and (ends is None or ends > now)
+        ]
+        answers.append(_answer(sum(rows for rows, _ in alive), sum(total for _, total in alive), schema))
+    return answers
+
+
 def _look(connection: duckdb.DuckDBPyConnection, relation: Any) -> dict[str, Any]:
-    schema = [[name, str(kind)] for name, kind in zip(relation.columns, relation.types, strict=True)]
+    schema = _schema(relation)
     row = relation.aggregate(f"count(*), sum(hash({_names(relation.columns)})::HUGEINT)").fetchall()[0]
     del connection  # the relation needs it alive until here
-    return {
-        "rows": row[0],
-        "checksum": str(row[1]),
-        "schema": schema,
-        "checked_by": f"duckdb {duckdb.__version__}",
-    }
+    return _answer(row[0], row[1], schema)
+
+
+def _answer(rows: int, checksum: int, schema: list[list[str]]) -> dict[str, Any]:
+    return {"rows": rows, "checksum": str(checksum), "schema": schema, "checked_by": _WHO}
+
+
+def _schema(relation: Any) -> list[list[str]]:
+    return [[name, str(kind)] for name, kind in zip(relation.columns, relation.types, strict=True)]
 
 
 def _names(columns: list[str]) -> str:
@@ -86,7 +125,14 @@ def _names(columns: list[str]) -> str:
 def main() -> None:
     """Answers the one question on stdin."""
     question = json.load(sys.stdin)
-    if "written" in question:
+    answer: Any
+    if not question:
+        answer = _WHO
+    elif "upserts" in question:
+        answer = after_upserts(question["upserts"], question["key"], question["scratch"])
+    elif "parquet" in question:
+        answer = parquet(question["parquet"])
+    elif "written" in question:
         answer = written(question["written"], question["format"])
     else:
         answer = reference(question["file"], question.get("columns"), question.get("where"))

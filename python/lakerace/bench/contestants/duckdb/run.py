@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import contest
 import duckdb
+import extensions
 import pyarrow  # noqa: F401 - fetch_arrow_table would import it in the measured section
+import tables
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
@@ -15,7 +16,7 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
     connection = _connect(job)
     path = job["path"]
     if job["s3"] is not None:
-        path = _use_s3(connection, job["s3"])
+        path = extensions.use_s3(connection, job["s3"])
     columns = ", ".join(f'"{name}"' for name in job["columns"]) if job["columns"] else "*"
     query = f"SELECT {columns} FROM read_parquet('{path}')"
     condition = job["filter"]
@@ -57,20 +58,6 @@ def _setting(connection: duckdb.DuckDBPyConnection, name: str) -> Any:
     return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
 
 
-def _use_s3(connection: duckdb.DuckDBPyConnection, s3: dict[str, str]) -> str:
-    """Loads the extension that speaks S3, or says that it is not there; returns the object's URL."""
-    try:
-        from duckdb_extensions import import_extension
-    except ImportError:
-        raise contest.UnableError("its httpfs extension is not installed") from None
-    connection.execute(f"SET extension_directory = '{sys.prefix}/duckdb-extensions'")
-    import_extension("httpfs", con=connection)
-    connection.execute(
-        f"CREATE SECRET (TYPE s3, KEY_ID '{s3['access_key']}', SECRET '{s3['secret_key']}', "
-        f"REGION '{s3['region']}', ENDPOINT '{s3['endpoint']}', USE_SSL false, URL_STYLE path)"
-    )
-    return f"s3://{s3['bucket']}/{s3['key']}"
-
-
 if __name__ == "__main__":
-    contest.main({"scan": scan, "write": write})
+    jobs = {"create": tables.create, "upsert": tables.upsert, "scan-table": tables.scan}
+    contest.main({"scan": scan, "write": write, **jobs})

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import contest
+import tables
 
 #: Files whose path has been learnt, with the settings of their store.
 _LEARNT: set[tuple[str, str]] = set()
@@ -97,15 +98,9 @@ def _place(job: dict[str, Any]) -> tuple[str, dict[str, str]]:
     s3 = job["s3"]
     if s3 is None:
         return job["path"], {}
-    settings = {
-        "aws_access_key_id": s3["access_key"],
-        "aws_secret_access_key": s3["secret_key"],
-        "aws_region": s3["region"],
-        "aws_endpoint_url": f"http://{s3['endpoint']}",
-        "aws_allow_http": "true",
-    }
-    return f"s3://{s3['bucket']}/{s3['key']}", settings
+    return f"s3://{s3['bucket']}/{s3['key']}", contest.object_store(s3)
 
 
 if __name__ == "__main__":
-    contest.main({"scan": scan, "write": write, "ranges": ranges})
+    jobs = {"create": tables.create, "upsert": tables.upsert, "compact": tables.compact, "scan-table": tables.scan}
+    contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

@@ -17,13 +17,7 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
     path, storage = job["path"], None
     if s3 is not None:
         path = f"s3://{s3['bucket']}/{s3['key']}"
-        storage = {
-            "aws_access_key_id": s3["access_key"],
-            "aws_secret_access_key": s3["secret_key"],
-            "aws_region": s3["region"],
-            "aws_endpoint_url": f"http://{s3['endpoint']}",
-            "aws_allow_http": "true",
-        }
+        storage = contest.object_store(s3)
 
     def query() -> pl.LazyFrame:
         frame = pl.scan_parquet(path, storage_options=storage)

@@ -1,6 +1,7 @@
-"""Brings the jars that PySpark needs for S3A, once: the bench runs this in the environment that it has just made.
+"""Brings the jars that a contestant needs beside PySpark's own, once: the bench runs this in an environment just made.
 
-Spark's own resolver (Ivy) fetches what `jars.lock` names from Maven Central; every file must have the SHA-256 written there.
+Spark's own resolver (Ivy) fetches what a lock file names from Maven Central (the one beside this program, or the one that it is
+told); every file must have the SHA-256 written there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import session
 
-LOCK = Path(__file__).with_name("jars.lock")
+LOCK = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("jars.lock")
 
 
 def main() -> None:

@@ -80,10 +80,7 @@ def _open(spark: Any, path: str, s3: dict[str, str] | None) -> str:
         return f"file://{path}"
     hadoop = spark._jvm.org.apache.hadoop.fs
     settings = spark.sparkContext._jsc.hadoopConfiguration()
-    if settings.get("fs.s3a.endpoint") != f"http://{s3['endpoint']}":
-        hadoop.FileSystem.closeAll()  # it knows a bucket by its name alone
-        for key, value in session.s3a(s3).items():
-            settings.set(key, value)
+    session.use_s3(spark, s3)
     url = f"s3a://{s3['bucket']}/{s3['key']}"
     place = hadoop.Path(url)
     place.getFileSystem(settings).getFileStatus(place)

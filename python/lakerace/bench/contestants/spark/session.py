@@ -60,6 +60,16 @@ def s3a(s3: dict[str, str]) -> dict[str, str]:
     }
 
 
+def use_s3(spark: SparkSession, s3: dict[str, str]) -> None:
+    """Makes `s3a://` URLs of the bench's bucket go to this endpoint."""
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    if settings.get("fs.s3a.endpoint") != f"http://{s3['endpoint']}":
+        # It knows a bucket by its name alone.
+        spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+        for key, value in s3a(s3).items():
+            settings.set(key, value)
+
+
 def java_home() -> str:
     """The folder of a Java that Spark 3.5 runs on: JAVA_HOME if it fits, else one below /usr/lib/jvm, else PATH's."""
     found = shutil.which("java")

@@ -1,0 +1,103 @@
+"""delta-spark: tables saved and merged into by Spark, with deletion vectors or by rewriting files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import contest
+import verify
+
+# How Spark is started is the other contestant's.
+sys.path.append(str(Path(__file__).parent.parent / "spark"))
+
+import session
+
+_SETTINGS = {
+    "spark.driver.memory": "8g",
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+_VECTORS = "spark.databricks.delta.properties.defaults.enableDeletionVectors"
+
+
+def create(job: dict[str, Any]) -> contest.Prepared:
+    """All rows of the source into a new table."""
+    spark, place = _open(job)
+    vectors = str(job["options"]["vectors"]).lower()
+    spark.conf.set(_VECTORS, vectors)
+    return _prepared(
+        spark, lambda: spark.read.parquet(f"file://{job['source']}").write.format("delta").save(place), vectors=vectors
+    )
+
+
+def upsert(job: dict[str, Any]) -> contest.Prepared:
+    """MERGE INTO by the key."""
+    spark, place = _open(job)
+    key = f"`{job['key']}`"
+    query = (
+        f"MERGE INTO delta.`{place}` AS held USING parquet.`file://{job['source']}` AS new ON held.{key} = new.{key} "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    return _prepared(spark, lambda: spark.sql(query), query=query)
+
+
+def compact(job: dict[str, Any]) -> contest.Prepared:
+    """OPTIMIZE."""
+    spark, place = _open(job)
+    query = f"OPTIMIZE delta.`{place}`"
+    return _prepared(spark, lambda: spark.sql(query), query=query)
+
+
+def scan(job: dict[str, Any]) -> contest.Prepared:
+    """Materialises all rows, and counts them.
+
+    Not by the `noop` sink: it is of the second version of Spark's interface, whose writes Delta does not prepare for reading
+    deletion vectors.
+    """
+    spark, place = _open(job)
+
+    def rows() -> Any:
+        return spark.read.format("delta").load(place)
+
+    def look(_: Any) -> dict[str, Any]:
+        """The same rows into Parquet files, which duckdb then looks at."""
+        with tempfile.TemporaryDirectory(dir=job["home"]) as scratch:
+            rows().write.parquet(f"file://{scratch}/rows")
+            question = json.dumps({"parquet": f"{scratch}/rows/*.parquet"})
+            done = subprocess.run(
+                [sys.executable, verify.__file__], input=question, capture_output=True, text=True, check=True
+            )
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    prepared = _prepared(spark, lambda: rows()._jdf.queryExecution().toRdd().count())
+    prepared.look = look
+    return prepared
+
+
+def _open(job: dict[str, Any]) -> tuple[Any, str]:
+    """The session, and the URL of the table."""
+    try:
+        spark = session.start(job["threads"], _SETTINGS)
+    except session.NoJavaError as why:
+        raise contest.UnableError(str(why)) from None
+    s3 = job["s3"]
+    if s3 is None:
+        return spark, f"file://{job['table']}"
+    session.use_s3(spark, s3)
+    return spark, f"s3a://{s3['bucket']}/{s3['key']}"
+
+
+def _prepared(spark: Any, work: Any, **more: str) -> contest.Prepared:
+    options = _SETTINGS | {"master": spark.sparkContext.master} | more
+    return contest.Prepared(f"3.3.2, Spark {spark.version}", work, options)
+
+
+if __name__ == "__main__":
+    contest.main({"create": create, "upsert": upsert, "compact": compact, "scan-table": scan})

@@ -1,0 +1,36 @@
+"""duckdb with its delta extension: `delta_scan` as Arrow batches."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import contest
+import duckdb
+
+# What reads a database of its own and what speaks S3 is the other contestant's.
+sys.path.append(str(Path(__file__).parent.parent / "duckdb"))
+
+
+def scan(job: dict[str, Any]) -> contest.Prepared:
+    """All rows as Arrow batches, each thrown away when the next one is there."""
+    import extensions
+    import tables
+
+    connection = duckdb.connect(config={"threads": job["threads"], "autoinstall_known_extensions": False})
+    place = job["table"]
+    if job["s3"]:
+        place = extensions.use_s3(connection, job["s3"])
+    extensions.load(connection, "delta")
+    query = f"FROM delta_scan('{place}')"
+    return contest.Prepared(
+        duckdb.__version__,
+        lambda: tables.drain(connection.sql(query)),
+        {"threads": job["threads"], "query": query},
+        hold=lambda _: connection.sql(query).to_arrow_reader(),
+    )
+
+
+if __name__ == "__main__":
+    contest.main({"scan-table": scan})
