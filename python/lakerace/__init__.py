@@ -24,11 +24,12 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import Explain, Scan
-from lakerace._table import Changed, Table
+from lakerace._table import Changed, Compacted, Restored, Table, Vacuumed, Version
 
 __all__ = [
     "Changed",
     "Checksum",
+    "Compacted",
     "ConflictError",
     "CopyResult",
     "CorruptDataError",
@@ -38,11 +39,14 @@ __all__ = [
     "InvalidInputError",
     "NotFoundError",
     "Requests",
+    "Restored",
     "Scan",
     "Table",
     "UnavailableError",
     "UnsupportedError",
     "UsageError",
+    "Vacuumed",
+    "Version",
     "__version__",
     "checksum",
     "copy",

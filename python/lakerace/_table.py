@@ -1,9 +1,10 @@
-"""Delta tables: upsert by key, delete, scan."""
+"""Delta tables: upsert by key, delete, scan, and what they need from time to time."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
@@ -45,6 +46,96 @@ class Changed(NamedTuple):
     peak_rss_bytes: int
     #: What the requests cost, in US dollars; nothing on local disks.
     cost_usd: float
+
+
+class Compacted(NamedTuple):
+    """What a compaction did and what it cost."""
+
+    #: Rows written anew.
+    rows: int
+    #: The last version that was made; `None` where there was nothing to do.
+    version: int | None
+    #: Versions that were made.
+    commits: int
+    #: New files.
+    files_added: int
+    #: Files that they stand for.
+    files_removed: int
+    #: Bytes of the new files.
+    file_bytes: int
+    #: Bytes of the files that they stand for.
+    file_bytes_removed: int
+    #: Deleted rows that went with the old files.
+    rows_dropped: int
+    #: Groups of files that other writers kept changing meanwhile, and that were left as they are.
+    given_up: int
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+
+
+class Vacuumed(NamedTuple):
+    """What a vacuum removed, or would remove."""
+
+    #: The version whose files stayed.
+    version: int
+    #: The files, by path or URL.
+    files: list[str]
+    #: Their bytes.
+    file_bytes_removed: int
+    #: Files that stayed: the last version's, those that earlier ones need, and young ones.
+    kept: int
+
+
+class Restored(NamedTuple):
+    """What was restored."""
+
+    #: The version that was made; `None` where the table is as it was then.
+    version: int | None
+    #: The version that it is like.
+    restored_version: int
+    #: Files that came back, or got back their deletion vector.
+    files_added: int
+    #: Files that went.
+    files_removed: int
+
+
+class Version(NamedTuple):
+    """A version of a table, as the log tells of it."""
+
+    #: Its number.
+    version: int
+    #: When it was made: what a time in place of a version is held against.
+    timestamp: datetime
+    #: What made it, such as `WRITE` or `MERGE`, where the writer says so.
+    operation: str | None
+    #: How.
+    parameters: dict[str, str]
+    #: The writer's own figures.
+    metrics: dict[str, str]
+    #: The writer.
+    engine: str | None
+    #: Files that it added.
+    files_added: int
+    #: Files that it removed.
+    files_removed: int
+    #: Files that got another deletion vector.
+    vectors: int
+    #: Bytes of the files that it added.
+    bytes_added: int
+    #: Bytes of the files that it removed, as far as it says so.
+    bytes_removed: int
 
 
 class Table:
@@ -109,6 +200,85 @@ class Table:
         """Deletes the rows for which a SQL expression is true. No file is rewritten."""
         return _changed(_lakerace.delete(self._location, where, {"storage_options": self._storage_options}))
 
+    def compact(
+        self,
+        *,
+        target_size: int | None = None,
+        sort_by: str | Sequence[str] | None = None,
+        zorder: str | Sequence[str] | None = None,
+        where: str | None = None,
+        memory_limit: int | None = None,
+        auto: bool = False,
+        compression: str | None = None,
+        threads: int | None = None,
+    ) -> Compacted:
+        """Makes few files of many small ones, and drops deleted rows. The rows stay the same.
+
+        Files that other writers change meanwhile are tried again, then left as they are: no update is lost.
+
+        Args:
+            target_size: Bytes of new files, 256 MiB by default; files of three quarters of it and more stay.
+            sort_by: Sort the rows of each partition by these columns; all of its files are written anew.
+            zorder: Put them along a curve through these columns instead: filters on any of them skip files.
+            where: A SQL expression over partition columns: only these partitions.
+            memory_limit: Bytes of rows that are sorted in memory, 512 MiB by default; more go to the local disk.
+            auto: Do nothing where fewer than 50 files are small, and make files of 128 MiB.
+            compression: As for :func:`lakerace.copy`.
+            threads: Threads that decode and encode.
+
+        Raises:
+            ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
+            UsageError: `where` names other columns than the table is partitioned by.
+        """
+        options = {
+            "target_size": target_size,
+            "sort_by": _names(sort_by),
+            "zorder": _names(zorder),
+            "where": where,
+            "memory_limit": memory_limit,
+            "auto": auto,
+            "compression": compression,
+            "threads": threads,
+            "storage_options": self._storage_options,
+        }
+        made = _lakerace.compact(self._location, options)
+        made["requests"] = Requests(**made["requests"])
+        return Compacted(**made)
+
+    def vacuum(
+        self, *, retain: str | None = None, dry_run: bool = False, allow_short_retention: bool = False
+    ) -> Vacuumed:
+        """Removes files that no retained version needs: earlier versions can't be read any more then.
+
+        Args:
+            retain: How long removed files stay, such as `"7d"` or `"12h"`; by default as long as the table says
+                (`delta.deletedFileRetentionDuration`), else seven days.
+            dry_run: Only say what would go.
+            allow_short_retention: Take a retention below the table's own: readers of earlier versions, and writers
+                that have not committed yet, may lose files by it.
+
+        Raises:
+            UsageError: `retain` is below the table's own retention.
+        """
+        options = {"retain": retain, "dry_run": dry_run, "allow_short_retention": allow_short_retention}
+        made = _lakerace.vacuum(self._location, {**options, "storage_options": self._storage_options})
+        return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
+
+    def history(self, limit: int | None = None) -> list[Version]:
+        """The versions that the log tells of, the newest first, at most `limit`."""
+        told = _lakerace.history(self._location, limit, {"storage_options": self._storage_options})
+        return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
+
+    def restore(self, at: int | str | datetime) -> Restored:
+        """Makes a version with the rows, the schema and the properties of an earlier one.
+
+        Raises:
+            NotFoundError: There is no such version, or its files were vacuumed.
+        """
+        text = at.isoformat() if isinstance(at, datetime) else str(at)
+        made = _lakerace.restore(self._location, text, {"storage_options": self._storage_options})
+        return Restored(**{name: made[name] for name in Restored._fields})
+
     def scan(self, **options: Any) -> Scan:
         """Plans a read; the arguments are those of :func:`lakerace.scan`."""
         return scan(self._location, storage_options=self._storage_options, **options)
@@ -116,6 +286,14 @@ class Table:
     def schema(self, at: int | str | None = None) -> dict[str, Any]:
         """Columns, version, key, properties, rows, files and bytes; see :func:`lakerace.schema`."""
         return schema(self._location, at=at, storage_options=self._storage_options)
+
+
+def _names(names: str | Sequence[str] | None) -> list[str] | None:
+    return [names] if isinstance(names, str) else None if names is None else list(names)
+
+
+def _time(millis: int) -> datetime:
+    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=millis)
 
 
 def _changed(made: dict[str, Any]) -> Changed:

@@ -43,6 +43,14 @@ pub(crate) enum Command {
     Upsert(Box<UpsertArgs>),
     /// Delete rows of a Delta table, without rewriting files.
     Delete(Box<DeleteArgs>),
+    /// Make few files of a Delta table's many small ones, and drop deleted rows; its rows stay the same.
+    Compact(Box<CompactArgs>),
+    /// Remove files that no retained version of a Delta table needs.
+    Vacuum(Box<VacuumArgs>),
+    /// Print the versions of a Delta table and what each did.
+    History(Box<HistoryArgs>),
+    /// Make a version of a Delta table with the rows of an earlier one.
+    Restore(Box<RestoreArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
     /// The side-by-side bench (comes with the Python package).
@@ -120,6 +128,9 @@ pub(crate) struct UpsertArgs {
     /// Memory that the source's rows may take. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
+    /// Behind the upsert, compact the table where it has 50 small files and more.
+    #[arg(long)]
+    pub(crate) auto_compact: bool,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }
@@ -132,6 +143,78 @@ pub(crate) struct DeleteArgs {
     /// The rows for which this SQL expression is true.
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The size of new files; files of three quarters of it and more stay. Default: 256 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) target_size: Option<u64>,
+    /// Sort the rows of each partition by these columns; all of its files are written anew.
+    #[arg(long, value_name = "A,B", conflicts_with = "zorder")]
+    pub(crate) sort_by: Option<CommaList>,
+    /// Put the rows of each partition along a curve through these columns: filters on any of them skip files.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) zorder: Option<CommaList>,
+    /// Only partitions for which this SQL expression is true.
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    /// Do nothing where fewer than 50 files are small, and make files of 128 MiB, unless sizes say otherwise.
+    #[arg(long)]
+    pub(crate) auto: bool,
+    /// Codec of new files.
+    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    pub(crate) compression: Option<Compression>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VacuumArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// How long removed files stay, such as 7d or 12h. Default: delta.deletedFileRetentionDuration, else 7 days.
+    #[arg(long, value_name = "TIME", value_parser = lakerace::parse_duration)]
+    pub(crate) retain: Option<std::time::Duration>,
+    /// Print what would be removed, and remove nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take a retention below the table's own: readers of earlier versions and writers under way may lose files by it.
+    #[arg(long)]
+    pub(crate) allow_short_retention: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The last N versions only.
+    #[arg(long, value_name = "N", value_parser = value::positive)]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The version whose rows, schema and properties come back.
+    #[arg(long, value_name = "VERSION|TIMESTAMP")]
+    pub(crate) at: String,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -239,6 +322,9 @@ pub(crate) struct WriteArgs {
     /// Delta: columns by which the files of a new table are divided.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,
+    /// Delta: behind the write, compact the table where it has 50 small files and more.
+    #[arg(long)]
+    pub(crate) auto_compact: bool,
     /// Delta: a property of a new table, such as lakerace.primaryKey=id; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) table_property: Vec<(String, String)>,

@@ -4,6 +4,7 @@ use lakerace::{CopyOptions, CsvOptions, Result, WriteOptions};
 use serde_json::json;
 
 use crate::args::{CopyArgs, CsvArgs, WriteArgs};
+use crate::maintain;
 use crate::session::{Session, csv_options, read_options};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     let mut more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
     if let Some(version) = written.version {
         more["version"] = json!(version);
+        if args.write.auto_compact {
+            more["auto_compact"] = maintain::auto_compact(&args.target, &args.input.store, session);
+        }
     }
     session.done("copied", written.rows, more)
 }

@@ -7,6 +7,7 @@ mod demo;
 mod failure;
 mod human;
 mod interrupt;
+mod maintain;
 mod orders;
 mod progress;
 mod proxy;
@@ -74,6 +75,10 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
         Command::Upsert(args) => upsert::run(&args, &Session::start_copy(cli.global, &args.input.store)),
         Command::Delete(args) => upsert::delete(&args, &Session::start(cli.global, &args.store)),
+        Command::Compact(args) => maintain::compact(&args, &Session::start_copy(cli.global, &args.store)),
+        Command::Vacuum(args) => maintain::vacuum(&args, &Session::start(cli.global, &args.store)),
+        Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),
+        Command::Restore(args) => maintain::restore(&args, &Session::start(cli.global, &args.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),

@@ -4,6 +4,7 @@ use lakerace::{Changed, OnDuplicate, Result, UpsertOptions};
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, Duplicate, UpsertArgs};
+use crate::maintain;
 use crate::session::{Session, read_options, storage_options};
 
 pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
@@ -22,7 +23,11 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         let _progress = session.progress();
         lakerace::upsert(&args.table, &args.source, &options, &session.job)?
     };
-    session.done("upserted", changed.written.rows, report(&changed))
+    let mut more = report(&changed);
+    if args.auto_compact && changed.written.version.is_some() {
+        more["auto_compact"] = maintain::auto_compact(&args.table, &args.input.store, session);
+    }
+    session.done("upserted", changed.written.rows, more)
 }
 
 pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {

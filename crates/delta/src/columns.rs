@@ -48,6 +48,11 @@ impl TableColumns {
         keeping(field, &|key| key.starts_with("ARROW:extension"))
     }
 
+    /// The columns in the types of the table's schema.
+    pub fn logical(&self) -> &Schema {
+        &self.logical
+    }
+
     /// All columns, as a write needs them.
     pub fn targets(&self) -> Vec<Target> {
         let pair = |(logical, stored): (&FieldRef, &FieldRef)| Target {

@@ -14,6 +14,8 @@ mod error;
 mod files;
 mod keys;
 mod log_store;
+mod maintain;
+mod parallel;
 mod probe;
 mod snapshot;
 mod source;
@@ -25,6 +27,10 @@ mod write;
 
 pub use at::At;
 pub use keys::OnDuplicate;
+pub use maintain::{
+    CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, history, restore,
+    vacuum,
+};
 pub use snapshot::Snapshot;
 pub use source::DeltaSource;
 pub use table::Table;

@@ -60,6 +60,16 @@ impl Table {
         &self.inner.job
     }
 
+    /// The store that it is in.
+    pub(crate) fn store(&self) -> &JobStore {
+        &self.inner.store
+    }
+
+    /// Its folder in that store.
+    pub(crate) fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
     /// version any more.
     pub fn snapshot(&self, at: Option<At>) -> Result<Snapshot> {

@@ -20,11 +20,9 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
-use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
-use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Batches, Expr, Predicate, WriteOptions, Written};
 use lakerace_io::{Error, IfExists, Object, Output, Result};
@@ -36,7 +34,7 @@ use crate::keys::{Keys, OnDuplicate};
 use crate::probe::{Probe, find};
 use crate::statistics::FileStatistics;
 use crate::vectors::{self, Packed};
-use crate::write::{Base, Commit, DataFiles, Outcome, Published, Stage};
+use crate::write::{Base, Commit, DataFiles, Outcome, Published, Stage, scan_rows, selected};
 use crate::{Snapshot, Table};
 
 /// How to upsert.
@@ -294,12 +292,7 @@ impl Stage for Hide {
         if vectors.is_empty() && dead.is_empty() {
             return Ok(false);
         }
-        let rows: Vec<RecordBatch> = snapshot.table().kernel(|engine| {
-            let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().build()?;
-            scan.scan_metadata(engine)?
-                .map(|batch| batch.and_then(|batch| batch.scan_files.apply_selection_vector().try_into_record_batch()))
-                .collect()
-        })?;
+        let rows = scan_rows(snapshot)?;
         for batch in &rows {
             if let Some(removed) = selected(batch, &|name: &str| dead.iter().any(|dead| dead == name))? {
                 update.remove_files(removed);
@@ -313,16 +306,4 @@ impl Stage for Hide {
         }
         Ok(true)
     }
-}
-
-/// The rows of a batch of files that have these names; `None` where there are none.
-fn selected(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<FilteredEngineData>> {
-    let names = batch.column_by_name("path").and_then(|names| names.as_string_opt::<i32>());
-    let names = names.ok_or_else(|| Error::internal("the kernel gives no path"))?;
-    let selection: Vec<bool> = (0..names.len()).map(|row| names.is_valid(row) && is_wanted(names.value(row))).collect();
-    if !selection.contains(&true) {
-        return Ok(None);
-    }
-    let data = Box::new(ArrowEngineData::new(batch.clone()));
-    guarded(|| FilteredEngineData::try_new(data, selection)).map(Some)
 }

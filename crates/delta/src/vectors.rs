@@ -85,7 +85,7 @@ pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option
 }
 
 /// The file with a vector; `None` where the log itself has it.
-fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Option<Object>> {
+pub(crate) fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Option<Object>> {
     match vector.storage_type {
         DeletionVectorStorageType::Inline => Ok(None),
         DeletionVectorStorageType::PersistedAbsolute => table.object(&vector.path_or_inline_dv).map(Some),

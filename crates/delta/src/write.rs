@@ -6,6 +6,8 @@
 mod commit;
 mod files;
 mod fit;
+mod more;
+mod scan_rows;
 mod types;
 
 use std::collections::BTreeMap;
@@ -16,8 +18,9 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{Base, Commit, Outcome, Stage};
-pub(crate) use self::files::{DataFiles, Published};
+pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets};
+pub(crate) use self::files::{AddedFile, DataFiles, Published};
+pub(crate) use self::scan_rows::{named, scan_rows, selected};
 use crate::{Snapshot, Table};
 
 use self::types::table_types;

@@ -4,7 +4,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_delta::{At, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, WriteMode};
 use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, Job, JobStore, Location, Result};
+use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
@@ -29,6 +29,11 @@ pub(crate) fn is_log_of(folder: &Path, path: &Path) -> bool {
 /// Whether a folder of this machine is a Delta table.
 pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
     store.local_files && std::fs::metadata(format!("/{path}/{LOG}")).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The table of a name, with or without `delta:` in front. Sends no request.
+pub(crate) fn open_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<Table> {
+    Table::at(&Location::parse(named(name).unwrap_or(name))?, storage, job)
 }
 
 /// The version that a read is for, opened.

@@ -1,10 +1,10 @@
 //! Changing the rows of a Delta table: upsert by key, delete by a condition.
 
-use lakerace_delta::{Changed, OnDuplicate, Table};
+use lakerace_delta::{Changed, OnDuplicate};
 use lakerace_format::{Batches, WriteOptions};
-use lakerace_io::{Job, Location, Result, StorageOptions};
+use lakerace_io::{Job, Result, StorageOptions};
 
-use crate::delta::named;
+use crate::delta::open_table;
 use crate::{ReadOptions, Scan, parse_filter};
 
 /// How to upsert.
@@ -45,7 +45,7 @@ pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> 
 
 /// Like [`upsert`], from batches that the caller makes.
 pub fn upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    let table = open(table, &options.read.storage, job)?;
+    let table = open_table(table, &options.read.storage, job)?;
     let options = lakerace_delta::UpsertOptions {
         key: options.key.clone(),
         on_duplicate: options.on_duplicate,
@@ -57,9 +57,5 @@ pub fn upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, jo
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.
 pub fn delete(table: &str, condition: &str, storage: &StorageOptions, job: &Job) -> Result<Changed> {
-    lakerace_delta::delete(&open(table, storage, job)?, &parse_filter(condition)?)
-}
-
-fn open(table: &str, storage: &StorageOptions, job: &Job) -> Result<Table> {
-    Table::at(&Location::parse(named(table).unwrap_or(table))?, storage, job)
+    lakerace_delta::delete(&open_table(table, storage, job)?, &parse_filter(condition)?)
 }

@@ -21,6 +21,7 @@ use object_store::{
 
 use crate::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::location::file_path;
+use crate::object::ObjectInfo;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -293,6 +294,33 @@ fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
     }
     let location = location_of(&path)?;
     Ok(Some(Entry::File(object_meta(&metadata, location))))
+}
+
+/// The files below a folder that were left under hidden names, or are being written.
+pub(crate) fn left_overs(folder: &std::path::Path) -> Result<Vec<ObjectInfo>> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.map_err(|e| io_error(e, &folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| io_error(e, &folder))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            // Links are not followed: what they lead to is somebody else's.
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(path),
+                Ok(metadata) if name.to_str().is_some_and(is_hidden_name) => {
+                    found.push(object_meta(&metadata, location_of(&path)?).into());
+                }
+                Ok(_) => {}
+                // Finished, or removed, meanwhile.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(io_error(e, &path)),
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn leads_upwards(link: &std::path::Path) -> bool {

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::buffers::{Buffer, collect_body};
-use crate::local_store::{e_tag, open_file};
+use crate::local_store::{e_tag, left_overs, open_file};
 use crate::location::file_path;
 use crate::profile::Stopwatch;
 use crate::store_error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
@@ -66,6 +66,15 @@ pub struct ObjectInfo {
     pub size_bytes: u64,
     /// Its tag, where the store has tags.
     pub e_tag: Option<String>,
+    /// When it was written, in milliseconds since 1970.
+    pub modified: i64,
+}
+
+impl From<ObjectMeta> for ObjectInfo {
+    fn from(meta: ObjectMeta) -> Self {
+        let modified = meta.last_modified.timestamp_millis();
+        Self { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag, modified }
+    }
 }
 
 impl JobStore {
@@ -121,7 +130,7 @@ impl JobStore {
                 if stop(&meta.location) {
                     return Ok(None);
                 }
-                found.push(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag });
+                found.push(ObjectInfo::from(meta));
             }
             found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
             Ok(Some(found))
@@ -133,7 +142,7 @@ impl JobStore {
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move {
             match store.head(&path).await {
-                Ok(meta) => Ok(Some(ObjectInfo { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag })),
+                Ok(meta) => Ok(Some(meta.into())),
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(e) => Err(store_error(e, &url)),
             }
@@ -145,6 +154,36 @@ impl JobStore {
     pub fn delete(&self, path: &Path) -> Result<()> {
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
+    }
+
+    /// Removes objects, on S3 a thousand by one request, and says how many are gone by it. One that does not exist is
+    /// passed over. Blocks.
+    pub fn delete_all(&self, paths: Vec<Path>) -> Result<u64> {
+        let (store, job) = (Arc::clone(&self.store), self.job.clone());
+        let prefix = self.url_prefix.clone();
+        self.wait(async move {
+            let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+            let (mut deleted, mut answers) = (0, store.delete_stream(locations));
+            while let Some(answer) = answers.next().await {
+                job.check()?;
+                match answer {
+                    Ok(_) => deleted += 1,
+                    Err(object_store::Error::NotFound { .. }) => {}
+                    Err(e) => return Err(store_error(e, &prefix)),
+                }
+            }
+            Ok(deleted)
+        })
+    }
+
+    /// What killed writers have left below a folder of this machine, under hidden names that no listing shows; none on
+    /// other stores. Blocks.
+    pub fn left_overs(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+        self.job.check()?;
+        match self.local_files {
+            true => left_overs(&file_path(prefix)).map_err(|e| store_error(e, &self.url(prefix))),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Runs a future of this store's to its end: here where the store answers at once, on the I/O runtime otherwise.

@@ -6,6 +6,7 @@ mod convert;
 mod errors;
 mod interrupt;
 mod jobs;
+mod maintain;
 mod options;
 mod ranges;
 mod scan;
@@ -54,6 +55,10 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::compact, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::vacuum, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::history, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::restore, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::schema, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::checksum, module)?)?;
     Ok(())

@@ -1,8 +1,9 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize, OnBadRow, OnDuplicate,
-    OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, UpsertOptions, WriteOptions,
+    CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize,
+    OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, UpsertOptions,
+    VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -151,6 +152,28 @@ impl<'py> Keywords<'py> {
             on_duplicate: self.parsed("on_duplicate", on_duplicate)?.unwrap_or_default(),
             memory_bytes: self.get("memory_limit")?.unwrap_or(defaults.memory_bytes),
             ..defaults
+        })
+    }
+
+    pub(crate) fn compact(&self) -> PyResult<CompactOptions> {
+        let mut options =
+            if self.get("auto")?.unwrap_or(false) { CompactOptions::auto() } else { CompactOptions::default() };
+        options.filter = self.get("where")?;
+        let names = |name| Ok::<Vec<String>, PyErr>(self.get(name)?.unwrap_or_default());
+        let layout = lakerace::layout(names("sort_by")?, names("zorder")?);
+        let rules = &mut options.rules;
+        rules.layout = layout.map_err(|e| errors::raised(self.0.py(), &e))?;
+        rules.target_bytes = self.positive("target_size")?.map_or(rules.target_bytes, |n| n as u64);
+        rules.memory_bytes = self.positive("memory_limit")?.map_or(rules.memory_bytes, |n| n as u64);
+        rules.write.compression = self.parsed("compression", str::parse::<Compression>)?;
+        Ok(options)
+    }
+
+    pub(crate) fn vacuum(&self) -> PyResult<VacuumOptions> {
+        Ok(VacuumOptions {
+            retain: self.parsed("retain", parse_duration)?,
+            allow_short_retention: self.get("allow_short_retention")?.unwrap_or(false),
+            dry_run: self.get("dry_run")?.unwrap_or(false),
         })
     }
 

@@ -23,9 +23,11 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use super::files::AddedFile;
 use super::fit::Target;
+use super::more::{MoreActions, WithMore};
 use crate::columns::{TableColumns, with_field_ids};
 use crate::engine::ROOT;
 use crate::error::{from_kernel, guarded};
+use crate::maintain::cleanup;
 use crate::table::LOG;
 use crate::{At, Snapshot, Table};
 
@@ -50,6 +52,22 @@ pub(crate) enum Base {
 pub(crate) trait Stage: Send {
     /// The operation that history shows, and its parameters.
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
+
+    /// Whether it changes the table's rows; false for what only stores the same rows in another way.
+    fn changes_data(&self) -> bool {
+        true
+    }
+
+    /// Whether a file that was written for it is not to be added after all, by what [`Self::stage`] found.
+    fn leaves_out(&self, file: &AddedFile) -> bool {
+        let _ = file;
+        false
+    }
+
+    /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
+    fn more_actions(&mut self) -> Vec<RecordBatch> {
+        Vec::new()
+    }
 
     /// An error where the table does not allow it.
     fn check(&self, snapshot: &Snapshot) -> Result<()> {
@@ -80,6 +98,7 @@ pub(crate) struct Commit<S> {
     creation: Option<Transaction<CreateTable>>,
     /// By this the commit knows its own entry.
     mark: String,
+    more: MoreActions,
 }
 
 /// The columns of a table, as a write needs them.
@@ -102,7 +121,7 @@ enum Attempt {
 impl<S: Stage> Commit<S> {
     pub fn new(table: Table, base: Base, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
-        let mut commit = Self { table, base, stage, creation: None, mark };
+        let mut commit = Self { table, base, stage, creation: None, mark, more: MoreActions::default() };
         if let Base::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
@@ -166,21 +185,25 @@ impl<S: Stage> Commit<S> {
 
     fn attempt(&mut self, files: &[AddedFile]) -> Result<Attempt> {
         self.table.job().check()?;
-        let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
         let table = self.table.clone();
         if let Some(mut creation) = self.creation.take() {
+            let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
             batches.into_iter().for_each(|batch| creation.add_files(batch));
-            return attempted(&table, |engine| creation.commit(engine));
+            return attempted(&table, false, |engine| creation.commit(engine));
         }
         let Base::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
         let mut update = self.update(snapshot)?;
-        if !self.stage.stage(snapshot, &mut update)? && files.is_empty() {
+        let does_something = self.stage.stage(snapshot, &mut update)?;
+        let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
+        if !does_something && files.is_empty() {
             return Ok(Attempt::Nothing);
         }
+        let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
-        attempted(&table, |engine| update.commit(engine))
+        self.more.set(self.stage.more_actions());
+        attempted(&table, !self.more.is_empty(), |engine| update.commit(engine))
     }
 
     /// What an error means: the entry is there after all, it may be tried again, or neither.
@@ -256,9 +279,9 @@ impl<S: Stage> Commit<S> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
-        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, true);
+        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, self.stage.changes_data());
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
-        self.table.kernel(|engine| builder.build(engine, Box::new(FileSystemCommitter::new())))
+        self.table.kernel(|engine| builder.build(engine, Box::new(WithMore(self.more.clone()))))
     }
 
     /// The part of an entry by which it is known again.
@@ -275,19 +298,27 @@ impl<S: Stage> Commit<S> {
     fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
         let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
         if commits >= interval {
-            let _ = self.table.kernel(|engine| snapshot.checkpoint(engine, None).map(drop));
+            let written = self.table.kernel(|engine| snapshot.checkpoint(engine, None).map(drop));
+            if written.is_ok() {
+                // What can't be removed now will be after the next checkpoint.
+                let _ = cleanup::expire(&self.table, snapshot);
+            }
         }
     }
 }
 
-/// Commits a transaction.
-fn attempted<S>(table: &Table, commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>) -> Result<Attempt> {
+/// Commits a transaction; `has_more`: with actions that it does not know of.
+fn attempted<S>(
+    table: &Table,
+    has_more: bool,
+    commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>,
+) -> Result<Attempt> {
     match table.kernel(|engine| commit(engine))? {
         CommitResult::Committed(committed) => {
             let commits = committed.post_commit_stats().commits_since_checkpoint;
             let snapshot = match committed.post_commit_snapshot() {
-                Some(snapshot) => snapshot.clone(),
-                None => table.snapshot(Some(At::Version(committed.commit_version())))?.kernel().clone(),
+                Some(snapshot) if !has_more => snapshot.clone(),
+                _ => table.snapshot(Some(At::Version(committed.commit_version())))?.kernel().clone(),
             };
             Ok(Attempt::Done(snapshot, commits))
         }

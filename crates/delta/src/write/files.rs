@@ -266,6 +266,34 @@ impl Published {
         &self.files
     }
 
+    /// Their rows.
+    pub fn rows(&self) -> u64 {
+        self.written.rows
+    }
+
+    /// Takes in others.
+    pub fn extend(&mut self, mut other: Self) {
+        other.keep = true;
+        self.keep = false;
+        self.files.append(&mut other.files);
+        self.objects.append(&mut other.objects);
+        self.written.rows += other.written.rows;
+        self.written.bytes += other.written.bytes;
+        self.written.files.append(&mut other.written.files);
+    }
+
+    /// Removes those that are not to be the table's after all.
+    pub fn discard(&mut self, is_unwanted: impl Fn(&AddedFile) -> bool) {
+        for number in (0..self.files.len()).rev().filter(|number| is_unwanted(&self.files[*number])).collect::<Vec<_>>()
+        {
+            self.files.remove(number);
+            let object = self.objects.remove(number);
+            self.written.files.remove(number);
+            // As when dropped: the next vacuum removes it otherwise.
+            let _ = object.store.delete(&object.path);
+        }
+    }
+
     /// The log has them.
     pub fn written(&mut self) -> Written {
         self.keep = true;

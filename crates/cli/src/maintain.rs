@@ -1,0 +1,153 @@
+//! `lakerace compact`, `vacuum`, `history` and `restore`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
+use lakerace::{CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions};
+use serde_json::{Value, json};
+
+use crate::args::{CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
+use crate::human;
+use crate::session::{Session, storage_options};
+use crate::stdout::{self, Stdout};
+use crate::table::{Table, terminal_width};
+use crate::value::CommaList;
+
+pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
+    let names = |list: &Option<CommaList>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
+    let mut options = if args.auto { CompactOptions::auto() } else { CompactOptions::default() };
+    options.filter = args.filter.clone();
+    let rules = &mut options.rules;
+    rules.layout = lakerace::layout(names(&args.sort_by), names(&args.zorder))?;
+    rules.target_bytes = args.target_size.unwrap_or(rules.target_bytes);
+    rules.memory_bytes = args.memory_limit.unwrap_or(rules.memory_bytes);
+    rules.write = WriteOptions { compression: args.compression, ..WriteOptions::default() };
+    let compacted = {
+        let _progress = session.progress();
+        lakerace::compact(&args.table, &options, &storage_options(&args.store), &session.job)?
+    };
+    session.note(&words(&compacted));
+    session.done("compacted", compacted.rows, report(&compacted))
+}
+
+/// Compacts behind a write that is done: what goes wrong now is told, and is no error of the write.
+pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) -> Value {
+    let _progress = session.progress();
+    match lakerace::compact(table, &CompactOptions::auto(), &storage_options(store), &session.job) {
+        Ok(compacted) => report(&compacted),
+        Err(error) => {
+            session.note(&format!("the rows are written, but compacting failed: {error}"));
+            json!({ "error": error.to_string() })
+        }
+    }
+}
+
+fn report(compacted: &Compacted) -> Value {
+    json!({
+        "version": compacted.version,
+        "commits": compacted.commits,
+        "files_added": compacted.files_added,
+        "files_removed": compacted.files_removed,
+        "file_bytes": compacted.bytes_added,
+        "file_bytes_removed": compacted.bytes_removed,
+        "rows_dropped": compacted.rows_dropped,
+        "given_up": compacted.given_up,
+    })
+}
+
+fn words(compacted: &Compacted) -> String {
+    let Compacted { files_removed, files_added, rows_dropped, given_up, .. } = compacted;
+    let mut text = match compacted.version {
+        None => "nothing to compact".to_owned(),
+        Some(version) => format!(
+            "version {version}: {} ({}) became {} ({}), {} dropped",
+            human::plural(*files_removed, "file"),
+            human::bytes(compacted.bytes_removed),
+            human::plural(*files_added, "file"),
+            human::bytes(compacted.bytes_added),
+            human::plural(*rows_dropped, "deleted row"),
+        ),
+    };
+    if *given_up > 0 {
+        text += &format!("; {} left, which other writers kept changing", human::plural(*given_up, "group"));
+    }
+    text
+}
+
+pub(crate) fn vacuum(args: &VacuumArgs, session: &Session) -> Result<()> {
+    let options =
+        VacuumOptions { retain: args.retain, allow_short_retention: args.allow_short_retention, dry_run: args.dry_run };
+    let vacuumed = {
+        let _progress = session.progress();
+        lakerace::vacuum(&args.table, &options, &storage_options(&args.store), &session.job)?
+    };
+    let Vacuumed { version, files, bytes, kept } = vacuumed;
+    if args.dry_run && !session.global.json {
+        files.iter().try_for_each(|file| stdout::line(file))?;
+    }
+    let verb = if args.dry_run { "would remove" } else { "removed" };
+    let count = human::plural(files.len() as u64, "file");
+    session.note(&format!("{verb} {count} ({}), kept {}", human::bytes(bytes), human::count(kept)));
+    let mut more =
+        json!({ "version": version, "files_removed": files.len(), "file_bytes_removed": bytes, "kept": kept });
+    more["dry_run"] = json!(args.dry_run);
+    if args.dry_run {
+        more["files"] = json!(files);
+    }
+    session.done("vacuumed", 0, more)
+}
+
+pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
+    let told = lakerace::history(&args.table, args.limit, &storage_options(&args.store), &session.job)?;
+    if session.global.json {
+        return session.done("", told.len() as u64, json!({ "history": told }));
+    }
+    let batch = table(&told).map_err(|e| Error::internal(e.to_string()))?;
+    let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), terminal_width());
+    table.write(&batch)?;
+    table.finish()?;
+    Stdout::lock().flush().map_err(|e| Error::from(e).at("standard output"))
+}
+
+fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error::ArrowError> {
+    let number = |of: fn(&HistoryEntry) -> u64| -> ArrayRef { Arc::new(told.iter().map(of).collect::<UInt64Array>()) };
+    let text = |of: &dyn Fn(&HistoryEntry) -> String| -> ArrayRef {
+        Arc::new(told.iter().map(|entry| Some(of(entry))).collect::<StringArray>())
+    };
+    let times: TimestampMillisecondArray = told.iter().map(|entry| Some(entry.timestamp)).collect();
+    let times = times.with_timezone("UTC");
+    let parameters = |entry: &HistoryEntry| {
+        let pairs = entry.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join(", ")
+    };
+    let fields: [(&str, ArrayRef); 10] = [
+        ("version", number(|entry| entry.version)),
+        ("timestamp", Arc::new(times)),
+        ("operation", text(&|entry| entry.operation.clone().unwrap_or_default())),
+        ("added", number(|entry| entry.files_added)),
+        ("removed", number(|entry| entry.files_removed)),
+        ("vectors", number(|entry| entry.vectors)),
+        ("bytes added", text(&|entry| human::bytes(entry.bytes_added))),
+        ("bytes removed", text(&|entry| human::bytes(entry.bytes_removed))),
+        ("engine", text(&|entry| entry.engine.clone().unwrap_or_default())),
+        ("parameters", text(&parameters)),
+    ];
+    RecordBatch::try_from_iter(fields)
+}
+
+pub(crate) fn restore(args: &RestoreArgs, session: &Session) -> Result<()> {
+    let restored = lakerace::restore(&args.table, &args.at, &storage_options(&args.store), &session.job)?;
+    let of = restored.restored;
+    session.note(&match restored.version {
+        None => format!("the table is as version {of} was"),
+        Some(version) => format!("version {version} is as version {of} was"),
+    });
+    let more = json!({
+        "version": restored.version,
+        "restored_version": of,
+        "files_added": restored.files_added,
+        "files_removed": restored.files_removed,
+    });
+    session.done("restored", 0, more)
+}

@@ -1,0 +1,16 @@
+//! What a table needs from time to time: history, vacuum, compaction, restoring, and a log that does not grow for ever.
+
+pub(crate) mod cleanup;
+mod compact;
+mod entry;
+mod history;
+mod log_files;
+mod restore;
+mod sort;
+mod vacuum;
+mod zorder;
+
+pub use compact::{CompactOptions, Compacted, Layout, compact};
+pub use history::{HistoryEntry, history};
+pub use restore::{Restored, restore};
+pub use vacuum::{VacuumOptions, Vacuumed, vacuum};

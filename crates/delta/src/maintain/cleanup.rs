@@ -1,0 +1,63 @@
+//! A log that does not grow for ever: after a checkpoint, entries that are older than `delta.logRetentionDuration` go.
+//!
+//! A version can be read where a checkpoint at or before it and the entries from there on are left. So of the versions that
+//! are old enough only those before a checkpoint go that itself is old enough: every version within the retention, and the one
+//! that was the last when it began, stays readable.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use delta_kernel::SnapshotRef;
+use delta_kernel::table_features::TableFeature;
+use lakerace_io::Result;
+
+use super::log_files::{self, LogFile, LogFileKind};
+use crate::Table;
+
+/// Where the table does not say how long its history stays.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Removes what has expired, where the table has it so (`delta.enableExpiredLogCleanup`; it has, unless it says otherwise).
+/// Gives the number of files removed.
+pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
+    let properties = snapshot.table_properties();
+    let is_protected = snapshot.table_configuration().protocol().writer_features().is_some_and(|features| {
+        features.iter().any(|feature| matches!(feature, TableFeature::Unknown(name) if name == "checkpointProtection"))
+    });
+    if properties.enable_expired_log_cleanup == Some(false) || is_protected {
+        return Ok(0);
+    }
+    let retention = properties.log_retention_duration.unwrap_or(RETENTION);
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let cutoff = i64::try_from(since_1970.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX);
+    let files = log_files::list(table)?;
+    let gone: Vec<_> = expired(&files, cutoff).into_iter().map(|file| file.info.path.clone()).collect();
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    table.store().delete_all(gone)
+}
+
+/// The files of the log that no version needs that was the last one at a moment, or came later.
+fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
+    let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
+    entries.sort_unstable_by_key(|file| file.version);
+    // Times never go back from one version to the next, whatever the clocks of the writers said.
+    let mut time = i64::MIN;
+    let old = entries.iter().take_while(|file| {
+        time = time.max(file.info.modified);
+        time < cutoff
+    });
+    // The last one that is old was the table when the retention began.
+    let Some(oldest_kept) = old.last().map(|file| file.version) else { return Vec::new() };
+    let checkpoints = log_files::checkpoints(files);
+    let Some(first) = checkpoints.range(..=oldest_kept).next_back().copied() else { return Vec::new() };
+    let is_expired = |file: &&LogFile| match file.kind {
+        LogFileKind::Joined { last } => last < first,
+        _ => file.version < first,
+    };
+    files.iter().filter(is_expired).collect()
+}
+
+#[cfg(test)]
+#[path = "cleanup_tests.rs"]
+mod tests;

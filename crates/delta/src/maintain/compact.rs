@@ -1,0 +1,355 @@
+//! Compaction: many small files become few, and rows that deletion vectors hide go.
+//!
+//! The table's rows stay the same, and so does what its earlier versions read. Files are divided into groups of one partition
+//! ([`bins`]); each group is written anew, and commits of several groups take the old files out and the new ones in.
+//!
+//! Another writer may change a file while it is written anew: it then gets a deletion vector or is removed. Before each
+//! commit the files of every group are held against the version that it goes behind: a group of which a file is gone, or has
+//! another vector, is given up, its new files are removed, and the other groups are committed. Groups that were given up are
+//! tried again a few times. So an update is never lost, whoever is faster: an upsert that finds our version before its own
+//! looks into our files.
+
+mod bins;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::{Schema, SchemaRef};
+use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, WriteState};
+use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use self::bins::{Bin, Rules};
+use super::sort::Sorter;
+use super::zorder::{Sample, SortColumns};
+use crate::write::{AddedFile, Base, Commit, DataFiles, Published, Stage, Targets, scan_rows, selected};
+use crate::{Snapshot, Table, vectors};
+
+/// The order of rows in new files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// As they come.
+    #[default]
+    AsIs,
+    /// Sorted by these columns, over all files of a partition.
+    SortBy(Vec<String>),
+    /// Along a curve through these columns, over all files of a partition: filters on any of them skip files and row groups.
+    ZOrder(Vec<String>),
+}
+
+/// How to compact.
+#[derive(Debug, Clone)]
+pub struct CompactOptions {
+    /// The size of new files. Files of three quarters of it and more are left alone.
+    pub target_bytes: u64,
+    /// The order of rows. Anything but [`Layout::AsIs`] writes all files anew.
+    pub layout: Layout,
+    /// The partitions that are looked at: a condition on partition columns.
+    pub condition: Option<Expr>,
+    /// A file is written anew for itself where more than this share of its rows is hidden; from 0 to 1.
+    pub max_hidden_share: f64,
+    /// Do nothing where there are fewer small files than this.
+    pub min_files: usize,
+    /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk.
+    pub memory_bytes: u64,
+    /// How files are written.
+    pub write: WriteOptions,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        Self {
+            target_bytes: 256 << 20,
+            layout: Layout::AsIs,
+            condition: None,
+            max_hidden_share: 0.05,
+            min_files: 0,
+            memory_bytes: 512 << 20,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// What a compaction did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// The last version that it made; `None`: there was nothing to do.
+    pub version: Option<u64>,
+    /// Commits that it made.
+    pub commits: u64,
+    /// Files that went.
+    pub files_removed: u64,
+    /// Files that came.
+    pub files_added: u64,
+    /// Bytes of the files that went.
+    pub bytes_removed: u64,
+    /// Bytes of the files that came.
+    pub bytes_added: u64,
+    /// Rows that were written.
+    pub rows: u64,
+    /// Hidden rows that went with the old files.
+    pub rows_dropped: u64,
+    /// Groups of files that other writers changed again and again meanwhile, and that were left as they are.
+    pub given_up: u64,
+}
+
+/// Bytes of old files that one commit replaces, or a little more: what is lost at most where another writer changes the schema.
+const COMMIT_BYTES: u64 = 4 << 30;
+/// Rounds one after the other without a group that could be committed, after which the rest is given up.
+const FRUITLESS_AT_MOST: u32 = 3;
+
+/// Writes small files, and those with many hidden rows, anew.
+pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
+    let first = table.snapshot(None)?;
+    // Files that come meanwhile are left to the next compaction: this one has an end.
+    let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
+    let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);
+    loop {
+        let named = |error: Error| error.at(table.place());
+        let rules = Rules::new(&snapshot, options).map_err(named)?;
+        let bins = rules.bins(snapshot.files()?.files.iter().filter(|file| known.contains(&file.path)));
+        if bins.is_empty() {
+            return Ok(done);
+        }
+        let (left, round) = (bins.len(), one_round(bins));
+        if !rewrite(snapshot, options, round, &mut done).map_err(named)? {
+            fruitless += 1;
+        } else {
+            fruitless = 0;
+        }
+        if fruitless == FRUITLESS_AT_MOST {
+            done.given_up = left as u64;
+            return Ok(done);
+        }
+        snapshot = table.snapshot(None)?;
+    }
+}
+
+fn one_round(bins: Vec<Bin>) -> Vec<Bin> {
+    let mut bytes = 0;
+    let is_in = |bin: &Bin| {
+        let is_in = bytes < COMMIT_BYTES;
+        bytes += bin.bytes();
+        is_in
+    };
+    bins.into_iter().take_while(is_in).collect()
+}
+
+/// Writes groups anew and commits them; false where all of them had to be given up.
+fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &mut Compacted) -> Result<bool> {
+    let table = snapshot.table().clone();
+    let stage = Rewrite::new(bins, &options.layout);
+    let mut commit = Commit::new(table, Base::Existing(Box::new(snapshot.clone())), stage)?;
+    let state = commit.write_state()?;
+    let targets = commit.targets(&state)?;
+    let writer = Writer { snapshot: &snapshot, options, state, targets };
+    let mut published = Published::none();
+    for number in 0..commit.stage().groups.len() {
+        let group = &mut commit.stage().groups[number];
+        let new = writer.write(&group.bin)?;
+        group.new = new.files().iter().map(|file| file.name.clone()).collect();
+        published.extend(new);
+    }
+    let version = match commit.run(published.files()) {
+        Ok(version) => version,
+        Err((error, outcome)) => {
+            published.give_up(outcome);
+            return Err(error);
+        }
+    };
+    let stage = commit.stage();
+    published.discard(|file| version.is_none() || stage.leaves_out(file));
+    let written = published.written();
+    let Some(version) = version else { return Ok(false) };
+    done.version = Some(version);
+    done.commits += 1;
+    done.files_added += written.files.len() as u64;
+    done.bytes_added += written.bytes;
+    done.rows += written.rows;
+    for group in stage.groups.iter().filter(|group| !group.given_up) {
+        done.files_removed += group.bin.files.len() as u64;
+        done.bytes_removed += group.bin.bytes();
+        done.rows_dropped += group.bin.hidden();
+    }
+    Ok(true)
+}
+
+/// Writes groups of one version anew.
+struct Writer<'a> {
+    snapshot: &'a Snapshot,
+    options: &'a CompactOptions,
+    state: Arc<WriteState>,
+    targets: Targets,
+}
+
+impl Writer<'_> {
+    /// The new files of a group, visible and not yet the table's.
+    fn write(&self, bin: &Bin) -> Result<Published> {
+        let columns = match &self.options.layout {
+            Layout::AsIs => return self.copy(bin),
+            Layout::SortBy(names) | Layout::ZOrder(names) => SortColumns::new(names, self.snapshot.schema())?,
+        };
+        let source = self.open(bin)?;
+        let curve = match self.options.layout {
+            Layout::ZOrder(_) => {
+                let mut sample = Sample::new(&columns, bin.rows().unwrap_or(0));
+                let request = ReadRequest { columns: Some(columns.names().to_vec()), ..ReadRequest::default() };
+                for batch in self.read(&source, &request)? {
+                    sample.look(&columns, &batch?)?;
+                }
+                Some(sample.curve())
+            }
+            _ => None,
+        };
+        let plain = self.snapshot.columns().logical();
+        let mut sorter = Sorter::new(plain, self.options.memory_bytes);
+        for batch in self.read(&source, &ReadRequest::default())? {
+            let batch = batch?;
+            let keys = match &curve {
+                Some(curve) => curve.keys(&columns, &batch)?,
+                None => columns.keys(&batch)?,
+            };
+            sorter.push(&in_types(&batch, plain)?, keys)?;
+        }
+        let mut files = self.files(&Arc::new(plain.clone()), self.options.target_bytes)?;
+        let mut sorted = sorter.finish()?;
+        while let Some(batch) = sorted.next_batch()? {
+            self.snapshot.table().job().check()?;
+            files.write(&batch)?;
+        }
+        self.publish(files, bin)
+    }
+
+    /// In the order of the files.
+    fn copy(&self, bin: &Bin) -> Result<Published> {
+        // A group is about a file's size: where it grows a little on the way it stays one file.
+        let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
+        for batch in self.read(&self.open(bin)?, &ReadRequest::default())? {
+            self.snapshot.table().job().check()?;
+            files.write(&batch?)?;
+        }
+        self.publish(files, bin)
+    }
+
+    fn publish(&self, files: DataFiles, bin: &Bin) -> Result<Published> {
+        let mut published = files.publish()?;
+        let (written, expected) = (published.rows(), bin.rows());
+        if expected.is_some_and(|expected| expected != written) {
+            published.discard(|_| true);
+            let first = bin.files.first().map(|file| file.object.url()).unwrap_or_default();
+            return Err(Error::corrupt(format!(
+                "{} files have {written} rows, and the log says {}",
+                bin.files.len(),
+                expected.unwrap_or(0)
+            ))
+            .at(first)
+            .advice("nothing was changed; restore the files"));
+        }
+        Ok(published)
+    }
+
+    fn files(&self, schema: &SchemaRef, file_bytes: u64) -> Result<DataFiles> {
+        let options = WriteOptions { file_bytes: Some(file_bytes), ..self.options.write.clone() };
+        DataFiles::new(self.snapshot.table(), schema, &self.targets, Arc::clone(&self.state), &options)
+    }
+
+    fn open(&self, bin: &Bin) -> Result<ParquetSource> {
+        let table = self.snapshot.table();
+        let files: Vec<_> = bin.files.iter().collect();
+        let hidden = vectors::load(table, &files).map_err(missing)?;
+        let input = |(file, hidden): (&&crate::files::TableFile, _)| InputFile {
+            object: file.object.clone(),
+            constants: file.constants.clone(),
+            hidden,
+        };
+        let inputs = files.iter().zip(hidden).map(input).collect();
+        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)
+    }
+
+    fn read(&self, source: &ParquetSource, request: &ReadRequest) -> Result<Batches> {
+        source.read(&source.plan(request)?)
+    }
+}
+
+fn missing(error: Error) -> Error {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    Error::corrupt(format!("{error}: the table has it")).advice("restore it, or an earlier version of the table")
+}
+
+/// A batch in the types of a schema with the same columns: texts with their own buffers in place of views.
+fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
+    let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| cast(column, field.data_type()));
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(internal)?;
+    RecordBatch::try_new(Arc::new(schema.clone()), columns).map_err(internal)
+}
+
+/// Takes the files of groups out, and the new ones in.
+struct Rewrite {
+    groups: Vec<Group>,
+    parameters: Vec<(&'static str, String)>,
+    /// The new files of groups that were given up.
+    left_out: HashSet<String>,
+}
+
+struct Group {
+    bin: Bin,
+    /// The names of its new files.
+    new: Vec<String>,
+    given_up: bool,
+}
+
+impl Rewrite {
+    fn new(bins: Vec<Bin>, layout: &Layout) -> Self {
+        let list = |names: &[String]| serde_json::to_string(names).unwrap_or_default();
+        let parameters = match layout {
+            Layout::AsIs => vec![],
+            Layout::SortBy(names) => vec![("sortBy", list(names))],
+            Layout::ZOrder(names) => vec![("zOrderBy", list(names))],
+        };
+        let group = |bin| Group { bin, new: Vec::new(), given_up: false };
+        Self { groups: bins.into_iter().map(group).collect(), parameters, left_out: HashSet::new() }
+    }
+}
+
+impl Stage for Rewrite {
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
+        (UpdateTableOperation::Optimize, self.parameters.clone())
+    }
+
+    fn changes_data(&self) -> bool {
+        false
+    }
+
+    fn leaves_out(&self, file: &AddedFile) -> bool {
+        self.left_out.contains(&file.name)
+    }
+
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        let now = snapshot.files()?.files.iter().map(|file| (file.path.as_str(), file.vector.as_ref()));
+        let now: HashMap<&str, _> = now.collect();
+        let mut removed = HashSet::new();
+        for group in &mut self.groups {
+            let is_as_read =
+                |file: &crate::files::TableFile| now.get(file.path.as_str()) == Some(&file.vector.as_ref());
+            group.given_up |= !group.bin.files.iter().all(is_as_read);
+            match group.given_up {
+                true => self.left_out.extend(group.new.iter().cloned()),
+                false => removed.extend(group.bin.files.iter().map(|file| file.path.as_str())),
+            }
+        }
+        if removed.is_empty() {
+            return Ok(false);
+        }
+        for batch in scan_rows(snapshot)? {
+            if let Some(rows) = selected(&batch, &|name: &str| removed.contains(name))? {
+                update.remove_files(rows);
+            }
+        }
+        Ok(true)
+    }
+}

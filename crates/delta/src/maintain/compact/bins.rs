@@ -1,0 +1,157 @@
+//! Which files are written anew together.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_format::{Constants, Predicate};
+use lakerace_io::{Error, Result};
+
+use super::{CompactOptions, Layout};
+use crate::Snapshot;
+use crate::files::TableFile;
+
+/// Files of one partition that are written anew together.
+#[derive(Debug)]
+pub(super) struct Bin {
+    pub files: Vec<TableFile>,
+}
+
+impl Bin {
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size_bytes).sum()
+    }
+
+    /// Their rows that are not hidden, where the log says so.
+    pub fn rows(&self) -> Option<u64> {
+        self.files.iter().map(TableFile::visible_rows).sum()
+    }
+
+    /// Their hidden rows.
+    pub fn hidden(&self) -> u64 {
+        self.files.iter().map(hidden).sum()
+    }
+}
+
+/// What is written anew.
+pub(super) struct Rules<'a> {
+    options: &'a CompactOptions,
+    condition: Option<Predicate>,
+    schema: SchemaRef,
+}
+
+impl<'a> Rules<'a> {
+    /// For the files of a version. A condition on columns that don't divide it is an error.
+    pub fn new(snapshot: &Snapshot, options: &'a CompactOptions) -> Result<Self> {
+        let schema = SchemaRef::clone(snapshot.schema());
+        let partitions = snapshot.partition_columns();
+        let bind = |expr| Predicate::bind(expr, &schema);
+        let condition = options.condition.as_ref().map(bind).transpose()?;
+        let names = condition.iter().flat_map(Predicate::columns).map(|at| schema.field(*at).name());
+        if let Some(name) = names.into_iter().find(|name| !partitions.contains(name)) {
+            return Err(Error::usage(format!("the table is not partitioned by {name:?}"))
+                .advice(format!("name partitions, which are by {partitions:?}, or compact the whole table")));
+        }
+        if let Layout::SortBy(names) | Layout::ZOrder(names) = &options.layout {
+            if names.is_empty() {
+                return Err(Error::usage("no column is given to sort by"));
+            }
+            if let Some(name) = names.iter().find(|name| partitions.contains(name)) {
+                return Err(Error::usage(format!("{name:?} is the same in all rows of a partition"))
+                    .advice("sort by other columns"));
+            }
+            super::SortColumns::new(names, &schema)?;
+        }
+        Ok(Self { options, condition, schema })
+    }
+
+    /// The groups of files to be written anew, of one partition each.
+    pub fn bins<'f>(&self, files: impl Iterator<Item = &'f TableFile>) -> Vec<Bin> {
+        let mut partitions: Vec<Vec<&TableFile>> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut small = 0;
+        for file in files.filter(|file| self.is_meant(file) && self.is_candidate(file)) {
+            small += usize::from(self.is_small(file));
+            let number = *numbers.entry(format!("{:?}", file.constants)).or_insert_with(|| {
+                partitions.push(Vec::new());
+                partitions.len() - 1
+            });
+            partitions[number].push(file);
+        }
+        if small < self.options.min_files {
+            return Vec::new();
+        }
+        match self.options.layout {
+            Layout::AsIs => partitions.iter().flat_map(|files| self.pack(files)).collect(),
+            _ => partitions.into_iter().map(|files| Bin { files: files.into_iter().cloned().collect() }).collect(),
+        }
+    }
+
+    fn is_meant(&self, file: &TableFile) -> bool {
+        let Some(condition) = &self.condition else { return true };
+        let Some(constants) = &file.constants else { return true };
+        // What can't be evaluated leaves nothing out.
+        self.row(constants)
+            .and_then(|row| condition.evaluate(&row))
+            .map_or(true, |is_true| is_true.is_valid(0) && is_true.value(0))
+    }
+
+    /// The partition columns of a file, as a row.
+    fn row(&self, constants: &Constants) -> Result<RecordBatch> {
+        let fields = self.schema.fields().iter().filter(|field| constants.get(field.name()).is_some());
+        let fields: Vec<_> = fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let columns = fields.iter().filter_map(|field| constants.array(field.name(), 1).transpose());
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    fn is_candidate(&self, file: &TableFile) -> bool {
+        self.options.layout != Layout::AsIs || self.is_small(file) || self.is_holey(file)
+    }
+
+    fn is_small(&self, file: &TableFile) -> bool {
+        file.size_bytes < self.options.target_bytes / 4 * 3
+    }
+
+    /// Whether so many of its rows are hidden that it is written anew for that alone.
+    fn is_holey(&self, file: &TableFile) -> bool {
+        let hidden = hidden(file);
+        match file.rows {
+            Some(rows) => hidden as f64 > rows as f64 * self.options.max_hidden_share,
+            None => hidden > 0,
+        }
+    }
+
+    /// Files one after the other, until they would make more than one file of the target size.
+    fn pack(&self, files: &[&TableFile]) -> Vec<Bin> {
+        let mut bins: Vec<Vec<&TableFile>> = Vec::new();
+        let mut bytes = 0;
+        for file in files {
+            let more = bytes_left(file);
+            match bins.last_mut() {
+                Some(last) if bytes + more <= self.options.target_bytes => last.push(file),
+                _ => {
+                    bins.push(vec![file]);
+                    bytes = 0;
+                }
+            }
+            bytes += more;
+        }
+        let is_worth_it = |files: &Vec<&TableFile>| files.len() > 1 || files.iter().any(|file| self.is_holey(file));
+        let bin = |files: Vec<&TableFile>| Bin { files: files.into_iter().cloned().collect() };
+        bins.into_iter().filter(is_worth_it).map(bin).collect()
+    }
+}
+
+fn hidden(file: &TableFile) -> u64 {
+    file.vector.as_ref().map_or(0, |vector| vector.cardinality.max(0) as u64)
+}
+
+/// About what a file's visible rows will take.
+fn bytes_left(file: &TableFile) -> u64 {
+    match (file.rows, file.visible_rows()) {
+        (Some(rows), Some(visible)) if rows > 0 => (file.size_bytes as f64 * visible as f64 / rows as f64) as u64,
+        _ => file.size_bytes,
+    }
+}

@@ -1,0 +1,87 @@
+//! What has become of a table, version by version.
+
+use std::collections::{BTreeMap, HashSet};
+
+use lakerace_io::{Error, Result};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::entry::{Entry, FileAction};
+use super::log_files::{self, LogFile, LogFileKind};
+use crate::{Table, parallel};
+
+/// A version, as its entry in the log tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HistoryEntry {
+    /// Its number.
+    pub version: u64,
+    /// When it was made, in milliseconds since 1970: by the entry where the table keeps times in it, else by the store. It
+    /// is what a timestamp in place of a version is held against.
+    pub timestamp: i64,
+    /// What made it, such as `WRITE` or `MERGE`, where the writer says so.
+    pub operation: Option<String>,
+    /// How.
+    pub parameters: BTreeMap<String, String>,
+    /// The writer's own figures.
+    pub metrics: BTreeMap<String, String>,
+    /// The writer.
+    pub engine: Option<String>,
+    /// Files that it added.
+    pub files_added: u64,
+    /// Files that it removed.
+    pub files_removed: u64,
+    /// Files that got another deletion vector.
+    pub vectors: u64,
+    /// Bytes of the files that it added.
+    pub bytes_added: u64,
+    /// Bytes of the files that it removed, as far as it says so.
+    pub bytes_removed: u64,
+}
+
+/// Requests for entries under way at once.
+pub(super) const READERS: usize = 16;
+
+/// The versions of a table that its log has entries of, the newest first, at most `limit`.
+pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+    let files = log_files::list(table)?;
+    let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
+    if entries.is_empty() {
+        return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
+    }
+    entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
+    entries.truncate(limit.unwrap_or(usize::MAX));
+    parallel::each(&entries, READERS, |file| Ok(told(file, Entry::read(table, file)?)))
+}
+
+fn told(file: &LogFile, entry: Entry) -> HistoryEntry {
+    let info = entry.info.unwrap_or_default();
+    let names = |files: &[FileAction]| files.iter().map(|file| file.path.clone()).collect();
+    let (added, removed): (HashSet<String>, HashSet<String>) = (names(&entry.added), names(&entry.removed));
+    let sum = |files: &[FileAction], other: &HashSet<String>| {
+        let alone = files.iter().filter(|file| !other.contains(&file.path));
+        alone.fold((0, 0u64), |(count, bytes), file| (count + 1, bytes.saturating_add(file.size.unwrap_or(0))))
+    };
+    let (files_added, bytes_added) = sum(&entry.added, &removed);
+    let (files_removed, bytes_removed) = sum(&entry.removed, &added);
+    HistoryEntry {
+        version: file.version,
+        timestamp: info.in_commit_timestamp.unwrap_or(file.info.modified),
+        operation: info.operation,
+        parameters: texts(info.operation_parameters),
+        metrics: texts(info.operation_metrics),
+        engine: info.engine_info,
+        files_added,
+        files_removed,
+        vectors: added.intersection(&removed).count() as u64,
+        bytes_added,
+        bytes_removed,
+    }
+}
+
+fn texts(values: Option<BTreeMap<String, Value>>) -> BTreeMap<String, String> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    values.unwrap_or_default().into_iter().map(|(name, value)| (name, text(value))).collect()
+}

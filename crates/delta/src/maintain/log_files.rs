@@ -1,0 +1,83 @@
+//! The files of a table's log, by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lakerace_io::{ObjectInfo, Result};
+
+use crate::Table;
+use crate::table::LOG;
+
+/// A file of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LogFile {
+    /// Of an entry its version; of a checkpoint or checksum that of the state it holds; of joined entries the first.
+    pub version: u64,
+    pub kind: LogFileKind,
+    pub info: ObjectInfo,
+}
+
+/// What a file of the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogFileKind {
+    /// `00000000000000000012.json`: what one version changed.
+    Entry,
+    /// A checkpoint, or one part of so many.
+    Checkpoint { part: u64, parts: u64 },
+    /// `….crc`.
+    Checksum,
+    /// `A.B.compacted.json`: the entries from A to B in one.
+    Joined { last: u64 },
+}
+
+/// Digits of a version in a name.
+const VERSION_DIGITS: usize = 20;
+/// Digits of the number of a checkpoint's part.
+const PART_DIGITS: usize = 10;
+
+/// The files of the log, in the order of their names. One LIST for each thousand of them.
+pub(crate) fn list(table: &Table) -> Result<Vec<LogFile>> {
+    let folder = table.root().clone().join(LOG);
+    let depth = folder.parts().count() + 1;
+    let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
+    let in_folder = found.into_iter().filter(|info| info.path.parts().count() == depth);
+    Ok(in_folder.filter_map(parse).collect())
+}
+
+/// The versions of checkpoints that are there whole.
+pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
+    let mut parts: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for file in files {
+        if let LogFileKind::Checkpoint { parts: of, .. } = file.kind {
+            *parts.entry((file.version, of)).or_default() += 1;
+        }
+    }
+    parts.into_iter().filter(|((_, of), found)| found >= of).map(|((version, _), _)| version).collect()
+}
+
+/// What a file is by its name; `None` where it is no part of the log that this crate knows.
+fn parse(info: ObjectInfo) -> Option<LogFile> {
+    let name = info.path.filename()?;
+    let (digits, rest) = name.split_once('.')?;
+    let version = number(digits, VERSION_DIGITS)?;
+    let kind = match rest.split('.').collect::<Vec<_>>().as_slice() {
+        ["json"] => LogFileKind::Entry,
+        ["crc"] => LogFileKind::Checksum,
+        ["checkpoint", "parquet"] | ["checkpoint", _, "json"] => LogFileKind::Checkpoint { part: 1, parts: 1 },
+        ["checkpoint", part, of, "parquet"] => LogFileKind::Checkpoint {
+            part: number(part, PART_DIGITS)?,
+            parts: number(of, PART_DIGITS).filter(|of| *of > 0)?,
+        },
+        ["checkpoint", _, "parquet"] => LogFileKind::Checkpoint { part: 1, parts: 1 },
+        [last, "compacted", "json"] => LogFileKind::Joined { last: number(last, VERSION_DIGITS)? },
+        _ => return None,
+    };
+    Some(LogFile { version, kind, info })
+}
+
+fn number(text: &str, digits: usize) -> Option<u64> {
+    (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+#[path = "log_files_tests.rs"]
+mod tests;

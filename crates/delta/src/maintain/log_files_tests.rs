@@ -1,0 +1,39 @@
+use lakerace_io::ObjectInfo;
+use lakerace_io::object_store::path::Path;
+
+use super::{LogFile, LogFileKind, checkpoints, parse};
+
+fn file(name: &str) -> Option<LogFile> {
+    let path = Path::from(format!("table/_delta_log/{name}"));
+    parse(ObjectInfo { path, size_bytes: 1, e_tag: None, modified: 0 })
+}
+
+#[test]
+fn names_say_what_a_file_is() {
+    let kind = |name: &str| file(name).map(|file| (file.version, file.kind));
+    assert_eq!(kind("00000000000000000012.json"), Some((12, LogFileKind::Entry)));
+    assert_eq!(kind("00000000000000000012.crc"), Some((12, LogFileKind::Checksum)));
+    let whole = LogFileKind::Checkpoint { part: 1, parts: 1 };
+    assert_eq!(kind("00000000000000000012.checkpoint.parquet"), Some((12, whole)));
+    assert_eq!(kind("00000000000000000012.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"), Some((12, whole)));
+    let part = LogFileKind::Checkpoint { part: 2, parts: 3 };
+    assert_eq!(kind("00000000000000000012.checkpoint.0000000002.0000000003.parquet"), Some((12, part)));
+    let joined = LogFileKind::Joined { last: 14 };
+    assert_eq!(kind("00000000000000000012.00000000000000000014.compacted.json"), Some((12, joined)));
+    for other in ["_last_checkpoint", "12.json", "0000000000000000001x.json", "00000000000000000012.json.tmp"] {
+        assert_eq!(kind(other), None, "{other}");
+    }
+}
+
+#[test]
+fn checkpoints_need_all_of_their_parts() {
+    let names = [
+        "00000000000000000010.checkpoint.0000000001.0000000002.parquet",
+        "00000000000000000020.checkpoint.0000000001.0000000002.parquet",
+        "00000000000000000020.checkpoint.0000000002.0000000002.parquet",
+        "00000000000000000030.checkpoint.parquet",
+        "00000000000000000031.json",
+    ];
+    let files: Vec<LogFile> = names.iter().filter_map(|name| file(name)).collect();
+    assert_eq!(checkpoints(&files).into_iter().collect::<Vec<_>>(), [20, 30]);
+}

@@ -1,0 +1,238 @@
+//! Removing files that no retained version needs.
+//!
+//! A file stays where
+//!
+//! - the last version has it, or one of its deletion vectors is in it;
+//! - it was removed from the table less than the retention ago: a version that was the last one within it needs the file. This
+//!   is told by the tombstones of the last checkpoint, and by all entries of the log that are younger than the retention;
+//! - it is itself younger than the retention: its writer may be about to commit it;
+//! - its name, or that of a folder above it, begins with `_` or `.`: the log, and what other programs keep there. Folders of
+//!   partitions are an exception, and so is what killed writers of ours have left.
+//!
+//! All else below the table's folder goes.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use arrow::datatypes::Int64Type;
+use delta_kernel::actions::LOG_REMOVE_SCHEMA;
+use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
+use delta_kernel::engine::arrow_data::EngineDataArrowExt;
+use delta_kernel::table_features::Operation;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ObjectInfo, Result};
+
+use super::entry::{Entry, FileAction};
+use super::history::READERS;
+use super::log_files::{self, LogFile, LogFileKind};
+use crate::{Snapshot, Table, parallel, vectors};
+
+/// How to vacuum.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VacuumOptions {
+    /// How long removed files stay; `None`: as long as the table says (`delta.deletedFileRetentionDuration`, 7 days
+    /// where it does not).
+    pub retain: Option<Duration>,
+    /// Take a retention below the table's own, too. Readers of earlier versions, and writers that have not committed yet,
+    /// lose their files by it.
+    pub allow_short_retention: bool,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// What a vacuum has removed, or would.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vacuumed {
+    /// The version whose files stayed.
+    pub version: u64,
+    /// The files, as users name them.
+    pub files: Vec<String>,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that stayed: the last version's, those that earlier ones need, and those made a short time ago.
+    pub kept: u64,
+}
+
+/// Where the table does not say how long removed files stay.
+const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Folders and files whose names begin with these are not the table's data.
+const HIDDEN: [char; 2] = ['_', '.'];
+
+/// Removes the files that no retained version needs.
+pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
+    let mut snapshot = table.snapshot(None)?;
+    let retain = retention(&snapshot, options).map_err(|error| error.at(table.place()))?;
+    let cutoff = now_millis() - i64::try_from(retain.as_millis()).unwrap_or(i64::MAX / 2);
+    // Files are listed before the log is read: what is committed later is young or in the log.
+    let found = found(&snapshot)?;
+    snapshot = table.snapshot(None)?;
+    let mut needed = needed(&snapshot, cutoff)?;
+    loop {
+        let (gone, vacuumed) = choose(&snapshot, &found, &needed, cutoff);
+        // A version that was made meanwhile may have taken up a file again that was removed long ago.
+        let latest = table.snapshot(None)?;
+        if latest.version() != snapshot.version() {
+            needed.extend(of_version(&latest)?);
+            snapshot = latest;
+            continue;
+        }
+        if !options.dry_run && !gone.is_empty() {
+            table.store().delete_all(gone).map_err(|error| error.at(table.place()))?;
+        }
+        return Ok(vacuumed);
+    }
+}
+
+/// How long removed files stay. A table that demands what can't be done is an error here.
+fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
+    // A feature that is not known here may know of files that are not known here.
+    snapshot
+        .kernel()
+        .table_configuration()
+        .ensure_operation_supported(Operation::Write)
+        .map_err(crate::error::from_kernel)?;
+    let own = snapshot.kernel().table_properties().deleted_file_retention_duration.unwrap_or(RETENTION);
+    let retain = options.retain.unwrap_or(own);
+    if retain < own && !options.allow_short_retention {
+        let hours = |duration: Duration| duration.as_secs_f64() / 3600.0;
+        let message =
+            format!("a retention of {:.1} hours is below the table's own of {:.1}", hours(retain), hours(own));
+        return Err(Error::usage(message)
+            .advice("retain files for longer, set delta.deletedFileRetentionDuration, or allow a short retention"));
+    }
+    Ok(retain)
+}
+
+/// What is there: the files below the table's folder that may go.
+fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
+    let table = snapshot.table();
+    let root = table.root();
+    let partitions: Vec<String> = partition_prefixes(snapshot);
+    let is_data = |info: &ObjectInfo| {
+        let below = info.path.as_ref().strip_prefix(root.as_ref()).unwrap_or_default().trim_start_matches('/');
+        below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
+    };
+    let listed = table.store().list(root).map_err(|error| error.at(table.place()))?;
+    let left_overs = table.store().left_overs(root).map_err(|error| error.at(table.place()))?;
+    Ok(listed.into_iter().filter(is_data).chain(left_overs).collect())
+}
+
+/// How the folders of partitions begin, where that looks hidden.
+fn partition_prefixes(snapshot: &Snapshot) -> Vec<String> {
+    let names = snapshot.partition_columns().into_iter();
+    let prefixes = names.flat_map(|name| {
+        let stored = snapshot.columns().stored_path(std::slice::from_ref(&name));
+        let stored = stored.and_then(|path| path.first().map(|name| (*name).to_owned()));
+        [Some(name), stored]
+    });
+    prefixes.flatten().filter(|name| name.starts_with(HIDDEN)).map(|name| format!("{name}=")).collect()
+}
+
+/// The paths of the files that the versions since a moment need.
+fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
+    let table = snapshot.table();
+    let mut needed = of_version(snapshot)?;
+    needed.extend(tombstones(snapshot, cutoff)?);
+    let files = log_files::list(table)?;
+    let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
+    let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
+    for removed in parallel::each(&young, READERS, |file| Ok(Entry::read(table, file)?.removed))? {
+        for file in removed {
+            needed.extend(places(table, &file)?);
+        }
+    }
+    Ok(needed)
+}
+
+/// The files of a version, and those with its deletion vectors.
+fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
+    let table = snapshot.table();
+    let mut paths = HashSet::new();
+    for file in &snapshot.files()?.files {
+        paths.insert(file.object.path.clone());
+        if let Some(vector) = &file.vector {
+            paths.extend(vectors::object(table, vector)?.map(|object| object.path));
+        }
+    }
+    Ok(paths)
+}
+
+/// Where a file of an entry of the log is, and its vector.
+fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
+    let mut places = vec![table.object(&file.path)?.path];
+    if let Some(name) = &file.deletion_vector {
+        places.extend(vector_path(table, &name.storage_type, &name.path_or_inline_dv)?);
+    }
+    Ok(places)
+}
+
+fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
+    let kind: DeletionVectorStorageType =
+        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
+    // Where it is does not depend on the rest.
+    let offset = (kind != DeletionVectorStorageType::Inline).then_some(1);
+    let vector = DeletionVectorDescriptor::try_new(kind, name, offset, 1, 1).map_err(crate::error::from_kernel)?;
+    Ok(vectors::object(table, &vector)?.map(|object| object.path))
+}
+
+/// The files that were removed from a moment on, as the last checkpoint and the entries behind it tell.
+fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
+    let table = snapshot.table();
+    let batches = table.kernel(|engine| {
+        let actions = snapshot.kernel().log_segment().read_actions(engine, LOG_REMOVE_SCHEMA.clone())?;
+        actions.map(|batch| batch?.actions.try_into_record_batch()).collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut paths = HashSet::new();
+    for batch in batches {
+        table.job().check()?;
+        let removes = batch.column_by_name("remove").and_then(|column| column.as_struct_opt());
+        let removes = removes.ok_or_else(|| Error::internal("the kernel gives no removed files"))?;
+        for row in (0..removes.len()).filter(|row| removes.is_valid(*row)) {
+            // Without a time it may have been just now.
+            if long(removes, "deletionTimestamp", row).is_some_and(|time| time < cutoff) {
+                continue;
+            }
+            let Some(path) = text(removes, "path", row) else { continue };
+            paths.insert(table.object(path)?.path);
+            let vector = removes.column_by_name("deletionVector").and_then(|column| column.as_struct_opt());
+            let Some(vector) = vector.filter(|vector| vector.is_valid(row)) else { continue };
+            if let (Some(kind), Some(name)) = (text(vector, "storageType", row), text(vector, "pathOrInlineDv", row)) {
+                paths.extend(vector_path(table, kind, name)?);
+            }
+        }
+    }
+    Ok(paths)
+}
+
+fn text<'a>(array: &'a StructArray, name: &str, row: usize) -> Option<&'a str> {
+    let column: &ArrayRef = array.column_by_name(name)?;
+    let column = column.as_string_opt::<i32>()?;
+    column.is_valid(row).then(|| column.value(row))
+}
+
+fn long(array: &StructArray, name: &str, row: usize) -> Option<i64> {
+    let column = array.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
+    column.is_valid(row).then(|| column.value(row))
+}
+
+/// The files that go, and what is said of them.
+fn choose(snapshot: &Snapshot, found: &[ObjectInfo], needed: &HashSet<Path>, cutoff: i64) -> (Vec<Path>, Vacuumed) {
+    let mut gone = Vec::new();
+    let mut vacuumed = Vacuumed { version: snapshot.version(), ..Vacuumed::default() };
+    for info in found {
+        if info.modified >= cutoff || needed.contains(&info.path) {
+            vacuumed.kept += 1;
+            continue;
+        }
+        vacuumed.files.push(snapshot.table().store().url(&info.path));
+        vacuumed.bytes += info.size_bytes;
+        gone.push(info.path.clone());
+    }
+    (gone, vacuumed)
+}
+
+fn now_millis() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+}

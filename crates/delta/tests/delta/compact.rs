@@ -1,0 +1,275 @@
+//! Compaction keeps the rows, whatever it does to the files and whoever writes meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use lakerace_delta::{CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, delete, history};
+use lakerace_format::{ReadRequest, Source, WriteOptions};
+use lakerace_io::ErrorKind;
+use lakerace_io::object_store::memory::InMemory;
+
+use crate::common::{
+    Meanwhile, append, batch, create, entry, less, on, put, read, read_at, rows, scattered, stored, table, version,
+    write,
+};
+use crate::vacuum::vacuum_now;
+
+fn files(table: &Table) -> u64 {
+    DeltaSource::open(table.snapshot(None).unwrap()).unwrap().info().files
+}
+
+#[test]
+fn small_files_become_one_and_hidden_rows_go() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..100, &[]);
+    (1..6).for_each(|n| append(&table, n * 100..n * 100 + 100, "a"));
+    put(&table, &rows([5, 105, 999], "b")).unwrap();
+    let before = read(&table);
+    let done = compact(&table, &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.commits), (Some(7), 1));
+    assert_eq!((done.files_removed, done.files_added, done.rows, done.rows_dropped), (7, 1, 601, 2));
+    assert_eq!(done.given_up, 0);
+    assert!(done.bytes_added < done.bytes_removed);
+    assert_eq!(read(&table), before);
+    assert_eq!(read_at(&table, Some(6)).unwrap(), before);
+    assert_eq!(files(&table), 1);
+    let actions = entry(&inner, 7);
+    assert_eq!(actions[0]["commitInfo"]["operation"], "OPTIMIZE");
+    let changes = actions.iter().filter_map(|line| line.get("add").or(line.get("remove")));
+    assert!(changes.clone().count() == 8 && changes.clone().all(|action| action["dataChange"] == false));
+    // Nothing is left to do.
+    assert_eq!(compact(&table, &CompactOptions::default()).unwrap(), Compacted::default());
+    assert_eq!(history(&table, Some(1)).unwrap()[0].files_removed, 7);
+    // What it replaced is vacuum's.
+    assert_eq!(vacuum_now(&table).unwrap().files.len(), 8);
+    assert_eq!(read(&table), before);
+}
+
+#[test]
+fn files_are_packed_up_to_the_target() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..1000, &[]);
+    (1..12).for_each(|n| append(&table, n * 1000..n * 1000 + 1000, "a"));
+    let before = read(&table);
+    let source = DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
+    let one = source.info().bytes / 12;
+    let options = CompactOptions { target_bytes: one * 4 + one / 2, ..CompactOptions::default() };
+    let done = compact(&table, &options).unwrap();
+    assert_eq!((done.files_removed, done.files_added), (12, 3));
+    assert_eq!(read(&table), before);
+    // Files of the target size stay, whatever comes beside them.
+    append(&table, 20_000..21_000, "b");
+    assert_eq!(compact(&table, &CompactOptions { target_bytes: one * 4, ..options }).unwrap().version, None);
+}
+
+#[test]
+fn full_files_are_written_anew_for_many_hidden_rows_only() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..1000, &[]);
+    let options = CompactOptions { target_bytes: 1, ..CompactOptions::default() };
+    delete(&table, &less("id", 40)).unwrap();
+    assert_eq!(compact(&table, &options).unwrap(), Compacted::default());
+    delete(&table, &less("id", 60)).unwrap();
+    let done = compact(&table, &options).unwrap();
+    assert_eq!((done.files_removed, done.files_added, done.rows_dropped), (1, 1, 60));
+    assert_eq!(read(&table).len(), 940);
+    assert_eq!(compact(&table, &options).unwrap(), Compacted::default());
+}
+
+#[test]
+fn few_small_files_can_be_left() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..10, &[]);
+    (1..4).for_each(|n| append(&table, n * 10..n * 10 + 10, "a"));
+    let options = CompactOptions { min_files: 5, ..CompactOptions::default() };
+    assert_eq!(compact(&table, &options).unwrap().version, None);
+    append(&table, 50..60, "a");
+    assert_eq!(compact(&table, &options).unwrap().files_removed, 5);
+}
+
+fn partitioned(rows: std::ops::Range<i64>) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(rows.clone().map(Some).collect::<Int64Array>());
+    let texts: ArrayRef = Arc::new(rows.clone().map(|n| Some(format!("t{n}"))).collect::<StringArray>());
+    let days: ArrayRef = Arc::new(rows.map(|n| (n % 4 != 3).then_some(n % 4)).collect::<Int64Array>());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true), ("day", days, true)]).unwrap()
+}
+
+#[test]
+fn partitions_are_compacted_apart() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    write(&table, WriteMode::Error, partitioned(0..40), &["day"], &[]);
+    (1..5).for_each(|n| write(&table, WriteMode::Append, partitioned(n * 40..n * 40 + 40), &[], &[]));
+    let before = read(&table);
+    assert_eq!(files(&table), 20);
+    let one = CompactOptions { condition: Some(less("day", 1)), ..CompactOptions::default() };
+    assert_eq!(compact(&table, &one).unwrap().files_removed, 5);
+    assert_eq!(files(&table), 16);
+    let error = compact(&table, &CompactOptions { condition: Some(less("id", 1)), ..one }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    let done = compact(&table, &CompactOptions::default()).unwrap();
+    assert_eq!((done.files_removed, done.files_added), (15, 3));
+    assert_eq!(read(&table), before);
+}
+
+/// The ids in the order of the files and their rows.
+fn in_order(table: &Table) -> Vec<i64> {
+    let source = DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
+    let plan = source.plan(&ReadRequest::default()).unwrap();
+    let mut ids = Vec::new();
+    for batch in source.read(&plan).unwrap() {
+        ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values());
+    }
+    ids
+}
+
+#[test]
+fn rows_are_sorted_over_all_files_of_a_partition() {
+    for memory_bytes in [1 << 30, 500_000] {
+        let inner = Arc::new(InMemory::new());
+        let table = table(&inner);
+        let mut all: Vec<i64> = (0..40_000).collect();
+        all.sort_by_key(|id| scattered(*id as u64, 1 << 40));
+        create(&table, -1..0, &[]);
+        for part in all.chunks(8000) {
+            write(&table, WriteMode::Append, batch(&rows(part.iter().copied(), "a")), &[], &[]);
+        }
+        delete(&table, &less("id", 100)).unwrap();
+        let before = read(&table);
+        let options = CompactOptions {
+            layout: Layout::SortBy(vec!["id".to_owned()]),
+            target_bytes: 50_000,
+            memory_bytes,
+            write: WriteOptions { row_group_rows: Some(1000), ..WriteOptions::default() },
+            ..CompactOptions::default()
+        };
+        let done = compact(&table, &options).unwrap();
+        assert_eq!(in_order(&table), (100..40_000).collect::<Vec<i64>>());
+        assert_eq!(read(&table), before);
+        assert!(done.files_added > 1, "{done:?}");
+        assert_eq!(done.rows, 39_900);
+        // A filter opens those files only that can have its rows.
+        let source = DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
+        let request = ReadRequest { filter: Some(less("id", 120)), ..ReadRequest::default() };
+        let plan = source.plan(&request).unwrap();
+        let read = plan.files.iter().filter(|file| file.units.iter().any(|unit| unit.pruned.is_none())).count();
+        assert_eq!((read, plan.files.len() as u64), (1, done.files_added));
+        let nope = CompactOptions { layout: Layout::SortBy(vec!["nope".to_owned()]), ..options };
+        assert_eq!(compact(&table, &nope).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+}
+
+#[test]
+fn rows_are_put_along_a_curve() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..2000, &[]);
+    append(&table, 2000..4000, "a");
+    let before = read(&table);
+    let layout = Layout::ZOrder(vec!["id".to_owned(), "text".to_owned()]);
+    let done = compact(&table, &CompactOptions { layout, ..CompactOptions::default() }).unwrap();
+    assert_eq!((done.files_removed, done.files_added, done.rows), (2, 1, 4000));
+    assert_eq!(read(&table), before);
+    assert_eq!(entry(&inner, 2)[0]["commitInfo"]["operationParameters"]["zOrderBy"], r#"["id","text"]"#);
+}
+
+#[test]
+fn files_that_change_meanwhile_are_given_up_and_then_done() {
+    let inner = Arc::new(InMemory::new());
+    let healthy = table(&inner);
+    create(&healthy, 0..100, &[]);
+    append(&healthy, 100..200, "a");
+    let other = table(&inner);
+    let store = Meanwhile::before(2, &inner, move || {
+        put(&other, &rows([5, 150], "meanwhile")).unwrap();
+    });
+    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    // The first attempt was for files that have vectors by now; the second one left the upsert's own file alone.
+    assert_eq!((done.version, done.commits, done.files_removed, done.rows), (Some(3), 1, 2, 198));
+    let now = read(&healthy);
+    assert_eq!((now.len(), now[&5].as_str(), now[&150].as_str()), (200, "meanwhile 5", "meanwhile 150"));
+    // The files of the first attempt are gone: two data files of then, one of the upsert, its vectors, and ours.
+    assert_eq!(stored(&inner).len(), 5);
+}
+
+#[test]
+fn other_groups_are_committed_all_the_same() {
+    let inner = Arc::new(InMemory::new());
+    let healthy = table(&inner);
+    write(&healthy, WriteMode::Error, partitioned(0..40), &["day"], &[]);
+    write(&healthy, WriteMode::Append, partitioned(40..80), &[], &[]);
+    let before = read(&healthy);
+    let other = table(&inner);
+    let store = Meanwhile::before(2, &inner, move || {
+        // Rows of the partition 1 alone.
+        delete(&other, &less("id", 2)).unwrap();
+    });
+    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.commits, done.files_removed, done.files_added), (Some(4), 2, 8, 4));
+    let mut expected = before;
+    expected.retain(|id, _| *id >= 2);
+    assert_eq!(read(&healthy), expected);
+}
+
+#[test]
+fn a_table_that_was_overwritten_meanwhile_stays_so() {
+    let inner = Arc::new(InMemory::new());
+    let healthy = table(&inner);
+    create(&healthy, 0..100, &[]);
+    append(&healthy, 100..200, "a");
+    let other = table(&inner);
+    let store = Meanwhile::before(2, &inner, move || {
+        write(&other, WriteMode::Overwrite, batch(&rows(0..3, "new")), &[], &[]);
+    });
+    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.given_up), (None, 0));
+    assert_eq!((read(&healthy).len(), version(&healthy)), (3, 2));
+    assert_eq!(stored(&inner).len(), 3);
+}
+
+#[test]
+fn upserts_beside_compactions_lose_nothing() {
+    let inner = Arc::new(InMemory::new());
+    create(&table(&inner), 0..300, &[]);
+    let is_over = AtomicBool::new(false);
+    let commits = std::thread::scope(|scope| {
+        let compactor = scope.spawn(|| {
+            let mut commits = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                commits += compact(&table(&inner), &CompactOptions::default()).unwrap().commits;
+            }
+            commits
+        });
+        let writers: Vec<_> = (0..3i64)
+            .map(|writer| {
+                let inner = &inner;
+                scope.spawn(move || {
+                    let table = table(inner);
+                    for round in 0..8u64 {
+                        let ids = (0..40).map(|n| scattered(writer as u64 * 977 + round * 31 + n, 400));
+                        let ids: std::collections::BTreeSet<i64> = ids.chain([1000 + writer]).collect();
+                        put(&table, &rows(ids, &format!("writer {writer} round {round}"))).unwrap();
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        is_over.store(true, Ordering::Relaxed);
+        compactor.join().unwrap()
+    });
+    let table = table(&inner);
+    let now = read(&table);
+    for writer in 0..3i64 {
+        assert_eq!(now[&(1000 + writer)], format!("writer {writer} round 7 {}", 1000 + writer));
+    }
+    assert!((0..300).all(|id| now.contains_key(&id)));
+    assert_eq!(version(&table), 24 + commits);
+    compact(&table, &CompactOptions::default()).unwrap();
+    assert_eq!(read(&table), now);
+}

@@ -1,0 +1,121 @@
+//! A log of many commits: cheap to open, and cleaned up behind checkpoints.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use lakerace_delta::{DeltaSource, history};
+use lakerace_io::object_store::memory::InMemory;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::object_store::{ObjectStore, PutOptions};
+use lakerace_io::wrap::Metered;
+use lakerace_io::{Job, JobOptions};
+
+use crate::common::{append, create, names, on, put, read, read_at, rows, table, version};
+
+fn entries(inner: &Arc<InMemory>) -> Vec<u64> {
+    let version = |name: String| name.strip_prefix("lake/table/_delta_log/")?.strip_suffix(".json")?.parse().ok();
+    names(inner).into_iter().filter_map(version).collect()
+}
+
+fn checkpoints(inner: &Arc<InMemory>) -> usize {
+    names(inner).iter().filter(|name| name.ends_with(".checkpoint.parquet")).count()
+}
+
+#[test]
+fn a_table_of_ten_thousand_commits_opens_by_a_checkpoint_and_ten_entries() {
+    const COMMITS: u64 = 10_000;
+    let inner = Arc::new(InMemory::new());
+    let made = table(&inner);
+    create(&made, 0..10, &[]);
+    // As other writers would have written them, without ever a checkpoint.
+    for version in 1..COMMITS {
+        let entry = format!(
+            "{{\"commitInfo\":{{\"timestamp\":{version},\"operation\":\"WRITE\"}}}}\n{{\"txn\":{{\"appId\":\"app\",\"version\":{version}}}}}\n"
+        );
+        let path = Path::from(format!("lake/table/_delta_log/{version:020}.json"));
+        block_on(inner.put_opts(&path, entry.into(), PutOptions::default())).unwrap();
+    }
+    // The first writer of ours makes up for it.
+    append(&made, 10..20, "a");
+    assert_eq!(checkpoints(&inner), 1);
+    let mut of_checkpoint = 0;
+    for behind in 0..12 {
+        let job = Job::new(JobOptions::default());
+        let metered = Metered::operations(Arc::clone(&inner) as Arc<dyn ObjectStore>, Arc::clone(job.meter()));
+        let source = DeltaSource::open(on(Arc::new(metered)).snapshot(None).unwrap()).unwrap();
+        assert_eq!(source.snapshot().version(), COMMITS + behind);
+        let requests = job.meter().counts().requests;
+        // The hint and the parts of a checkpoint, always the same, and the entries behind it.
+        if behind == 0 {
+            of_checkpoint = requests.get;
+        }
+        assert_eq!(requests.get, of_checkpoint + behind % 10, "{behind} behind: {requests:?}");
+        assert_eq!(requests.list, 1, "{behind} behind: {requests:?}");
+        append(&made, 100 + behind as i64..101 + behind as i64, "more");
+    }
+    assert!(of_checkpoint <= 12, "{of_checkpoint} requests for a checkpoint");
+    assert_eq!(checkpoints(&inner), 2);
+    assert_eq!(read(&made).len(), 32);
+}
+
+#[test]
+fn expired_entries_go_behind_a_checkpoint() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    let properties = [("delta.logRetentionDuration", "interval 0 seconds"), ("delta.checkpointInterval", "5")];
+    create(&table, 0..10, &properties);
+    for n in 1..13 {
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        put(&table, &rows([n % 10, 100 + n], "a")).unwrap();
+    }
+    // The checkpoint at 10 came a moment after its version, or within the same millisecond: then that at 5 is needed.
+    let first = entries(&inner)[0];
+    assert!(first == 5 || first == 10, "{first}");
+    assert_eq!(entries(&inner), (first..13).collect::<Vec<u64>>());
+    assert_eq!(checkpoints(&inner), if first == 5 { 2 } else { 1 });
+    (first..13).for_each(|at| assert_eq!(read_at(&table, Some(at)).unwrap().len(), 10 + at as usize));
+    assert!(read_at(&table, Some(first - 1)).is_err());
+    assert_eq!(version(&table), 12);
+    let told: Vec<u64> = history(&table, None).unwrap().iter().map(|entry| entry.version).collect();
+    assert_eq!(told, (first..13).rev().collect::<Vec<u64>>());
+}
+
+#[test]
+fn young_entries_stay_and_so_do_all_where_the_table_says_so() {
+    for properties in [
+        vec![("delta.checkpointInterval", "2")],
+        vec![
+            ("delta.checkpointInterval", "2"),
+            ("delta.logRetentionDuration", "interval 0 seconds"),
+            ("delta.enableExpiredLogCleanup", "false"),
+        ],
+    ] {
+        let inner = Arc::new(InMemory::new());
+        let table = table(&inner);
+        create(&table, 0..10, &properties);
+        (1..9).for_each(|n| append(&table, n * 10..n * 10 + 10, "a"));
+        assert_eq!(entries(&inner), (0..9).collect::<Vec<u64>>());
+        (0..9)
+            .for_each(|version| assert_eq!(read_at(&table, Some(version)).unwrap().len(), 10 * version as usize + 10));
+    }
+}
+
+#[test]
+fn history_tells_what_each_version_did() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..10, &[]);
+    append(&table, 10..20, "a");
+    put(&table, &rows([1, 99], "b")).unwrap();
+    let told = history(&table, None).unwrap();
+    let what: Vec<_> = told.iter().map(|e| (e.version, e.operation.as_deref().unwrap_or_default())).collect();
+    assert_eq!(what, [(2, "MERGE"), (1, "WRITE"), (0, "CREATE TABLE")]);
+    let files: Vec<_> = told.iter().map(|e| (e.files_added, e.files_removed, e.vectors)).collect();
+    assert_eq!(files, [(1, 0, 1), (1, 0, 0), (1, 0, 0)]);
+    assert!(told.iter().all(|entry| entry.bytes_added > 0 && entry.timestamp > 1_700_000_000_000));
+    assert_eq!(told[1].parameters["mode"], "Append");
+    assert!(told[0].engine.as_ref().unwrap().starts_with("lakerace/"));
+    assert_eq!(history(&table, Some(2)).unwrap(), told[..2]);
+    let nothing = on(Arc::new(InMemory::new()));
+    assert_eq!(history(&nothing, None).unwrap_err().kind(), lakerace_io::ErrorKind::NotFound);
+}

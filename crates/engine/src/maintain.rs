@@ -1,0 +1,91 @@
+//! Maintenance of Delta tables: history, vacuum, compaction, restoring.
+
+use std::time::Duration;
+
+use lakerace_delta::{At, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed};
+use lakerace_io::{Error, Job, Result, StorageOptions};
+
+use crate::delta::open_table;
+use crate::parse_filter;
+
+/// How to compact.
+#[derive(Debug, Clone, Default)]
+pub struct CompactOptions {
+    /// Sizes, limits and the order of rows. Its condition is that of `filter`.
+    pub rules: lakerace_delta::CompactOptions,
+    /// The partitions that are looked at: a SQL expression over partition columns.
+    pub filter: Option<String>,
+}
+
+/// Small files from which on a compaction behind a write begins.
+const AUTO_MIN_FILES: usize = 50;
+/// The size of files that it makes of them: it should not hold up the write for long.
+const AUTO_TARGET_BYTES: u64 = 128 << 20;
+
+impl CompactOptions {
+    /// For a compaction behind a write: none where fewer than 50 files are small, and files that are soon written.
+    pub fn auto() -> Self {
+        let rules = lakerace_delta::CompactOptions {
+            min_files: AUTO_MIN_FILES,
+            target_bytes: AUTO_TARGET_BYTES,
+            ..lakerace_delta::CompactOptions::default()
+        };
+        Self { rules, filter: None }
+    }
+}
+
+/// The versions of a Delta table that its log tells of, the newest first, at most `limit`.
+pub fn history(table: &str, limit: Option<usize>, storage: &StorageOptions, job: &Job) -> Result<Vec<HistoryEntry>> {
+    lakerace_delta::history(&open_table(table, storage, job)?, limit)
+}
+
+/// Removes the files of a Delta table's folder that no retained version needs.
+pub fn vacuum(table: &str, options: &VacuumOptions, storage: &StorageOptions, job: &Job) -> Result<Vacuumed> {
+    lakerace_delta::vacuum(&open_table(table, storage, job)?, options)
+}
+
+/// Makes few files of many small ones, and drops rows that are deleted. The table's rows stay the same.
+pub fn compact(table: &str, options: &CompactOptions, storage: &StorageOptions, job: &Job) -> Result<Compacted> {
+    let condition = options.filter.as_deref().map(parse_filter).transpose()?;
+    let rules = lakerace_delta::CompactOptions { condition, ..options.rules.clone() };
+    lakerace_delta::compact(&open_table(table, storage, job)?, &rules)
+}
+
+/// Makes a version of a Delta table that has the rows, the schema and the properties of an earlier one: `at` is its number or
+/// a timestamp.
+pub fn restore(table: &str, at: &str, storage: &StorageOptions, job: &Job) -> Result<Restored> {
+    let at: At = at.parse()?;
+    lakerace_delta::restore(&open_table(table, storage, job)?, at)
+}
+
+/// The order of rows that these columns ask for; naming both is an error.
+pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
+    match (sort_by.is_empty(), zorder.is_empty()) {
+        (true, true) => Ok(Layout::AsIs),
+        (false, true) => Ok(Layout::SortBy(sort_by)),
+        (true, false) => Ok(Layout::ZOrder(zorder)),
+        (false, false) => Err(Error::usage("rows are either sorted or put along a curve").advice("name one of both")),
+    }
+}
+
+/// A time such as `7d`, `12h`, `30m`, `90s` or `2w`.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    let wrong = || Error::usage(format!("{text:?} is not a time")).advice("write it as 7d, 12h, 30m or 90s");
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().map_err(|_| wrong())?;
+    let seconds = match text[digits..].trim() {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        "w" => 7 * 24 * 60 * 60,
+        "" if number == 0 => 1,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+#[path = "maintain_tests.rs"]
+mod tests;

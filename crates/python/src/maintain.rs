@@ -1,0 +1,128 @@
+//! Maintenance of Delta tables.
+
+use lakerace::{Clock, CompactOptions, Job, Prices, RangeOptions, Report, Result, StorageOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::options::Keywords;
+use crate::{convert, interrupt};
+
+/// A result and what it cost.
+#[derive(Serialize)]
+struct Billed<T> {
+    #[serde(flatten)]
+    made: T,
+    #[serde(flatten)]
+    report: Report,
+}
+
+/// Runs a job on a table; gives what `tell` makes of its result, and the job's cost, as a dict. `tell` also says how many
+/// rows were written.
+fn run<T: Send + 'static, S: Serialize>(
+    py: Python<'_>,
+    keywords: &Keywords<'_>,
+    work: impl FnOnce(&StorageOptions, &Job) -> Result<T> + Send + 'static,
+    tell: impl FnOnce(T) -> (S, u64),
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let storage = keywords.storage()?;
+    let job = keywords.job(RangeOptions::for_copy())?;
+    let payer = job.clone();
+    let (made, rows) = tell(interrupt::run(py, &job, move || work(&storage, &payer))?);
+    convert::to_python(py, &Billed { made, report: clock.report(rows, &job, &Prices::default()) })
+}
+
+#[derive(Serialize)]
+struct Compacted {
+    version: Option<u64>,
+    commits: u64,
+    files_added: u64,
+    files_removed: u64,
+    file_bytes: u64,
+    file_bytes_removed: u64,
+    rows_dropped: u64,
+    given_up: u64,
+}
+
+/// Compacts a table; gives a dict.
+#[pyfunction]
+pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let options: CompactOptions = keywords.compact()?;
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::compact(&table, &options, storage, job);
+    run(py, &keywords, work, |made| {
+        let told = Compacted {
+            version: made.version,
+            commits: made.commits,
+            files_added: made.files_added,
+            files_removed: made.files_removed,
+            file_bytes: made.bytes_added,
+            file_bytes_removed: made.bytes_removed,
+            rows_dropped: made.rows_dropped,
+            given_up: made.given_up,
+        };
+        (told, made.rows)
+    })
+}
+
+#[derive(Serialize)]
+struct Vacuumed {
+    version: u64,
+    files: Vec<String>,
+    file_bytes_removed: u64,
+    kept: u64,
+}
+
+/// Vacuums a table; gives a dict.
+#[pyfunction]
+pub(crate) fn vacuum(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let options = keywords.vacuum()?;
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::vacuum(&table, &options, storage, job);
+    run(py, &keywords, work, |made| {
+        let told =
+            Vacuumed { version: made.version, files: made.files, file_bytes_removed: made.bytes, kept: made.kept };
+        (told, 0)
+    })
+}
+
+/// The versions of a table; gives a list of dicts.
+#[pyfunction]
+pub(crate) fn history(
+    py: Python<'_>,
+    table: String,
+    limit: Option<usize>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let storage = keywords.storage()?;
+    let job = keywords.job(RangeOptions::default())?;
+    let payer = job.clone();
+    let told = interrupt::run(py, &job, move || lakerace::history(&table, limit, &storage, &payer))?;
+    convert::to_python(py, &told)
+}
+
+#[derive(Serialize)]
+struct Restored {
+    version: Option<u64>,
+    restored_version: u64,
+    files_added: u64,
+    files_removed: u64,
+}
+
+/// Restores a version of a table; gives a dict.
+#[pyfunction]
+pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::restore(&table, &at, storage, job);
+    run(py, &keywords, work, |made| {
+        let told = Restored {
+            version: made.version,
+            restored_version: made.restored,
+            files_added: made.files_added,
+            files_removed: made.files_removed,
+        };
+        (told, 0)
+    })
+}

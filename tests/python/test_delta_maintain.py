@@ -1,0 +1,273 @@
+"""History, compaction, vacuum and restoring of Delta tables, by the commands and from Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok, run
+from s3server import S3
+
+import lakerace as lr
+
+WEEK = timedelta(days=7)
+
+
+def made(folder: Path, files: int = 5, **options: Any) -> lr.Table:
+    """A table of some files of ten rows, some of them replaced."""
+    lr.copy(rows(0, 10), f"delta:{folder}", **options)
+    for number in range(1, files):
+        lr.copy(rows(number * 10, number * 10 + 10), folder, mode="append")
+    table = lr.Table(folder, key="id")
+    table.upsert(pa.table({"id": [3, 13], "day": ["b", "b"], "v": [0.5, 0.5]}))
+    return table
+
+
+def rows(first: int, last: int) -> pa.Table:
+    ids = range(first, last)
+    return pa.table({"id": ids, "day": ["a" if n % 2 else "b" for n in ids], "v": [float(n) for n in ids]})
+
+
+def ids(table: lr.Table, at: int | None = None) -> list[int]:
+    found = table.scan(at=at).to_arrow()["id"].to_pylist()
+    assert all(isinstance(n, int) for n in found)
+    return sorted(found)
+
+
+def data_files(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
+
+
+def age(folder: Path, by: timedelta) -> None:
+    """Makes a table look as if all had been done earlier."""
+    then = time.time() - by.total_seconds()
+    for path in folder.rglob("*"):
+        if path.suffix == ".json" and path.parent.name == "_delta_log":
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            for line in lines:
+                if "remove" in line:
+                    line["remove"]["deletionTimestamp"] = int(then * 1000)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        os.utime(path, (then, then))
+
+
+def test_history_tells_what_each_version_did(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 3)
+    table.delete("id < 5")
+    told = table.history()
+    assert [(v.version, v.operation) for v in told] == [
+        (4, "DELETE"),
+        (3, "MERGE"),
+        (2, "WRITE"),
+        (1, "WRITE"),
+        (0, "CREATE TABLE"),
+    ]
+    assert [(v.files_added, v.files_removed, v.vectors) for v in told] == [
+        (0, 0, 2),
+        (1, 0, 2),
+        (1, 0, 0),
+        (1, 0, 0),
+        (1, 0, 0),
+    ]
+    assert abs(told[0].timestamp - datetime.now(timezone.utc)) < timedelta(minutes=5)
+    assert told[2].parameters["mode"] == "Append"
+    assert table.history(limit=2) == told[:2]
+    # Its times are those that a version is found by.
+    assert table.schema(at=told[2].timestamp.isoformat())["version"] == 2
+    printed = ok("history", folder, "--limit", 3).out.splitlines()
+    assert len(printed) == 5
+    assert printed[0].split()[:3] == ["version", "timestamp", "operation"]
+    assert "MERGE" in printed[3]
+    assert [entry["version"] for entry in ok("history", folder, "--json").json["history"]] == [4, 3, 2, 1, 0]
+    assert run("history", tmp_path).code == 3
+
+
+def test_compaction_keeps_the_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder)
+    before = lr.checksum(table.scan())
+    done = ok("compact", folder, "--json").json
+    assert (done["version"], done["files_removed"], done["files_added"]) == (6, 6, 1)
+    assert (done["rows"], done["rows_dropped"], done["given_up"]) == (50, 2, 0)
+    assert lr.checksum(table.scan()) == before == lr.checksum(table.scan(at=5))
+    assert table.schema()["files"] == 1
+    again = table.compact()
+    assert (again.version, again.rows, again.requests.put) == (None, 0, 0)
+    assert "nothing to compact" in ok("compact", folder).err
+    table.upsert(rows(20, 30))
+    sorted_ = table.compact(sort_by=["v", "id"])
+    assert sorted_.files_removed == 2
+    assert table.scan().to_arrow()["v"].to_pylist() == sorted(table.scan().to_arrow()["v"].to_pylist())
+    curve = table.compact(zorder="id")
+    assert curve.rows == 50
+    assert lr.checksum(table.scan()).rows == 50
+
+
+def test_compaction_of_partitions(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 4, partition_by=["day"])
+    assert table.schema()["files"] == 9
+    before = lr.checksum(table.scan())
+    assert table.compact(where="day = 'a'").files_removed == 4
+    with pytest.raises(lr.UsageError, match="partitioned"):
+        table.compact(where="id = 1")
+    with pytest.raises(lr.NotFoundError, match="nope"):
+        table.compact(sort_by="nope")
+    with pytest.raises(lr.UsageError):
+        table.compact(sort_by="id", zorder="v")
+    assert table.compact(sort_by="id").files_added == 2
+    assert lr.checksum(table.scan()) == before
+    assert run("compact", folder, "--sort-by", "id", "--zorder", "v").code == 2
+
+
+def test_compaction_of_every_type(tmp_path: Path) -> None:
+    from test_delta_write import everything
+
+    folder = tmp_path / "table"
+    wanted = everything()
+    for mode in ("error", "append", "append"):
+        lr.copy(wanted, f"delta:{folder}", mode=mode)
+    wanted = lr.checksum(pa.concat_tables([wanted] * 3))
+    table = lr.Table(folder)
+    assert table.compact(sort_by=["f64", "i8"], memory_limit=1).rows == 150
+    assert lr.checksum(table.scan()) == wanted
+    lr.copy(everything(), folder, mode="append")
+    assert table.compact().files_removed == 2
+    assert table.compact(zorder=["i32", "f64"]).rows == 200
+
+
+def test_writes_may_compact_behind_them(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    pq.write_table(rows(0, 10), tmp_path / "rows.parquet")
+    lr.copy(rows(0, 1), f"delta:{folder}")
+    for number in range(48):
+        lr.copy(rows(number, number + 1), folder, mode="append")
+    done = ok("copy", tmp_path / "rows.parquet", folder, "--mode", "append", "--auto-compact", "--json").json
+    assert done["version"] == 49
+    assert (done["auto_compact"]["version"], done["auto_compact"]["files_removed"]) == (50, 50)
+    more = ok("upsert", folder, tmp_path / "rows.parquet", "--key", "id", "--auto-compact", "--json").json
+    assert more["auto_compact"]["version"] is None
+    assert lr.Table(folder).compact(auto=True).version is None
+
+
+def test_vacuum_removes_what_no_retained_version_needs(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder)
+    table.compact()
+    (folder / "_mine").mkdir()
+    (folder / "_mine" / "x").write_text("x")
+    left_over = folder / ".part-00000-x.parquet.lakerace-0123456789abcdef.tmp"
+    left_over.write_text("half a file")
+    (folder / "half.parquet").write_text("x")
+    before = data_files(folder)
+    assert table.vacuum() == (6, [], 0, len(before) - 1)
+    age(folder, WEEK - timedelta(hours=1))
+    assert table.vacuum().files == []
+    assert lr.checksum(table.scan(at=5)).rows == 50
+    age(folder, WEEK + timedelta(hours=1))
+    dry = ok("vacuum", folder, "--dry-run", "--json").json
+    assert data_files(folder) == before
+    # Five files, that of the upsert, its vectors, and two left-overs.
+    assert (dry["files_removed"], dry["kept"], len(dry["files"])) == (9, 1, 9)
+    listed = ok("vacuum", folder, "--dry-run").out.splitlines()
+    assert sorted(listed) == sorted(dry["files"])
+    done = ok("vacuum", folder, "--json").json
+    assert (done["files_removed"], done["file_bytes_removed"]) == (9, dry["file_bytes_removed"])
+    assert data_files(folder) == before - {Path(name).name for name in listed}
+    assert not left_over.exists()
+    assert (folder / "_mine" / "x").exists()
+    assert len(ids(table)) == 50
+    with pytest.raises(lr.NotFoundError, match="vacuumed"):
+        table.scan(at=5).to_arrow()
+
+
+def test_a_short_retention_must_be_allowed(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder)
+    table.compact()
+    with pytest.raises(lr.UsageError, match="retention"):
+        table.vacuum(retain="1h")
+    assert run("vacuum", folder, "--retain", "6d").code == 2
+    assert run("vacuum", folder, "--retain", "soon").code == 2
+    assert table.vacuum(retain="30d").files == []
+    assert table.vacuum(retain="1h", allow_short_retention=True).files == []
+    time.sleep(0.02)
+    assert len(table.vacuum(retain="0", allow_short_retention=True).files) == 7
+    assert len(ids(table)) == 50
+
+
+def test_vacuum_refuses_tables_that_demand_what_it_does_not_know(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 1)
+    entry = folder / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in entry.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"]["writerFeatures"].append("clockwork")
+    entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for job in (table.vacuum, table.compact, lambda: table.restore(0)):
+        with pytest.raises(lr.UnsupportedError, match="clockwork"):
+            job()
+
+
+def test_versions_come_back(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 3)
+    before = [lr.checksum(table.scan(at=version)) for version in range(4)]
+    table.compact()
+    done = table.restore(1)
+    assert (done.version, done.restored_version, done.files_added, done.files_removed) == (5, 1, 2, 1)
+    assert lr.checksum(table.scan()) == before[1]
+    told = ok("restore", folder, "--at", 3, "--json").json
+    assert (told["version"], told["restored_version"]) == (6, 3)
+    assert lr.checksum(table.scan()) == before[3]
+    assert "is as version 3 was" in ok("restore", folder, "--at", 3).err
+    assert table.restore(table.history()[-3].timestamp).restored_version == 2
+    assert lr.checksum(table.scan()) == before[2]
+    table.compact()
+    time.sleep(0.02)
+    table.vacuum(retain="0", allow_short_retention=True)
+    with pytest.raises(lr.NotFoundError, match="gone"):
+        table.restore(0)
+    assert run("restore", folder, "--at", 99).code == 3
+    assert lr.checksum(table.scan()) == before[2]
+
+
+def test_others_read_maintained_tables(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    pytest.importorskip("deltalake")
+    folder = tmp_path / "table"
+    table = made(folder)
+    for job in (table.compact, lambda: table.restore(2), lambda: table.compact(sort_by="id")):
+        job()
+        assert lr.checksum(polars.read_delta(str(folder))) == lr.checksum(table.scan())
+
+
+def test_on_s3(s3: S3) -> None:
+    url = s3.url("delta/maintained")
+    table = lr.Table(url, key="id", storage_options=s3.options)
+    for number in range(3):
+        mode = "append" if number else "error"
+        lr.copy(rows(number * 10, number * 10 + 10), f"delta:{url}", mode=mode, storage_options=s3.options)
+    table.upsert(rows(5, 15))
+    before = lr.checksum(table.scan())
+    assert table.compact().files_removed == 4
+    assert lr.checksum(table.scan()) == before
+    assert table.restore(1).version == 5
+    assert lr.checksum(table.scan()).rows == 20
+    assert table.compact().version == 6
+    time.sleep(1.1)
+    gone = table.vacuum(retain="0", allow_short_retention=True)
+    # Three files, one with a file of vectors, and the first compaction's.
+    assert len(gone.files) == 6
+    assert all(name.startswith("s3://") for name in gone.files)
+    assert lr.checksum(table.scan()).rows == 20
+    assert [version.operation for version in table.history(2)] == ["OPTIMIZE", "RESTORE"]
