@@ -250,10 +250,27 @@ impl OrcType {
 
     /// The node with the column id `id` in this tree.
     pub fn find(&self, id: u32) -> Option<&OrcType> {
-        if id == self.id {
-            return Some(self);
+        let mut node = self;
+        while id != node.id {
+            // Ids go up from child to child, and tables may have many.
+            node = match &node.kind {
+                OrcKind::List(item) => item,
+                OrcKind::Map(key, value) => {
+                    if id <= key.last_id {
+                        key
+                    } else {
+                        value
+                    }
+                }
+                OrcKind::Struct(fields) => &fields.get(fields.partition_point(|(_, child)| child.last_id < id))?.1,
+                OrcKind::Union(members) => members.get(members.partition_point(|child| child.last_id < id))?,
+                _ => return None,
+            };
+            if !(node.id..=node.last_id).contains(&id) {
+                return None;
+            }
         }
-        self.children().find(|child| (child.id..=child.last_id).contains(&id))?.find(id)
+        Some(node)
     }
 
     /// The tree for the columns of an Arrow schema.

@@ -1,9 +1,13 @@
-//! Delta tables on stores in memory: maintenance beside writers, and stores that end.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! Delta tables on stores in memory: damaged logs, upserts against a model, maintenance beside writers, stores that end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+// One binary for all of them: each would be linked with everything that is under test.
 mod common;
 mod compact;
+mod damage;
 mod faults;
 mod log;
 mod restore;
+mod upsert;
 mod vacuum;
+mod write_faults;

@@ -32,6 +32,8 @@ pub(crate) struct OrcFile {
     pub tail: Arc<FileTail>,
     /// The schema of its batches; [`settle`](super::timestamps::settle) sets the unit of its timestamps.
     pub schema: SchemaRef,
+    /// Where the columns are in it, by their names.
+    roots: HashMap<String, usize>,
     /// Columns whose values its place gives.
     pub constants: Option<Arc<Constants>>,
     /// Its stripes, of all columns, once their footers were read.
@@ -99,7 +101,11 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcF
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
     let schema = tail.root().to_arrow_schema(FINEST);
     let url = url.to_owned();
-    let file = OrcFile { object, url, size_bytes, schema, constants, stripes, groups: Mutex::default(), tail };
+    let mut roots = HashMap::with_capacity(schema.fields().len());
+    for (root, field) in schema.fields().iter().enumerate() {
+        roots.entry(field.name().clone()).or_insert(root);
+    }
+    let file = OrcFile { object, url, size_bytes, schema, roots, constants, stripes, groups: Mutex::default(), tail };
     file.note_footers(size_bytes - last.len() as u64, &last);
     Ok(file)
 }
@@ -130,13 +136,16 @@ impl OrcFile {
         }
     }
 
+    /// The root column of this name.
+    pub fn column(&self, name: &str) -> Option<&OrcType> {
+        self.tail.root().find(self.column_id(*self.roots.get(name)?)?)
+    }
+
     /// The ids of the columns that hold a decoded column, or the part of it that is decoded; none where the file does not
     /// have it.
     pub fn columns(&self, field: &FieldRef) -> Vec<u32> {
         let mut columns = Vec::new();
-        let root = self.schema.fields().iter().position(|own| own.name() == field.name());
-        let node = root.and_then(|root| self.tail.root().find(self.column_id(root)?));
-        if let Some(node) = node {
+        if let Some(node) = self.column(field.name()) {
             note_parts(node, field.data_type(), &mut columns);
         }
         columns

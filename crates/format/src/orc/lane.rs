@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::compute::{concat, filter};
 use arrow::datatypes::{FieldRef, TimeUnit};
+use bytes::Bytes;
 use lakerace_io::{Error, ErrorKind, Fetcher, Result};
 use lakerace_orc::read::{BatchReader, ReadOptions};
 
 use super::error::from_orc;
 use super::timestamps::{FINEST, advise, read_options, unit_of};
-use super::unit::Unit;
+use super::unit::{Unit, spans};
 use crate::OrcOptions;
 use crate::columns::widen;
 use crate::steps::{Lane, Selection, Units};
@@ -75,7 +76,7 @@ pub(crate) struct ColumnLane {
     at: u64,
     /// Rows from there on that were decoded and not asked for yet.
     decoded: Option<ArrayRef>,
-    /// The ranges that the reader's bytes are from.
+    /// The ranges that the reader's bytes are from, ascending.
     held: Vec<Range<u64>>,
 }
 
@@ -83,10 +84,19 @@ impl ColumnLane {
     /// Fetches the column's streams and opens its reader.
     fn begin(&mut self, options: ReadOptions) -> Result<()> {
         let Some(read) = self.unit.read(&self.field)? else { return Ok(()) };
-        let ranges = read.ranges().iter().map(|range| range.offset..range.offset + range.length);
-        self.held = ranges.collect();
-        let bytes = self.held.iter().map(|range| self.fetcher.bytes(self.unit.file_number, range.clone()));
-        self.reader = Some(read.read(bytes.collect::<Result<_>>()?, &options).map_err(from_orc)?);
+        self.held = spans(&read);
+        let fetch = |span: &Range<u64>| self.fetcher.bytes(self.unit.file_number, span.clone());
+        let spans: Vec<Bytes> = self.held.iter().map(fetch).collect::<Result<_>>()?;
+        let stream = |range: &lakerace_orc::read::Range| {
+            if range.length == 0 {
+                return Bytes::new();
+            }
+            let nth = self.held.partition_point(|span| span.end <= range.offset);
+            let at = (range.offset - self.held[nth].start) as usize;
+            spans[nth].slice(at..at + range.length as usize)
+        };
+        let bytes = read.ranges().iter().map(stream).collect();
+        self.reader = Some(read.read(bytes, &options).map_err(from_orc)?);
         Ok(())
     }
 

@@ -35,8 +35,7 @@ pub(crate) fn excludes_group(unit: &Unit, stripe: &Stripe, group: usize, predica
 /// The node that a path of names leads to, through structs.
 pub(crate) fn column_of<'a>(file: &'a OrcFile, path: &[String]) -> Option<&'a OrcType> {
     let (name, below) = path.split_first()?;
-    let root = file.schema.fields().iter().position(|field| field.name() == name)?;
-    let mut node = file.tail.root().find(file.column_id(root)?)?;
+    let mut node = file.column(name)?;
     for name in below {
         let OrcKind::Struct(fields) = &node.kind else { return None };
         node = fields.iter().find(|(field, _)| field == name).map(|(_, child)| child)?;
@@ -58,7 +57,7 @@ impl ColumnStatistics for Statistics<'_> {
 
     fn bounds(&self, column: &ColumnRef) -> Bounds {
         let Some(name) = column.path.first() else { return Bounds::default() };
-        if self.file.schema.field_with_name(name).is_err() {
+        if self.file.column(name).is_none() {
             if let Some(constants) = &self.file.constants
                 && constants.get(name).is_some()
             {

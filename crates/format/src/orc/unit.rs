@@ -11,6 +11,21 @@ use super::error::{from_orc, named};
 use super::file::OrcFile;
 use super::groups::RowGroups;
 
+/// The bytes that a column needs, ascending. Streams that touch are one range: they are read together or not at all.
+pub(crate) fn spans(read: &StripeRead) -> Vec<Range<u64>> {
+    let streams = read.ranges().iter().filter(|range| range.length > 0);
+    let mut streams: Vec<_> = streams.map(|range| range.offset..range.offset + range.length).collect();
+    streams.sort_unstable_by_key(|range| range.start);
+    let mut spans: Vec<Range<u64>> = Vec::with_capacity(streams.len());
+    for stream in streams {
+        match spans.last_mut() {
+            Some(last) if stream.start <= last.end => last.end = last.end.max(stream.end),
+            _ => spans.push(stream),
+        }
+    }
+    spans
+}
+
 /// A stripe that a read goes through.
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
@@ -62,9 +77,9 @@ impl Unit {
         let mut bytes = 0;
         for field in fields {
             let Some(read) = self.read(field).map_err(|e| named(e, &self.file.url))? else { continue };
-            for range in read.ranges() {
-                bytes += range.length;
-                wanted.push(Wanted { file: self.file_number, range: range.offset..range.offset + range.length });
+            for range in spans(&read) {
+                bytes += range.end - range.start;
+                wanted.push(Wanted { file: self.file_number, range });
             }
         }
         Ok(bytes)

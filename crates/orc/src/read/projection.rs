@@ -75,9 +75,18 @@ fn prune(node: &OrcType, wanted: &[u32]) -> Option<OrcType> {
         return Some(node.clone());
     }
     let kind = match &node.kind {
-        OrcKind::Struct(fields) => OrcKind::Struct(
-            fields.iter().filter_map(|(name, child)| Some((name.clone(), prune(child, inside)?))).collect(),
-        ),
+        OrcKind::Struct(fields) => {
+            let (mut kept, mut inside) = (Vec::new(), inside);
+            // From one wanted field to the next: tables may have many.
+            while let Some(id) = inside.first() {
+                let Some((name, child)) = fields.get(fields.partition_point(|(_, child)| child.last_id < *id)) else {
+                    break;
+                };
+                kept.extend(prune(child, inside).map(|child| (name.clone(), child)));
+                inside = &inside[inside.partition_point(|id| *id <= child.last_id)..];
+            }
+            OrcKind::Struct(kept)
+        }
         OrcKind::List(item) => OrcKind::List(Box::new(prune(item, inside)?)),
         OrcKind::Map(key, value) => {
             let value = prune(value, inside).unwrap_or_else(|| value.as_ref().clone());

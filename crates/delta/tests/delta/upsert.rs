@@ -1,5 +1,4 @@
 //! Upserts and deletes hold what a map would hold: whatever the batches, the order, the writers and the faults.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

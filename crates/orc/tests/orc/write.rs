@@ -1,9 +1,5 @@
 //! What the writer wrote, the reader reads: tables of every type, by every codec, in stripes and row groups of any size.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod memory;
 mod tables;
 
@@ -17,6 +13,8 @@ use lakerace_orc::write::{Writer, WriterOptions};
 use lakerace_orc::{Codec, ErrorKind, Result, StreamKind};
 
 use tables::{Shape, rows_as_text, table};
+
+use crate::common;
 
 const SHAPE: Shape = Shape { rows: 3000, distinct: u64::MAX, sorted: false, null_percent: 20 };
 

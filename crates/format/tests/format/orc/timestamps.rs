@@ -15,8 +15,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use lakerace_orc::proto;
 use prost::Message;
 
+use super::{case, write};
 use crate::common::{self, compare, filtered, job, objects};
-use crate::{case, write};
 
 /// 0001-01-01, null, 1582-10-04 12:00, 1970-01-01, 9999-12-31 23:59:59.999999.
 const FAR: [Option<i64>; 5] =

@@ -11,8 +11,8 @@ use lakerace_orc::proto;
 use lakerace_orc::write::WriterOptions;
 use prost::Message;
 
+use super::{case, open, orc_bytes};
 use crate::common::{self, filtered, greater, job};
-use crate::{case, open, orc_bytes};
 
 /// Numbers, and texts in a dictionary, in row groups of 100.
 fn table() -> RecordBatch {
@@ -87,7 +87,7 @@ fn assert_error(error: &Error, what: &str) {
 #[test]
 fn footers_that_lie_are_errors() {
     type Edit = fn(&mut Parts);
-    let edits: [(&str, Edit); 6] = [
+    let edits: [(&str, Edit); 16] = [
         ("rows of a stripe", |p| (p.footer.stripes[0].number_of_rows, p.footer.number_of_rows) = (Some(1 << 62), None)),
         ("rows of all stripes", |p| {
             p.footer.number_of_rows = None;
@@ -102,6 +102,26 @@ fn footers_that_lie_are_errors() {
         ("row groups without end", |p| {
             (p.footer.row_index_stride, p.footer.number_of_rows) = (Some(1), None);
             p.footer.stripes[0].number_of_rows = Some(1 << 50);
+        }),
+        ("bytes of a stripe", |p| p.footer.stripes[0].data_length = Some(u64::MAX)),
+        ("bytes of an index", |p| p.footer.stripes[0].index_length = Some(1 << 60)),
+        ("bytes of a stripe's footer", |p| p.footer.stripes[0].footer_length = Some(1 << 40)),
+        ("where a stripe begins", |p| p.footer.stripes[0].offset = Some(u64::MAX - 10)),
+        ("bytes of the statistics", |p| p.postscript.metadata_length = Some(u64::MAX - 100)),
+        ("a column of itself", |p| p.footer.types[0].subtypes = vec![0, 0]),
+        ("columns that are not there", |p| p.footer.types[0].subtypes = vec![1 << 31, u32::MAX]),
+        ("more columns than the stripes have", |p| {
+            let (first, many) = (p.footer.types[1].clone(), 100_000);
+            p.footer.types.extend(std::iter::repeat_n(first, many as usize));
+            p.footer.types[0].subtypes = (1..=2 + many).collect();
+            p.footer.types[0].field_names.extend((0..many).map(|nth| format!("c{nth}")));
+        }),
+        ("stripes without end", |p| {
+            let first = p.footer.stripes[0].clone();
+            p.footer.stripes = vec![first; 100_000];
+        }),
+        ("bytes of a stream", |p| {
+            p.edit_stripe_footer(|footer| footer.streams.last_mut().unwrap().length = Some(u64::MAX));
         }),
     ];
     let (_folder, path) = case();

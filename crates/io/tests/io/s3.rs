@@ -1,7 +1,5 @@
 //! Against a real S3 server, through the proxy: counts, faults, and what errors say. Runs where
 //! `LAKERACE_TEST_S3_ENDPOINT` (such as `http://127.0.0.1:9000`), `LAKERACE_TEST_S3_BUCKET` and credentials are set.
-#![cfg(feature = "proxy")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
 

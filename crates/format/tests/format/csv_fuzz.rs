@@ -1,7 +1,5 @@
 //! Random text: never a panic, the same rows from any number of threads, and those that a plain reader of RFC 4180 finds.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::path::Path;
 
 use arrow::array::{Array, AsArray};

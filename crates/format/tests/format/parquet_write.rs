@@ -1,5 +1,4 @@
 //! What the Parquet sink writes, the `parquet` crate's own reader reads: every type, codec, page size and batch cut.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs::File;
 use std::path::Path;
@@ -20,8 +19,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-#[path = "parquet_write/tables.rs"]
-mod tables;
+pub mod tables;
 
 fn job(threads: usize) -> Job {
     Job::new(JobOptions { threads, ..JobOptions::default() })

@@ -1,7 +1,5 @@
 //! Tables of every type to text and back.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Copies into folders appear whole or not at all.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path as FilePath;
 use std::sync::Arc;

@@ -1,9 +1,5 @@
 //! Row groups: any selection of them gives the rows that it names, and statistics and bloom filters are true of these.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
-
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -17,6 +13,8 @@ use lakerace_orc::ErrorKind;
 use lakerace_orc::read::{BloomFilter, Bounds, ColumnStats, FileTail, Projection, ReadOptions, Stripe};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::common;
 
 fn options() -> ReadOptions {
     ReadOptions { batch_rows: 700, ..Default::default() }

@@ -1,6 +1,5 @@
 //! Stores that end after the n-th request, for every n: a table reads as before or as after, never between, and the next
 //! write succeeds.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

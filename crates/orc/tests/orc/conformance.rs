@@ -1,17 +1,14 @@
 //! Files of other writers: their rows are those that the reference implementation prints; damaged ones are errors.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
-#[path = "common/json.rs"]
-mod json;
-
 use std::io::Read;
 
 use bytes::Bytes;
 use lakerace_orc::ErrorKind;
 use lakerace_orc::read::ReadOptions;
 use serde_json::Value;
+
+use crate::common;
+use crate::json;
 
 /// Compares a file with rows as JSON, one a line.
 fn compare(name: &str, file: &Bytes, text: &str) {

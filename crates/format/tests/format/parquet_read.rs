@@ -1,6 +1,5 @@
 //! What the Parquet source reads is what the `parquet` crate's own reader reads: every type, codec, encoding, page
 //! version and cut into steps; and what it leaves unread is what a filter would drop.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +17,10 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-mod common;
-#[allow(dead_code, reason = "the writer's tests use the rest")]
-#[path = "parquet_write/tables.rs"]
-mod tables;
+use crate::common;
+use crate::parquet_write::tables;
 
-use common::{filter_on, greater, job, numbered, objects, read_in_parts, read_plan, rows_left};
+use crate::common::{filter_on, greater, job, numbered, objects, read_in_parts, read_plan, rows_left};
 
 fn open(paths: &[&Path], job: &Job) -> Result<ParquetSource> {
     ParquetSource::open(objects(paths, job)?, job)

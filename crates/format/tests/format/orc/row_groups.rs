@@ -13,8 +13,8 @@ use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
 use lakerace_orc::write::WriterOptions;
 use prost::Message;
 
+use super::{assert_same, case, open, write_with};
 use crate::common::{self, compare, filter_on, filtered, greater, job, number, numbered, read_plan, rows_left};
-use crate::{assert_same, case, open, write_with};
 
 fn groups_of(rows: u32) -> WriterOptions {
     WriterOptions { row_index_stride: rows, block_size: 4 << 10, ..WriterOptions::default() }

@@ -16,8 +16,8 @@ use lakerace_io::{Error, ErrorKind, Job, JobOptions, JobStore, MinSeekSize, Rang
 use lakerace_orc::Codec;
 use lakerace_orc::write::WriterOptions;
 
+use super::orc_bytes;
 use crate::common::{self, compare, filtered, number, read_plan};
-use crate::orc_bytes;
 
 /// Columns of 4,096 numbers each: a small likeness of 65,536 rows x 128 columns.
 const COLUMNS: usize = 128;
@@ -88,7 +88,7 @@ fn slowly(store: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
 }
 
 #[test]
-fn alternate_columns_take_three_requests_or_one_for_each_stream() {
+fn alternate_columns_take_three_requests_or_one_for_each_column() {
     let store = stored(wide_file());
     let wanted = table().project(&(0..COLUMNS).step_by(2).collect::<Vec<_>>()).unwrap();
     let read = |min_seek_size| {
@@ -104,7 +104,7 @@ fn alternate_columns_take_three_requests_or_one_for_each_stream() {
     let (all, data, _) = read(MinSeekSize::Bytes(4 << 20));
     assert!(all <= 3 && data == 1, "{all} requests, {data} for data");
     let (all, data, stripes) = read(MinSeekSize::Bytes(0));
-    // A column of numbers without nulls is one stream a stripe.
+    // The streams of a column in a stripe touch.
     assert_eq!(data, stripes * COLUMNS as u64 / 2);
     // The tail, and the footers of the stripes that do not lie in it.
     assert!((1..=stripes + 1).contains(&(all - data)), "{all} requests, {data} for data");

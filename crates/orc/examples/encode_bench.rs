@@ -1,7 +1,7 @@
 //! Reads an Arrow IPC file into memory, writes it as ORC, and prints rows, bytes and seconds.
 //!
 //! ```text
-//! cargo run --release -p lakerace-orc --example write_bench -- IN.arrow OUT.orc [OPTION=VALUE]...
+//! cargo run --release -p lakerace-orc --example encode_bench -- IN.arrow OUT.orc [OPTION=VALUE]...
 //! ```
 //!
 //! Options: `codec` (none, zlib, snappy, lz4, zstd), `level`, `block`, `stripe` (bytes), `stride` (rows), `dictionary`
@@ -20,7 +20,9 @@ use lakerace_orc::write::{Writer, WriterOptions};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [input, output, rest @ ..] = &args[..] else { panic!("usage: write_bench IN.arrow OUT.orc [OPTION=VALUE]...") };
+    let [input, output, rest @ ..] = &args[..] else {
+        panic!("usage: encode_bench IN.arrow OUT.orc [OPTION=VALUE]...")
+    };
     let (mut options, mut rounds, mut batch_rows) = (WriterOptions::default(), 1, usize::MAX);
     for arg in rest {
         let (name, value) = arg.split_once('=').unwrap_or_else(|| panic!("{arg} has no ="));

@@ -1,5 +1,4 @@
 //! Damaged and strange tables: an error of the right kind that names the file, never a panic.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

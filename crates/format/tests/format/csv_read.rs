@@ -1,7 +1,5 @@
 //! CSV and TBL text to batches, through files.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::io::Write;
 use std::path::Path;
 

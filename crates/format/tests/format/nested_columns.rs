@@ -1,5 +1,4 @@
 //! Fields of structs by their names behind dots: only they are read, of Parquet and ORC alike.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +12,8 @@ use lakerace_format::{
 };
 use lakerace_io::{ErrorKind, IfExists, Location, Output, StorageOptions};
 
-mod common;
-
-use common::{columns, compare, greater, job, number, objects, read};
+use crate::common;
+use crate::common::{columns, compare, greater, job, number, objects, read};
 
 const ROWS: i64 = 3000;
 

@@ -1,5 +1,4 @@
 //! The conformance suite over every store and every wrapper, and what retries make of a failing store.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 use std::time::Duration;

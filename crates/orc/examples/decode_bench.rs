@@ -1,4 +1,4 @@
-//! Reads a file from memory, on one thread: `read_bench FILE [COLUMNS|all] [TIMES] [ROWS OF A BATCH]`. Columns are names with commas
+//! Reads a file from memory, on one thread: `decode_bench FILE [COLUMNS|all] [TIMES] [ROWS OF A BATCH]`. Columns are names with commas
 //! between. Prints rows, seconds (best of all times), and rows a second.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -3,14 +3,12 @@
 //!
 //! The files hold the texts below as `timestamp` (`t`), as `timestamp with local time zone` (`i`) and the days of them (`d`).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-mod common;
-
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::TimeUnit;
 use arrow::util::display::array_value_to_string;
 use lakerace_orc::read::{Bounds, ReadOptions};
+
+use crate::common;
 
 const WRITTEN: [&str; 9] = [
     "0001-01-03T12:34:56.123456",

@@ -1,6 +1,5 @@
 //! Rows that a deletion vector hides: whatever the columns, the filter, the limit and the steps, the rows that are read
 //! are those that filtering them out afterwards leaves.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,14 @@
+//! What sources read and sinks write, file format by file format.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+// One binary for all of them: each would be linked with everything that is under test.
+mod common;
+mod csv_fuzz;
+mod csv_read;
+mod csv_round_trip;
+mod folder_sink;
+mod nested_columns;
+mod orc;
+mod parquet_hidden;
+mod parquet_read;
+mod parquet_write;

@@ -1,0 +1,7 @@
+//! Stores as they are: local, in memory, S3, and failing ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+// One binary for all of them: each would be linked with everything that is under test.
+#[cfg(feature = "proxy")]
+mod s3;
+mod stores;
