@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lakerace.bench.statistics import Spread
+from lakerace.bench.statistics import Ratio, Spread
 
 
 def seconds(value: float) -> str:
@@ -18,13 +18,20 @@ def megabytes(value: float | None) -> str:
 
 
 def times(value: float) -> str:
-    """A ratio."""
-    return f"{value:.2f}"
+    """A ratio: to the hundredth, or with two digits where it is small."""
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.2g}"
 
 
 def spread(of: Spread, show: Callable[[float], str]) -> str:
     """The smallest and the largest."""
     return f"{show(of.low)} – {show(of.high)}"
+
+
+def ratio_cells(ratio: Ratio | None) -> list[str]:
+    """Three cells: wall time, smallest and largest, CPU."""
+    if ratio is None:
+        return ["", "", ""]
+    return [times(ratio.wall.median), spread(ratio.wall, times), times(ratio.cpu.median) if ratio.cpu else ""]
 
 
 def count(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakerace.bench import lines
+from lakerace.bench import lines, rounds, upserted
 from lakerace.bench.canvas import INK, RULE, SOFT, SUBJECT, bare, colours, heading, legend, new, no_ticks
 from lakerace.bench.numbers import seconds, times
 from lakerace.bench.samples import RIGHT
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
     """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
-    drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure}
+    drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
     figures = {
         panel.key: drawers.get(panel.bench, _bars)(panel, report, headings) for panel in report.panels if _timed(panel)
     }
@@ -32,7 +32,7 @@ def _timed(panel: Panel) -> bool:
 
 
 def _against_peers(report: Document) -> list[Result]:
-    results = [result for panel in report.panels for result in panel.results]
+    results = [result for panel in report.panels for result in panel.results if not upserted.is_aside(result)]
     return [result for result in results if any(report.is_peer(ratio.peer) for ratio in result.ratios)]
 
 

@@ -19,7 +19,7 @@ from lakerace.bench.contestant import KIT, Contestant
 from lakerace.bench.tree import MemoryWatch, Tree, machine_busy_seconds
 
 #: A contestant that has not answered for so long is killed, and its row says so.
-TIMEOUT_SECONDS = 600.0
+TIMEOUT_SECONDS = 1_200.0
 
 
 class SampleFailedError(Exception):

@@ -58,6 +58,8 @@ class Entry:
     row_groups: float | None
     #: `ranges`: what the planner chose in the last round.
     planned: dict[str, Any] | None = None
+    #: All that count, in the order of their rounds.
+    samples: tuple[Sample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def _entry(name: str, samples: list[Sample]) -> Entry:
         output_bytes=middle(lambda s: s.output_bytes),
         row_groups=middle(lambda s: s.row_groups),
         planned=counted[-1].planned if counted else None,
+        samples=tuple(counted),
     )
 
 

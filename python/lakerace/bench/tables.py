@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakerace.bench import gaps, paths
-from lakerace.bench.numbers import count, megabytes, seconds, spread, times
+from lakerace.bench import gaps, paths, upserted
+from lakerace.bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace.bench.samples import RIGHT, WRONG, Run, Sample
-from lakerace.bench.statistics import Entry, Ratio, Result, Spread, summarize
+from lakerace.bench.statistics import Entry, Result, Spread, summarize
 from lakerace.bench.table import Row, Section, Table
 
 _BENCHES = {
@@ -17,6 +17,7 @@ _BENCHES = {
     "orc-seek": "Columns of ORC",
     "seek": "To seek or to read on",
     "orc-codec": "ORC of TPC-H lineitem, decoded and encoded",
+    "upsert": "Upserts by key",
 }
 #: Benches on one path: it goes without saying.
 _ONE_PATH = {"write", "orc-codec"}
@@ -104,16 +105,23 @@ def _panel(bench: str, store: str, results: list[Result], names: dict[str, str],
         table = _panel_table(results, names, who)
         if bench == "orc-seek":
             sections = (gaps.settings(results, names),)
+        if bench == "upsert":
+            sections = upserted.sections(results, names, who)
     return Panel(
         key=f"{bench}-{store}" if store else bench,
         bench=bench,
         title=title if not store or bench in _ONE_PATH else f"{title}: {paths.title(store)}",
-        about=f"{work}{codec}; median of {rounds} "
-        f"round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns",
+        about=f"{work}{codec}; " + _turns(bench, rounds),
         results=tuple(results),
         table=table,
         sections=sections,
     )
+
+
+def _turns(bench: str, rounds: int) -> str:
+    if bench == "upsert":
+        return "one contestant's table after the other's"
+    return f"median of {rounds} round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns"
 
 
 def _panel_table(results: list[Result], names: dict[str, str], who: str) -> Table:
@@ -149,26 +157,20 @@ def _row(
     if output:
         cells += [megabytes(entry.output_bytes), count(entry.row_groups)]
     ratio = result.ratio_to(entry.contestant)
-    cells += _ratio_cells(ratio)
+    cells += ratio_cells(ratio)
     if output:
         cells.append(times(ratio.output.median) if ratio and ratio.output else "")
     return Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer")
-
-
-def _ratio_cells(ratio: Ratio | None) -> list[str]:
-    if ratio is None:
-        return ["", "", ""]
-    return [times(ratio.wall.median), spread(ratio.wall, times), times(ratio.cpu.median) if ratio.cpu else ""]
 
 
 def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
     rows = []
     for result in results:
         ratio = result.fastest(peers)
-        if ratio is None:
+        if ratio is None or upserted.is_aside(result):
             continue
         where = f"{result.bench}, {result.store}, {result.title}"
-        cells = (where, str(result.threads), names[ratio.peer], *_ratio_cells(ratio))
+        cells = (where, str(result.threads), names[ratio.peer], *ratio_cells(ratio))
         rows.append(Row(cells, "subject" if ratio.wall.median <= 1 else "peer"))
     headings = ("case", "threads", "fastest peer", "wall ratio", "min – max", "CPU ratio")
     return Table(headings, tuple(rows), numbers_from=3)

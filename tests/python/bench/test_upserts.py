@@ -126,7 +126,11 @@ def test_all_tables_hold_what_they_must_after_each_upsert(race: Race, tables: Pa
     assert [sample.checksum for sample in ours] == [sample.checksum for sample in theirs]
     assert not list(tables.glob("sample-*"))
     [text] = tmp_path.glob("*.md")
-    assert "1,000 rows into 4,000" in text.read_text()
+    lines = text.read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("| 1,000 rows into 4,000 | duckdb | 3 of 3 |")]
+    assert line.endswith("| duckdb |")
+    assert any(line.startswith("| **scanned by lakerace** | **lakerace** |") for line in lines)
+    assert "### The base, and compacting" in lines
 
 
 def test_a_contestant_that_loses_rows_is_wrong_and_goes_no_further(race: Race) -> None:
