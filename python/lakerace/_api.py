@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append"]
+    Evolve: TypeAlias = Literal["add", "widen"]
 
 
 class Requests(NamedTuple):
@@ -154,6 +155,7 @@ def copy(
     file_bytes: int | None = None,
     partition_by: Sequence[str] | None = None,
     table_properties: Mapping[str, str] | None = None,
+    evolve: Evolve | Sequence[Evolve] | None = None,
     threads: int | None = None,
     min_seek_size: int | str | None = None,
     max_request_size: int | None = None,
@@ -191,6 +193,8 @@ def copy(
         file_bytes: Folders and tables: bytes after which the next file begins.
         partition_by: Delta: columns by which the files of a new table are divided.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
+        evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
+            (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
 
@@ -200,6 +204,7 @@ def copy(
         ConflictError: The target exists and `mode` is `"error"`, or the source was replaced meanwhile.
         NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
     """
+    evolve = [evolve] if isinstance(evolve, str) else evolve
     options = _options(locals(), "source", "target")
     made: dict[str, Any]
     if isinstance(source, (str, os.PathLike)):

@@ -269,6 +269,22 @@ class Table:
         told = _lakerace.history(self._location, limit, {"storage_options": self._storage_options})
         return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
 
+    def changes(self, first: int, last: int | None = None) -> ArrowStream:
+        """The rows that versions inserted, updated and deleted: an Arrow stream, for one consumer.
+
+        Its columns are the table's, `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`),
+        `_commit_version` and `_commit_timestamp`.
+
+        Args:
+            first: The first version.
+            last: The last version; the table's by default.
+
+        Raises:
+            NotFoundError: There is no such version.
+            UnsupportedError: The table had no change data feed (`delta.enableChangeDataFeed`) in one of them.
+        """
+        return _lakerace.changes(self._location, first, last, {"storage_options": self._storage_options})
+
     def restore(self, at: int | str | datetime) -> Restored:
         """Makes a version with the rows, the schema and the properties of an earlier one.
 

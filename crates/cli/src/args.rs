@@ -51,6 +51,8 @@ pub(crate) enum Command {
     History(Box<HistoryArgs>),
     /// Make a version of a Delta table with the rows of an earlier one.
     Restore(Box<RestoreArgs>),
+    /// Print the rows of a Delta table that were inserted, updated and deleted from version to version.
+    Changes(Box<ChangesArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
     /// The side-by-side bench (comes with the Python package).
@@ -208,6 +210,27 @@ pub(crate) struct HistoryArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ChangesArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The first version.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: u64,
+    /// The last version. Default: the table's.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<u64>,
+    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<RowFormat>,
+    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
@@ -322,6 +345,9 @@ pub(crate) struct WriteArgs {
     /// Delta: columns by which the files of a new table are divided.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,
+    /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
+    pub(crate) evolve: Vec<Change>,
     /// Delta: behind the write, compact the table where it has 50 small files and more.
     #[arg(long)]
     pub(crate) auto_compact: bool,
@@ -394,6 +420,13 @@ pub(crate) struct CsvArgs {
     /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
     #[arg(long, value_enum, default_value_t = BadRow::Error, value_name = "WHAT")]
     pub(crate) on_bad_row: BadRow,
+}
+
+/// `--evolve`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Change {
+    Add,
+    Widen,
 }
 
 /// `--mode`.

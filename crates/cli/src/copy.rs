@@ -1,9 +1,9 @@
 //! `lakerace copy`.
 
-use lakerace::{CopyOptions, CsvOptions, Result, WriteOptions};
+use lakerace::{CopyOptions, CsvOptions, Evolve, Result, WriteOptions};
 use serde_json::json;
 
-use crate::args::{CopyArgs, CsvArgs, WriteArgs};
+use crate::args::{Change, CopyArgs, CsvArgs, WriteArgs};
 use crate::maintain;
 use crate::session::{Session, csv_options, read_options};
 
@@ -15,6 +15,10 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         mode: args.mode.into(),
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
+        evolve: Evolve {
+            add: args.write.evolve.contains(&Change::Add),
+            widen: args.write.evolve.contains(&Change::Widen),
+        },
     };
     let written = {
         let _progress = session.progress();

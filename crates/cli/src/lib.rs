@@ -79,6 +79,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Vacuum(args) => maintain::vacuum(&args, &Session::start(cli.global, &args.store)),
         Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),
         Command::Restore(args) => maintain::restore(&args, &Session::start(cli.global, &args.store)),
+        Command::Changes(args) => maintain::changes(&args, &Session::start(cli.global, &args.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),

@@ -1,4 +1,4 @@
-//! `lakerace compact`, `vacuum`, `history` and `restore`.
+//! `lakerace compact`, `vacuum`, `history`, `restore` and `changes`.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray
 use lakerace::{CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions};
 use serde_json::{Value, json};
 
-use crate::args::{CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
+use crate::args::{ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
 use crate::human;
+use crate::scan::RowTarget;
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
 use crate::table::{Table, terminal_width};
@@ -150,4 +151,13 @@ pub(crate) fn restore(args: &RestoreArgs, session: &Session) -> Result<()> {
         "files_removed": restored.files_removed,
     });
     session.done("restored", 0, more)
+}
+
+pub(crate) fn changes(args: &ChangesArgs, session: &Session) -> Result<()> {
+    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    target.format()?;
+    let storage = storage_options(&args.store);
+    let batches = lakerace::changes(&args.table, args.from, args.to, &storage, &session.job)?;
+    let rows = target.print(batches, &args.store, session)?;
+    session.done("read", rows, json!({}))
 }

@@ -1,15 +1,17 @@
 //! `lakerace scan`.
 
-use lakerace::{Error, ReadOptions, Result, Scan};
+use lakerace::{Batches, Error, ReadOptions, Result, Scan};
 use serde_json::json;
 
-use crate::args::{RowFormat, ScanArgs};
+use crate::args::{RowFormat, ScanArgs, StoreArgs};
 use crate::rows::RowSink;
-use crate::session::{Session, read_options};
+use crate::session::{Session, read_options, storage_options};
 use crate::stdout;
 
 pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
-    let format = row_format(args)?;
+    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    // What is wrong with it shows before anything is read.
+    target.format()?;
     let options = ReadOptions { limit: args.limit, ..read_options(&args.input) };
     let scan = Scan::open(&args.source, &options, &session.job)?;
     if args.explain {
@@ -21,7 +23,8 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     if args.count {
         return count(&scan, session);
     }
-    rows(args, format, &scan, session)
+    let rows = target.print(scan.batches()?, &args.input.store, session)?;
+    session.done("scanned", rows, json!({}))
 }
 
 fn explain(scan: &Scan, session: &Session) -> Result<()> {
@@ -54,57 +57,70 @@ fn checksum(scan: &Scan, session: &Session) -> Result<()> {
     session.done("summed", sum.rows, json!({ "checksum": sum.to_string() }))
 }
 
-fn rows(args: &ScanArgs, format: RowFormat, scan: &Scan, session: &Session) -> Result<()> {
-    let batches = scan.batches()?;
-    let schema = batches.schema().clone();
-    let storage = crate::session::storage_options(&args.input.store);
-    let mut sink = match target(args) {
-        Some(file) => Some(RowSink::file(format, schema, file, &storage, &session.job)?),
-        None if session.global.json => {
-            session.note("rows are read and counted, not printed: --json prints one object; write them with -o FILE");
-            None
-        }
-        None => Some(RowSink::stdout(format, schema)?),
-    };
-    // A progress line and a table do not share a terminal well.
-    let is_shown = sink.is_none() || target(args).is_some() || !console::Term::stdout().is_term();
-    let progress = is_shown.then(|| session.progress());
-    let mut rows = 0;
-    for batch in batches {
-        let batch = batch?;
-        rows += batch.num_rows() as u64;
-        if let Some(sink) = &mut sink {
-            sink.write(&batch)?;
-        }
-        session.job.check()?;
-    }
-    if let Some(sink) = sink {
-        sink.finish()?;
-    }
-    drop(progress);
-    session.done("scanned", rows, json!({}))
+/// Where rows go, and in which format.
+pub(crate) struct RowTarget<'a> {
+    /// The one that was asked for.
+    pub(crate) format: Option<RowFormat>,
+    /// As the user wrote it.
+    pub(crate) output: Option<&'a str>,
 }
 
-/// The file that rows go to; `None`: stdout.
-fn target(args: &ScanArgs) -> Option<&str> {
-    args.output.as_deref().filter(|target| *target != "-")
-}
-
-/// The format asked for, or the one that the target's ending names.
-fn row_format(args: &ScanArgs) -> Result<RowFormat> {
-    if let Some(format) = args.format {
-        return Ok(format);
+impl RowTarget<'_> {
+    /// Writes all rows and gives their number.
+    pub(crate) fn print(&self, batches: Batches, store: &StoreArgs, session: &Session) -> Result<u64> {
+        let schema = batches.schema().clone();
+        let format = self.format()?;
+        let mut sink = match self.file() {
+            Some(file) => Some(RowSink::file(format, schema, file, &storage_options(store), &session.job)?),
+            None if session.global.json => {
+                session
+                    .note("rows are read and counted, not printed: --json prints one object; write them with -o FILE");
+                None
+            }
+            None => Some(RowSink::stdout(format, schema)?),
+        };
+        // A progress line and a table do not share a terminal well.
+        let is_shown = sink.is_none() || self.file().is_some() || !console::Term::stdout().is_term();
+        let progress = is_shown.then(|| session.progress());
+        let mut rows = 0;
+        for batch in batches {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            if let Some(sink) = &mut sink {
+                sink.write(&batch)?;
+            }
+            session.job.check()?;
+        }
+        if let Some(sink) = sink {
+            sink.finish()?;
+        }
+        drop(progress);
+        Ok(rows)
     }
-    let Some(target) = target(args) else { return Ok(RowFormat::Table) };
-    let ending = target.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
-    match ending.as_str() {
-        "csv" => Ok(RowFormat::Csv),
-        "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
-        "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
-        "txt" => Ok(RowFormat::Table),
-        "parquet" | "tbl" | "orc" | "gz" | "zst" => Err(Error::usage(format!("scan does not write .{ending} files"))
-            .at(target)
-            .advice("use `lakerace copy`, or say --format")),
-        _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
+
+    /// The file that rows go to; `None`: stdout.
+    fn file(&self) -> Option<&str> {
+        self.output.filter(|target| *target != "-")
+    }
+
+    /// The format asked for, or the one that the target's ending names.
+    pub(crate) fn format(&self) -> Result<RowFormat> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        let Some(target) = self.file() else { return Ok(RowFormat::Table) };
+        let ending = target.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+        match ending.as_str() {
+            "csv" => Ok(RowFormat::Csv),
+            "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
+            "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
+            "txt" => Ok(RowFormat::Table),
+            "parquet" | "tbl" | "orc" | "gz" | "zst" => {
+                Err(Error::usage(format!("scan does not write .{ending} files"))
+                    .at(target)
+                    .advice("use `lakerace copy`, or say --format"))
+            }
+            _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
+        }
     }
 }

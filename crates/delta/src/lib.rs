@@ -8,6 +8,7 @@
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
 mod at;
+mod changes;
 mod columns;
 mod engine;
 mod error;
@@ -26,6 +27,7 @@ mod vectors;
 mod write;
 
 pub use at::At;
+pub use changes::changes;
 pub use keys::OnDuplicate;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, history, restore,
@@ -35,4 +37,4 @@ pub use snapshot::Snapshot;
 pub use source::DeltaSource;
 pub use table::Table;
 pub use upsert::{Changed, UpsertOptions, delete, upsert};
-pub use write::{DeltaSink, TableWrite, WriteMode};
+pub use write::{DeltaSink, Evolve, TableWrite, WriteMode};

@@ -34,7 +34,9 @@ use crate::keys::{Keys, OnDuplicate};
 use crate::probe::{Probe, find};
 use crate::statistics::FileStatistics;
 use crate::vectors::{self, Packed};
-use crate::write::{Base, Commit, DataFiles, Outcome, Published, Stage, scan_rows, selected};
+use crate::write::{
+    Base, Commit, DataFiles, Outcome, Published, Stage, check_change_feed, check_row_tracking, scan_rows, selected,
+};
 use crate::{Snapshot, Table};
 
 /// How to upsert.
@@ -281,6 +283,11 @@ impl Stage for Hide {
     fn check(&self, snapshot: &Snapshot) -> Result<()> {
         if snapshot.kernel().table_properties().append_only == Some(true) {
             return Err(Error::invalid("the table takes new rows only (delta.appendOnly)"));
+        }
+        check_row_tracking(snapshot)?;
+        // Of rows that only go, readers of the feed learn by the vectors.
+        if self.operation == UpdateTableOperation::Merge {
+            check_change_feed(snapshot)?;
         }
         Ok(())
     }

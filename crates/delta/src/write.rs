@@ -4,8 +4,10 @@
 //! them the table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
 
 mod commit;
+mod evolve;
 mod files;
 mod fit;
+mod metadata;
 mod more;
 mod scan_rows;
 mod types;
@@ -14,12 +16,16 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
 pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets};
+pub use self::evolve::Evolve;
+pub(crate) use self::evolve::evolve;
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
+pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{named, scan_rows, selected};
 use crate::{Snapshot, Table};
 
@@ -47,6 +53,8 @@ pub struct TableWrite {
     pub partition_by: Vec<String>,
     /// Properties of a new table.
     pub properties: BTreeMap<String, String>,
+    /// What may change of the schema of a table that exists.
+    pub evolve: Evolve,
     /// How its Parquet files are written.
     pub options: WriteOptions,
 }
@@ -66,7 +74,11 @@ impl DeltaSink {
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
-        let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?;
+        let evolved = match &base {
+            Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve).map_err(named)?,
+            Base::New { .. } => None,
+        };
+        let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
@@ -107,6 +119,27 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
     Ok(Base::Existing(Box::new(snapshot)))
 }
 
+/// An error where rows keep their ids from file to file: files can then be added, and not removed or given vectors.
+pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
+    let configuration = snapshot.kernel().table_configuration();
+    if configuration.is_feature_enabled(&TableFeature::RowTracking) {
+        return Err(Error::unsupported("changing files of a table whose rows have ids (delta.enableRowTracking)")
+            .advice("append only, or write with another engine"));
+    }
+    Ok(())
+}
+
+/// An error where readers of the table want to be told of each row that was replaced.
+pub(crate) fn check_change_feed(snapshot: &Snapshot) -> Result<()> {
+    if snapshot.kernel().table_properties().enable_change_data_feed == Some(true) {
+        return Err(Error::unsupported(
+            "replacing rows of a table with a change data feed (delta.enableChangeDataFeed): its change files can't be written",
+        )
+        .advice("append and delete in two steps, or write with another engine"));
+    }
+    Ok(())
+}
+
 impl Sink for DeltaSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.files.write(&batch)
@@ -138,7 +171,11 @@ impl Stage for WriteMode {
                 "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
             ));
         }
-        Ok(())
+        if *self == Self::Append {
+            return Ok(());
+        }
+        check_row_tracking(snapshot)?;
+        check_change_feed(snapshot)
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lakerace_delta::Evolve;
 use lakerace_format::{Batches, Format, Sink, WriteOptions, Written};
 use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub struct CopyOptions {
     pub partition_by: Vec<String>,
     /// Delta tables: properties of a new table.
     pub table_properties: BTreeMap<String, String>,
+    /// Delta tables: what may change of the schema of one that exists.
+    pub evolve: Evolve,
 }
 
 /// Copies `source` to `target`: all of it appears there, or nothing.

@@ -83,6 +83,7 @@ impl TableTarget {
             },
             partition_by: options.partition_by.clone(),
             properties: options.table_properties.clone(),
+            evolve: options.evolve,
             options: options.write.clone(),
         };
         DeltaSink::create(&self.table, schema, &write)

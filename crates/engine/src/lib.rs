@@ -35,7 +35,7 @@ pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
-pub use lakerace_delta::{Changed, Compacted, HistoryEntry, OnDuplicate, Restored, VacuumOptions, Vacuumed};
+pub use lakerace_delta::{Changed, Compacted, Evolve, HistoryEntry, OnDuplicate, Restored, VacuumOptions, Vacuumed};
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
     SourceInfo, TimestampUnit, WriteOptions, Written,
@@ -44,7 +44,7 @@ pub use lakerace_io::{
     Counts, Error, ErrorKind, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions,
     parse_bytes,
 };
-pub use maintain::{CompactOptions, compact, history, layout, parse_duration, restore, vacuum};
+pub use maintain::{CompactOptions, changes, compact, history, layout, parse_duration, restore, vacuum};
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};

@@ -1,8 +1,9 @@
-//! Maintenance of Delta tables: history, vacuum, compaction, restoring.
+//! Maintenance of Delta tables: history, vacuum, compaction, restoring; and what has changed in them.
 
 use std::time::Duration;
 
 use lakerace_delta::{At, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed};
+use lakerace_format::Batches;
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
 use crate::delta::open_table;
@@ -49,6 +50,12 @@ pub fn compact(table: &str, options: &CompactOptions, storage: &StorageOptions, 
     let condition = options.filter.as_deref().map(parse_filter).transpose()?;
     let rules = lakerace_delta::CompactOptions { condition, ..options.rules.clone() };
     lakerace_delta::compact(&open_table(table, storage, job)?, &rules)
+}
+
+/// The changes of a Delta table's rows in the versions from `from` to `to`, both included: its columns, `_change_type`,
+/// `_commit_version` and `_commit_timestamp`.
+pub fn changes(table: &str, from: u64, to: Option<u64>, storage: &StorageOptions, job: &Job) -> Result<Batches> {
+    lakerace_delta::changes(&open_table(table, storage, job)?, from, to)
 }
 
 /// Makes a version of a Delta table that has the rows, the schema and the properties of an earlier one: `at` is its number or

@@ -1,6 +1,7 @@
 //! From a target's name to a sink.
 
 use arrow::datatypes::SchemaRef;
+use lakerace_delta::Evolve;
 use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
 use lakerace_format::{Codec, Format, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
@@ -35,8 +36,9 @@ impl Target {
         if is_folder && options.mode != CopyMode::Error && delta::is_table(&store, &path)? {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
-        if !options.partition_by.is_empty() || !options.table_properties.is_empty() {
-            return Err(Error::usage("only Delta tables have partitions and properties")
+        let has_evolve = options.evolve != Evolve::default();
+        if !options.partition_by.is_empty() || !options.table_properties.is_empty() || has_evolve {
+            return Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve")
                 .at(location.as_str())
                 .advice("put delta: before the folder of a new table"));
         }

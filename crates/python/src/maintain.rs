@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::options::Keywords;
+use crate::stream::Stream;
 use crate::{convert, interrupt};
 
 /// A result and what it cost.
@@ -125,4 +126,21 @@ pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<
         };
         (told, 0)
     })
+}
+
+/// The changes of a table's rows; gives a stream.
+#[pyfunction]
+pub(crate) fn changes(
+    py: Python<'_>,
+    table: String,
+    from: u64,
+    to: Option<u64>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Stream> {
+    let keywords = Keywords::new(options);
+    let storage = keywords.storage()?;
+    let job = keywords.job(RangeOptions::default())?;
+    let payer = job.clone();
+    let batches = interrupt::run(py, &job, move || lakerace::changes(&table, from, to, &storage, &payer))?;
+    Ok(Stream::new(batches, job))
 }

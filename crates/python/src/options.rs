@@ -1,9 +1,9 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Format, Job, JobOptions, MinSeekSize,
-    OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit, UpsertOptions,
-    VacuumOptions, WriteOptions, parse_duration,
+    CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job, JobOptions,
+    MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit,
+    UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -141,7 +141,24 @@ impl<'py> Keywords<'py> {
             mode,
             partition_by: self.get("partition_by")?.unwrap_or_default(),
             table_properties: self.get("table_properties")?.unwrap_or_default(),
+            evolve: self.evolve()?,
         })
+    }
+
+    /// What may change of a table's schema: a list of names.
+    fn evolve(&self) -> PyResult<Evolve> {
+        let mut evolve = Evolve::default();
+        for name in self.get::<Vec<String>>("evolve")?.unwrap_or_default() {
+            match name.as_str() {
+                "add" => evolve.add = true,
+                "widen" => evolve.widen = true,
+                _ => {
+                    let error = Error::usage(format!("unknown change {name:?}")).advice("choose add, widen or both");
+                    return Err(errors::raised(self.0.py(), &error.at("evolve")));
+                }
+            }
+        }
+        Ok(evolve)
     }
 
     pub(crate) fn upsert(&self) -> PyResult<UpsertOptions> {

@@ -24,7 +24,9 @@ use lakerace_io::{Error, ErrorKind, Result};
 use self::bins::{Bin, Rules};
 use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
-use crate::write::{AddedFile, Base, Commit, DataFiles, Published, Stage, Targets, scan_rows, selected};
+use crate::write::{
+    AddedFile, Base, Commit, DataFiles, Published, Stage, Targets, check_row_tracking, scan_rows, selected,
+};
 use crate::{Snapshot, Table, vectors};
 
 /// The order of rows in new files.
@@ -150,6 +152,7 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
         let group = &mut commit.stage().groups[number];
         let new = writer.write(&group.bin)?;
         group.new = new.files().iter().map(|file| file.name.clone()).collect();
+        (group.rows, group.bytes) = (new.rows(), new.files().iter().map(|file| file.size_bytes).sum());
         published.extend(new);
     }
     let version = match commit.run(published.files()) {
@@ -161,17 +164,17 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     };
     let stage = commit.stage();
     published.discard(|file| version.is_none() || stage.leaves_out(file));
-    let written = published.written();
+    published.written();
     let Some(version) = version else { return Ok(false) };
     done.version = Some(version);
     done.commits += 1;
-    done.files_added += written.files.len() as u64;
-    done.bytes_added += written.bytes;
-    done.rows += written.rows;
     for group in stage.groups.iter().filter(|group| !group.given_up) {
         done.files_removed += group.bin.files.len() as u64;
         done.bytes_removed += group.bin.bytes();
         done.rows_dropped += group.bin.hidden();
+        done.files_added += group.new.len() as u64;
+        done.bytes_added += group.bytes;
+        done.rows += group.rows;
     }
     Ok(true)
 }
@@ -298,8 +301,10 @@ struct Rewrite {
 
 struct Group {
     bin: Bin,
-    /// The names of its new files.
+    /// The names of its new files, their rows and bytes.
     new: Vec<String>,
+    rows: u64,
+    bytes: u64,
     given_up: bool,
 }
 
@@ -311,7 +316,7 @@ impl Rewrite {
             Layout::SortBy(names) => vec![("sortBy", list(names))],
             Layout::ZOrder(names) => vec![("zOrderBy", list(names))],
         };
-        let group = |bin| Group { bin, new: Vec::new(), given_up: false };
+        let group = |bin| Group { bin, new: Vec::new(), rows: 0, bytes: 0, given_up: false };
         Self { groups: bins.into_iter().map(group).collect(), parameters, left_out: HashSet::new() }
     }
 }
@@ -323,6 +328,10 @@ impl Stage for Rewrite {
 
     fn changes_data(&self) -> bool {
         false
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        check_row_tracking(snapshot)
     }
 
     fn leaves_out(&self, file: &AddedFile) -> bool {

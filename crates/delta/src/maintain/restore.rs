@@ -3,20 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
-use delta_kernel::Engine;
-use delta_kernel::actions::LOG_METADATA_SCHEMA;
-use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Object, Result};
-use serde_json::json;
 
 use super::history::READERS;
 use crate::files::TableFile;
-use crate::write::{Base, Commit, Stage, named, scan_rows, selected};
+use crate::write::{Base, Changes, Commit, Stage, check_row_tracking, metadata_action, named, scan_rows, selected};
 use crate::{At, Snapshot, Table, parallel, vectors};
 
 /// What was restored.
@@ -70,6 +66,7 @@ impl Stage for Restore {
         if snapshot.kernel().table_properties().append_only == Some(true) {
             return Err(Error::invalid("the table takes new rows only (delta.appendOnly), and restoring removes some"));
         }
+        check_row_tracking(snapshot)?;
         check_protocol(snapshot, &self.target)
     }
 
@@ -221,33 +218,12 @@ fn metadata(current: &Snapshot, target: &Snapshot) -> Result<Option<RecordBatch>
     if now == then {
         return Ok(None);
     }
-    let mut configuration = then.configuration().clone();
-    let id =
-        |of: &std::collections::HashMap<String, String>| of.get(MAX_COLUMN_ID).and_then(|id| id.parse::<i64>().ok());
+    let id = |of: &HashMap<String, String>| of.get(MAX_COLUMN_ID).and_then(|id| id.parse::<i64>().ok());
+    let mut changes = Changes::default();
     if let Some(highest) = id(now.configuration()).max(id(then.configuration())) {
-        configuration.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
+        changes.properties.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
     }
-    let line = json!({ "metaData": {
-        "id": then.id(),
-        "name": then.name(),
-        "description": then.description(),
-        "format": { "provider": then.format_provider(), "options": then.format_options() },
-        "schemaString": then.schema_string(),
-        "partitionColumns": then.partition_columns(),
-        "createdTime": then.created_time(),
-        "configuration": configuration,
-    }});
-    parsed(current.table(), &line.to_string()).map(Some)
-}
-
-/// A line of an entry as a batch.
-fn parsed(table: &Table, line: &str) -> Result<RecordBatch> {
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![line]));
-    let batch = RecordBatch::try_from_iter([("line", texts)]).map_err(internal)?;
-    table.kernel(|engine| {
-        let data = Box::new(ArrowEngineData::new(batch));
-        engine.json_handler().parse_json(data, LOG_METADATA_SCHEMA.clone())?.try_into_record_batch()
-    })
+    metadata_action(current.table(), then, &changes).map(Some)
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {

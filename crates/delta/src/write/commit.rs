@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::committer::FileSystemCommitter;
 use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
 use delta_kernel::engine::arrow_data::ArrowEngineData;
-use delta_kernel::expressions::Scalar;
+use delta_kernel::expressions::{ColumnName, Scalar};
 use delta_kernel::schema::{SchemaRef as KernelSchema, StructType};
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::create_table::create_table;
@@ -21,6 +21,7 @@ use delta_kernel::transaction::{
 use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
+use super::evolve::Evolved;
 use super::files::AddedFile;
 use super::fit::Target;
 use super::more::{MoreActions, WithMore};
@@ -99,6 +100,8 @@ pub(crate) struct Commit<S> {
     /// By this the commit knows its own entry.
     mark: String,
     more: MoreActions,
+    /// The schema that the entry gives to the table.
+    evolved: Option<Evolved>,
 }
 
 /// The columns of a table, as a write needs them.
@@ -107,6 +110,8 @@ pub(crate) struct Targets {
     pub data: Vec<Target>,
     /// Those that files are divided by.
     pub partitions: Vec<Target>,
+    /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
+    pub new_statistics: Vec<ColumnName>,
 }
 
 enum Attempt {
@@ -121,11 +126,16 @@ enum Attempt {
 impl<S: Stage> Commit<S> {
     pub fn new(table: Table, base: Base, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
-        let mut commit = Self { table, base, stage, creation: None, mark, more: MoreActions::default() };
+        let mut commit = Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None };
         if let Base::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
         Ok(commit)
+    }
+
+    /// Lets the entry change the schema, too.
+    pub fn evolving(self, evolved: Option<Evolved>) -> Self {
+        Self { evolved, ..self }
     }
 
     /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.
@@ -144,7 +154,11 @@ impl<S: Stage> Commit<S> {
     /// The columns to write.
     pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
         match &self.base {
-            Base::Existing(snapshot) => Ok(existing_targets(snapshot)),
+            Base::Existing(snapshot) => {
+                let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| &evolved.columns);
+                let new = self.evolved.as_ref().map(|evolved| evolved.statistics(state.stats_columns().len()));
+                Ok(existing_targets(snapshot, columns, new.unwrap_or_default()))
+            }
             Base::New { schema, partition_by, .. } => new_targets(schema, partition_by, state),
         }
     }
@@ -194,15 +208,18 @@ impl<S: Stage> Commit<S> {
         let Base::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
+        self.stage.check(snapshot)?;
         let mut update = self.update(snapshot)?;
         let does_something = self.stage.stage(snapshot, &mut update)?;
         let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
-        if !does_something && files.is_empty() {
+        if !does_something && files.is_empty() && self.evolved.is_none() {
             return Ok(Attempt::Nothing);
         }
         let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
-        self.more.set(self.stage.more_actions());
+        let mut more = self.stage.more_actions();
+        more.extend(self.evolved.as_ref().map(|evolved| evolved.action.clone()));
+        self.more.set(more);
         attempted(&table, !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -328,16 +345,17 @@ fn attempted<S>(
 }
 
 /// The columns of a table that exists.
-fn existing_targets(snapshot: &Snapshot) -> Targets {
+fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> Targets {
     let partition_columns = snapshot.partition_columns();
     let materialized =
         snapshot.kernel().table_configuration().is_feature_supported(&TableFeature::MaterializePartitionColumns);
-    let targets = snapshot.columns().targets();
+    let targets = columns.targets();
     let is_partition = |target: &Target| partition_columns.contains(target.logical.name());
     let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
     Targets {
         partitions: partition_columns.iter().filter_map(of_name).collect(),
         data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
+        new_statistics,
     }
 }
 
@@ -367,6 +385,7 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
     Ok(Targets {
         data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
         partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
+        new_statistics: Vec::new(),
     })
 }
 

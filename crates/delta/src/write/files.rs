@@ -9,6 +9,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use delta_kernel::engine::arrow_conversion::scalar::extract_primitive_scalar;
+use delta_kernel::expressions::ColumnName;
 use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
@@ -28,6 +29,7 @@ const OPEN_AT_MOST: usize = 64;
 pub(crate) struct DataFiles {
     table: Table,
     state: Arc<WriteState>,
+    stats_columns: Vec<ColumnName>,
     fit: Fit,
     /// The partition columns: as batches have them, and as values.
     partitions: Option<Partitions>,
@@ -97,6 +99,7 @@ impl DataFiles {
             table: table.clone(),
             partitions: Partitions::new(schema, &targets.partitions)?,
             fit: Fit::new(schema, &targets.data)?,
+            stats_columns: state.stats_columns().iter().chain(&targets.new_statistics).cloned().collect(),
             state,
             open: Vec::new(),
             known: HashMap::new(),
@@ -204,7 +207,7 @@ impl DataFiles {
         let deferred = output.defer();
         let job = self.table.job();
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
-        let statistics = FileStatsAccumulator::new(self.state.stats_columns(), context.physical_data_schema());
+        let statistics = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
         self.open.push(OpenFile { partition, used: 0, sink, deferred, statistics, object, name });
         Ok(self.open.len() - 1)
     }

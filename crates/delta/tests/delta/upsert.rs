@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Int64Type, SchemaRef};
 use lakerace_delta::{Changed, DeltaSource, OnDuplicate, Table, UpsertOptions, delete, upsert};
-use lakerace_delta::{DeltaSink, TableWrite, WriteMode};
+use lakerace_delta::{DeltaSink, Evolve, TableWrite, WriteMode};
 use lakerace_format::{Batches, CompareOp, Expr, Literal, ReadRequest, Source, WriteOptions};
 use lakerace_io::object_store::ObjectStore;
 use lakerace_io::object_store::memory::InMemory;
@@ -48,7 +48,8 @@ fn options(key: &[&str]) -> UpsertOptions {
 fn create(table: &Table, rows: &[(i64, String)], properties: &[(&str, &str)]) {
     let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let options = WriteOptions::default();
-    let write = TableWrite { mode: WriteMode::Error, partition_by: Vec::new(), properties, options };
+    let write =
+        TableWrite { mode: WriteMode::Error, partition_by: Vec::new(), properties, evolve: Evolve::default(), options };
     let batch = batch(rows);
     let mut sink = DeltaSink::create(table, &batch.schema(), &write).unwrap();
     sink.write(batch).unwrap();

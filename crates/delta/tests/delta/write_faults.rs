@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use lakerace_delta::{DeltaSink, DeltaSource, Table, TableWrite, WriteMode};
+use lakerace_delta::{DeltaSink, DeltaSource, Evolve, Table, TableWrite, WriteMode};
 use lakerace_format::{ReadRequest, Source, WriteOptions, Written};
 use lakerace_io::object_store::ObjectStore;
 use lakerace_io::object_store::memory::InMemory;
@@ -34,7 +34,8 @@ fn batch(ids: std::ops::Range<i64>) -> RecordBatch {
 fn write(table: &Table, mode: WriteMode, ids: std::ops::Range<i64>) -> Result<Written> {
     let batch = batch(ids);
     let options = WriteOptions { file_bytes: Some(1), ..WriteOptions::default() };
-    let write = TableWrite { mode, partition_by: Vec::new(), properties: BTreeMap::new(), options };
+    let write =
+        TableWrite { mode, partition_by: Vec::new(), properties: BTreeMap::new(), evolve: Evolve::default(), options };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     // Two files.
     sink.write(batch.slice(0, batch.num_rows() / 2))?;

@@ -1,0 +1,45 @@
+//! The action that changes a table's schema or properties.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use delta_kernel::Engine;
+use delta_kernel::actions::{LOG_METADATA_SCHEMA, Metadata};
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
+use lakerace_io::{Error, Result};
+use serde_json::json;
+
+use crate::Table;
+
+/// What is to change.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// The schema, as the log has it.
+    pub schema: Option<String>,
+    /// Properties.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// An action that gives a table this metadata, changed so.
+pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &Changes) -> Result<RecordBatch> {
+    let mut configuration = metadata.configuration().clone();
+    configuration.extend(changes.properties.clone());
+    let line = json!({ "metaData": {
+        "id": metadata.id(),
+        "name": metadata.name(),
+        "description": metadata.description(),
+        "format": { "provider": metadata.format_provider(), "options": metadata.format_options() },
+        "schemaString": changes.schema.as_ref().unwrap_or(metadata.schema_string()),
+        "partitionColumns": metadata.partition_columns(),
+        "createdTime": metadata.created_time(),
+        "configuration": configuration,
+    }});
+    let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
+    let lines: ArrayRef = Arc::new(StringArray::from(vec![line.to_string()]));
+    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(internal)?;
+    table.kernel(|engine| {
+        let data = Box::new(ArrowEngineData::new(batch));
+        engine.json_handler().parse_json(data, LOG_METADATA_SCHEMA.clone())?.try_into_record_batch()
+    })
+}

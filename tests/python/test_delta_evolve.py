@@ -1,0 +1,213 @@
+"""Schemas of Delta tables that follow the rows, and the change data feed."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok, run
+
+import lakerace as lr
+
+WIDENING = {"delta.enableTypeWidening": "true"}
+
+
+def actions(table: Path, version: int, kind: str) -> list[dict[str, Any]]:
+    text = (table / "_delta_log" / f"{version:020}.json").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line[kind] for line in lines if kind in line]
+
+
+def read(table: Path, at: int | None = None) -> list[dict[str, Any]]:
+    return sorted(lr.scan(table, at=at).to_arrow().to_pylist(), key=lambda row: str(row["id"]))
+
+
+def test_new_columns(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    lr.copy(pa.table({"id": [1, 2]}), f"delta:{table}")
+    more = pa.table({"v": pa.array([1.5], pa.float32()), "id": [3], "s": [{"a": 1, "b": ["x"]}]})
+    with pytest.raises(lr.InvalidInputError, match='"v"'):
+        lr.copy(more, table, mode="append")
+    made = lr.copy(more, table, mode="append", evolve="add")
+    assert made.version == 1
+    assert read(table) == [
+        {"id": 1, "v": None, "s": None},
+        {"id": 2, "v": None, "s": None},
+        {"id": 3, "v": 1.5, "s": {"a": 1, "b": ["x"]}},
+    ]
+    assert read(table, at=0) == [{"id": 1}, {"id": 2}]
+    stats = json.loads(actions(table, 1, "add")[0]["stats"])
+    assert stats["minValues"]["v"] == 1.5
+    assert len(actions(table, 1, "metaData")) == 1
+    assert actions(table, 1, "protocol") == []
+    plan = lr.scan(table, where="v > 100").explain().to_dict()["plan"]
+    assert all(unit["pruned"] for file in plan["files"][1:] for unit in file["units"])
+    # What the table has by now is no change.
+    lr.copy(more, table, mode="append", evolve=["add", "widen"])
+    assert actions(table, 2, "metaData") == []
+    lr.copy(pa.table({"id": [9]}), table, mode="append", evolve="add")
+    assert lr.scan(table).count() == 5
+    with pytest.raises(lr.InvalidInputError, match="case"):
+        lr.copy(pa.table({"ID": [1]}), table, mode="append", evolve="add")
+    with pytest.raises(lr.UsageError, match="evolve"):
+        lr.copy(more, table, mode="append", evolve=["shrink"])  # type: ignore[list-item]
+    with pytest.raises(lr.UsageError, match="Delta"):
+        lr.copy(more, tmp_path / "x.parquet", evolve="add")
+    assert lr.Table(table).compact().rows == 5
+    assert lr.Table(table).restore(0).version == 5
+    assert [column["name"] for column in lr.schema(table)["columns"]] == ["id"]
+
+
+def test_new_columns_of_mapped_and_partitioned_tables(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    properties = {"delta.columnMapping.mode": "name"}
+    lr.copy(pa.table({"id": [1], "day": ["a"]}), f"delta:{table}", table_properties=properties, partition_by=["day"])
+    more = pa.table({"id": [2], "day": ["b"], "a b": [{"x, y": [{"z": 1}]}]})
+    lr.copy(more, table, mode="append", evolve="add")
+    lr.copy(pa.table({"id": [3], "day": ["b"], "c;": [True]}), table, mode="append", evolve="add")
+    assert read(table) == [
+        {"id": 1, "day": "a", "a b": None, "c;": None},
+        {"id": 2, "day": "b", "a b": {"x, y": [{"z": 1}]}, "c;": None},
+        {"id": 3, "day": "b", "a b": None, "c;": True},
+    ]
+    assert lr.schema(table)["properties"]["delta.columnMapping.maxColumnId"] == "6"
+    fields = json.loads(actions(table, 2, "metaData")[0]["schemaString"])["fields"]
+    ids = [field["metadata"]["delta.columnMapping.id"] for field in fields]
+    assert ids == [1, 2, 3, 6]
+    stored = [field["metadata"]["delta.columnMapping.physicalName"] for field in fields]
+    written = [pq.read_schema(path).names for path in table.rglob("*.parquet") if "_delta_log" not in path.parts]
+    assert all(set(names) <= set(stored) for names in written)
+
+
+def test_numbers_that_become_wider(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    narrow = pa.table(
+        {
+            "id": pa.array([1], pa.int32()),
+            "f": pa.array([0.5], pa.float32()),
+            "d": pa.array([Decimal("1.25")], pa.decimal128(5, 2)),
+            "n": pa.array([7], pa.int8()),
+        }
+    )
+    lr.copy(narrow, f"delta:{table}", table_properties=WIDENING)
+    wide = pa.table(
+        {
+            "id": [2**40],
+            "f": [0.1],
+            "d": pa.array([Decimal("12345.678")], pa.decimal128(8, 3)),
+            "n": pa.array([300], pa.int16()),
+        }
+    )
+    with pytest.raises(lr.InvalidInputError):
+        lr.copy(wide, table, mode="append")
+    lr.copy(wide, table, mode="append", evolve="widen")
+    types = {column["name"]: column["type"] for column in lr.schema(table)["columns"]}
+    assert types == {"id": "Int64", "f": "Float64", "d": "Decimal128(8, 3)", "n": "Int16"}
+    assert read(table) == [
+        {"id": 1, "f": 0.5, "d": Decimal("1.250"), "n": 7},
+        {"id": 2**40, "f": 0.1, "d": Decimal("12345.678"), "n": 300},
+    ]
+    fields = json.loads(actions(table, 1, "metaData")[0]["schemaString"])["fields"]
+    assert fields[0]["metadata"]["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
+    assert lr.scan(table, where="id > 1").count() == 1
+    # Narrow rows go into wide columns as ever, and compaction leaves nothing narrow.
+    lr.copy(narrow, table, mode="append", evolve="widen")
+    assert actions(table, 2, "metaData") == []
+    before = lr.checksum(lr.scan(table))
+    assert lr.Table(table).compact().files_removed == 3
+    assert lr.checksum(lr.scan(table)) == before
+
+
+def test_widening_that_is_not_allowed(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    narrow, wide = pa.table({"id": pa.array([1], pa.int32())}), pa.table({"id": [2**40]})
+    lr.copy(narrow, f"delta:{table}")
+    with pytest.raises(lr.UnsupportedError, match="enableTypeWidening"):
+        lr.copy(wide, table, mode="append", evolve="widen")
+    keyed = tmp_path / "keyed"
+    lr.copy(narrow, f"delta:{keyed}", table_properties={**WIDENING, "lakerace.primaryKey": "id"})
+    with pytest.raises(lr.UnsupportedError, match="key"):
+        lr.copy(wide, keyed, mode="append", evolve="widen")
+    # Texts don't become numbers, nor numbers texts.
+    with pytest.raises(lr.InvalidInputError):
+        lr.copy(pa.table({"id": ["x"]}), table, mode="append", evolve=["add", "widen"])
+    assert lr.schema(table)["version"] == 0
+
+
+def test_evolving_by_the_command(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"id": [2], "v": ["x"]}), tmp_path / "two.parquet")
+    ok("copy", tmp_path / "one.parquet", f"delta:{table}")
+    assert run("copy", tmp_path / "two.parquet", table, "--mode", "append").code == 4
+    ok("copy", tmp_path / "two.parquet", table, "--mode", "append", "--evolve", "add,widen")
+    assert read(table) == [{"id": 1, "v": None}, {"id": 2, "v": "x"}]
+    ok("copy", tmp_path / "one.parquet", table, "--mode", "overwrite", "--evolve", "add")
+    assert read(table) == [{"id": 1, "v": None}]
+
+
+def test_others_read_evolved_tables(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = tmp_path / "table"
+    properties = {"delta.enableDeletionVectors": "false"}
+    lr.copy(pa.table({"id": [1]}), f"delta:{table}", table_properties=properties)
+    lr.copy(pa.table({"id": [2], "v": [0.5]}), table, mode="append", evolve="add")
+    rows = deltalake.DeltaTable(str(table)).to_pyarrow_table()
+    assert lr.checksum(rows.select(["id", "v"])) == lr.checksum(lr.scan(table))
+
+
+def test_changes_follow_from_files_and_vectors(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    lr.copy(pa.table({"id": [1, 2, 3]}), f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})
+    lr.copy(pa.table({"id": [4]}), folder, mode="append")
+    table = lr.Table(folder, key="id")
+    table.delete("id = 2")
+    table.compact()
+    seen = pa.table(table.changes(1)).to_pylist()
+    kept = [(row["id"], row["_change_type"], row["_commit_version"]) for row in seen]
+    assert sorted(kept, key=lambda row: row[2]) == [(4, "insert", 1), (2, "delete", 2)]
+    assert all(row["_commit_timestamp"] is not None for row in seen)
+    assert len(pa.table(table.changes(0, 0))) == 3
+    printed = ok("changes", folder, "--from", 1, "--to", 1, "--format", "csv").out.splitlines()
+    assert printed[0].split(",")[:3] == ["id", "_change_type", "_commit_version"]
+    assert printed[1].startswith("4,insert,1,")
+    assert ok("changes", folder, "--from", 0, "--json").json["rows"] == 5
+    assert run("changes", folder, "--from", 9).code == 3
+    assert run("changes", folder, "--from", 2, "--to", 1).code == 2
+
+
+def test_rows_of_tables_with_a_feed_are_not_replaced_unseen(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    rows = pa.table({"id": [1, 2, 3]})
+    lr.copy(rows, f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})
+    with pytest.raises(lr.UnsupportedError, match="enableChangeDataFeed"):
+        lr.Table(folder, key="id").upsert(rows)
+    with pytest.raises(lr.UnsupportedError, match="enableChangeDataFeed"):
+        lr.copy(rows, folder, mode="overwrite")
+    other = tmp_path / "other"
+    lr.copy(rows, f"delta:{other}")
+    with pytest.raises(lr.UnsupportedError):
+        pa.table(lr.Table(other).changes(0))
+
+
+def test_rows_with_ids_are_added_only(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    rows = pa.table({"id": [1, 2, 3]})
+    lr.copy(rows, f"delta:{folder}", table_properties={"delta.enableRowTracking": "true"})
+    lr.copy(pa.table({"id": [4]}), folder, mode="append")
+    table = lr.Table(folder, key="id")
+    for job in (
+        lambda: table.upsert(rows),
+        lambda: table.delete("id = 1"),
+        table.compact,
+        lambda: table.restore(0),
+        lambda: lr.copy(rows, folder, mode="overwrite"),
+    ):
+        with pytest.raises(lr.UnsupportedError, match="enableRowTracking"):
+            job()
+    assert table.scan().count() == 4
