@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,6 +76,8 @@ def _run(options: argparse.Namespace) -> int:
             for one in (*(readers(contestants) if bench == "upsert" else ()), *entrants(contestants, bench))
         },
     )
+    # Contestants that stay are stopped while others run, and servers of the bench know nothing of its end: both end with it.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
         race = Race(chosen, contestants, options.rounds, writer, folder)
         taken = race.go()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,15 +91,11 @@ def test_more_numbers_than_there_are_cannot_be_drawn() -> None:
 
 @pytest.mark.parametrize("width", [1, 5, 12])
 def test_a_permutation_hits_each_number(width: int) -> None:
-    import numpy as np
-
     numbers = np.arange(1 << width, dtype=np.uint64)
     assert sorted(permuted(numbers, width, 3).tolist()) == numbers.tolist()
 
 
 def test_the_reference_is_what_deleting_and_inserting_gives(tables: Path) -> None:
-    import sys
-
     files = MANY.files(tables)
     answers = References(lambda _: tables).after_upserts(files, Path(sys.executable))
     connection = duckdb.connect()
@@ -174,6 +175,26 @@ def test_who_is_slow_is_asked_for_no_more_upserts(race: Race, monkeypatch: pytes
     samples = race("upsert/local/many", only="duckdb")
     assert [s.round for s in of(samples, "many", "duckdb")] == [1]
     assert not [sample for sample in samples if "scan" in sample.case]
+
+
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(
+    tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKERACE_BENCH_CONTESTANTS", str(FAKES))
+    command = [sys.executable, "-m", "lakerace.bench", "run", "upsert/local/few", "--quick", "--only", "dawdles"]
+    run = subprocess.Popen([*command, "--out", str(tmp_path), "--data", str(tables)], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tables.glob("sample-*")):
+            assert run.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        run.terminate()
+        assert run.wait(timeout=30) == 128 + signal.SIGTERM
+    finally:
+        run.kill()
+        run.wait()
+    assert not list(tables.glob("sample-*"))
 
 
 def test_a_manifest_whose_checks_are_unknown_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from typing import Any
 
 import contest
@@ -14,6 +15,8 @@ BEHAVIOUR = sys.argv[1]
 
 def create(job: dict[str, Any]) -> contest.Prepared:
     """Takes the source as the table."""
+    if BEHAVIOUR == "dawdles":
+        return contest.Prepared("1.0", lambda: time.sleep(100))
     return contest.Prepared("1.0", lambda: shutil.copy(job["source"], job["table"]))
 
 
