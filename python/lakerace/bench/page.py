@@ -33,8 +33,8 @@ details { margin: 10px 0; } summary { cursor: pointer; color: var(--soft); }
 """
 
 _SUBTITLE = (
-    "Every number is made from raw samples: a fresh process each (Spark's stays), after a warm-up, the contestants taking turns; the rows "
-    "that each of them holds or has written are checked against a reference by duckdb and pyarrow."
+    "Every number is made from raw samples: a fresh process each (Spark's stays); the rows that each of them holds or has written are "
+    "checked against a reference by duckdb and pyarrow."
 )
 
 

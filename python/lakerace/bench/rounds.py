@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = "sD^vPX*h"
+#: What is alike must look alike: an axis goes over so many times its least at least.
+_SPAN = 10
 Measure = Callable[[Sample], float | None]
 
 
@@ -74,6 +76,8 @@ def _draw(axis: Axes, result: Result, measure: Measure, looks: dict[str, tuple[s
             tint, marker = looks[entry.contestant]
             axis.plot(*zip(*points, strict=True), color=tint, marker=marker, markersize=4.5, linewidth=1.4)
     axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    axis.set_ylim(min(low, high / _SPAN), 1.1 * high)
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=9))
     axis.yaxis.set_minor_locator(no_ticks())
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
