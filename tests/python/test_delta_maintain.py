@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ok, run
+from conftest import command, ok, run
 from s3server import S3
 
 import lakerace as lr
@@ -271,3 +272,49 @@ def test_on_s3(s3: S3) -> None:
     assert all(name.startswith("s3://") for name in gone.files)
     assert lr.checksum(table.scan()).rows == 20
     assert [version.operation for version in table.history(2)] == ["OPTIMIZE", "RESTORE"]
+
+
+def test_processes_that_upsert_and_compact_lose_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 3)
+    model = dict.fromkeys(range(30), 0.0) | {n: float(n) for n in range(30)} | {3: 0.5, 13: 0.5}
+    for number in range(4):
+        mine = [*range(number * 5, number * 5 + 10), 1000 + number]
+        pq.write_table(rows_of(mine, 100.0 + number), tmp_path / f"{number}.parquet")
+        model |= dict.fromkeys(mine, 100.0 + number)
+    commands = [("upsert", folder, tmp_path / f"{n}.parquet", "--key", "id", "-q") for n in range(4)]
+    for _ in range(2):
+        jobs = [subprocess.Popen(command(*arguments)) for arguments in [*commands, *2 * [("compact", folder, "-q")]]]
+        assert [job.wait(60) for job in jobs] == [0] * len(jobs)
+    assert ids(table) == sorted(model)
+    found = {row["id"]: row["v"] for row in table.scan().to_arrow().to_pylist()}
+    # Of keys that several writers wrote, any of them may have been the last.
+    assert all(found[n] == model[n] or 100.0 <= found[n] < 104.0 for n in model)
+    assert all(found[1000 + n] == 100.0 + n for n in range(4))
+    assert {version.operation for version in table.history()} >= {"MERGE", "WRITE"}
+
+
+def rows_of(numbers: list[int], value: float) -> pa.Table:
+    return pa.table({"id": numbers, "day": ["c"] * len(numbers), "v": [value] * len(numbers)})
+
+
+def test_killed_compactions_leave_the_table_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    lr.copy(rows(0, 60_000), f"delta:{folder}")
+    for number in range(1, 5):
+        lr.copy(rows(number * 60_000, number * 60_000 + 60_000), folder, mode="append")
+    table = lr.Table(folder, key="id")
+    before = lr.checksum(table.scan())
+    for number in range(8):
+        job = subprocess.Popen(command("compact", folder, "--sort-by", "v", "-q"))
+        time.sleep(0.1 + number * 0.15)
+        job.kill()
+        job.wait(60)
+        assert lr.checksum(table.scan()) == before
+    assert table.compact(sort_by="v").version is not None
+    time.sleep(0.02)
+    vacuumed = table.vacuum(retain="0", allow_short_retention=True)
+    assert vacuumed.kept == table.schema()["files"] == len(data_files(folder))
+    # Neither files that nobody knows of are left, nor half ones.
+    assert not [path for path in folder.rglob("*") if ".lakerace-" in path.name]
+    assert lr.checksum(table.scan()) == before

@@ -8,7 +8,7 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
 use lakerace_format::HiddenRows;
-use lakerace_io::{Error, Fetcher, Object, Result, Wanted, plan_requests};
+use lakerace_io::{Error, Fetcher, IfExists, Object, Output, Result, Wanted, plan_requests};
 use roaring::RoaringTreemap;
 use url::Url;
 
@@ -191,6 +191,16 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
         descriptors.push(descriptor.map_err(from_kernel)?);
     }
     Ok(Packed { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
+}
+
+/// Writes vectors into one file, which is no part of the table until its log names it; gives it, and where each vector is.
+pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object, Vec<DeletionVectorDescriptor>)> {
+    let Packed { name, bytes, descriptors } = pack(vectors)?;
+    let object = table.object(&name)?;
+    let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+    output.write(bytes)?;
+    output.finish()?;
+    Ok((object, descriptors))
 }
 
 /// Bytes as UUIDs are written: `8-4-4-4-12` hexadecimal digits.

@@ -4,12 +4,14 @@
 //! ([`bins`]); each group is written anew, and commits of several groups take the old files out and the new ones in.
 //!
 //! Another writer may change a file while it is written anew: it then gets a deletion vector or is removed. Before each
-//! commit the files of every group are held against the version that it goes behind: a group of which a file is gone, or has
-//! another vector, is given up, its new files are removed, and the other groups are committed. Groups that were given up are
-//! tried again a few times. So an update is never lost, whoever is faster: an upsert that finds our version before its own
-//! looks into our files.
+//! commit the files of every group are held against the version that it goes behind. Rows that were hidden meanwhile are
+//! found again in the new files by their number, and hidden there ([`moved`]). A group of which a file is gone, or whose rows
+//! were put in another order, is given up: its new files are removed, and the other groups are committed. Groups that were
+//! given up are tried again a few times. So an update is never lost, whoever is faster: an upsert that finds our version before
+//! its own looks into our files.
 
 mod bins;
+mod moved;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,15 +19,18 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::{Schema, SchemaRef};
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, WriteState};
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{Error, ErrorKind, Object, Result};
+use roaring::RoaringTreemap;
 
 use self::bins::{Bin, Rules};
 use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
+use crate::files::TableFile;
 use crate::write::{
-    AddedFile, Base, Commit, DataFiles, Published, Stage, Targets, check_row_tracking, scan_rows, selected,
+    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, scan_rows, selected,
 };
 use crate::{Snapshot, Table, vectors};
 
@@ -151,30 +156,36 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     for number in 0..commit.stage().groups.len() {
         let group = &mut commit.stage().groups[number];
         let new = writer.write(&group.bin)?;
-        group.new = new.files().iter().map(|file| file.name.clone()).collect();
-        (group.rows, group.bytes) = (new.rows(), new.files().iter().map(|file| file.size_bytes).sum());
+        group.new = new.files().iter().map(|file| (file.name.clone(), file.rows)).collect();
+        group.bytes = new.files().iter().map(|file| file.size_bytes).sum();
         published.extend(new);
     }
     let version = match commit.run(published.files()) {
         Ok(version) => version,
         Err((error, outcome)) => {
             published.give_up(outcome);
+            if outcome == Outcome::Absent {
+                commit.stage().drop_packed();
+            }
             return Err(error);
         }
     };
     let stage = commit.stage();
     published.discard(|file| version.is_none() || stage.leaves_out(file));
     published.written();
-    let Some(version) = version else { return Ok(false) };
+    let Some(version) = version else {
+        stage.drop_packed();
+        return Ok(false);
+    };
     done.version = Some(version);
     done.commits += 1;
     for group in stage.groups.iter().filter(|group| !group.given_up) {
         done.files_removed += group.bin.files.len() as u64;
         done.bytes_removed += group.bin.bytes();
         done.rows_dropped += group.bin.hidden();
-        done.files_added += group.new.len() as u64;
+        done.files_added += group.new.iter().filter(|(name, _)| !stage.left_out.contains(name)).count() as u64;
         done.bytes_added += group.bytes;
-        done.rows += group.rows;
+        done.rows += group.new.iter().map(|(_, rows)| rows).sum::<u64>();
     }
     Ok(true)
 }
@@ -262,7 +273,7 @@ impl Writer<'_> {
         let table = self.snapshot.table();
         let files: Vec<_> = bin.files.iter().collect();
         let hidden = vectors::load(table, &files).map_err(missing)?;
-        let input = |(file, hidden): (&&crate::files::TableFile, _)| InputFile {
+        let input = |(file, hidden): (&&TableFile, _)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
             hidden,
@@ -294,16 +305,20 @@ fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
 /// Takes the files of groups out, and the new ones in.
 struct Rewrite {
     groups: Vec<Group>,
+    /// Whether rows are in the order of the old files.
+    in_order: bool,
     parameters: Vec<(&'static str, String)>,
-    /// The new files of groups that were given up.
+    /// New files that are not added: those of groups that were given up, and those without a row left.
     left_out: HashSet<String>,
+    /// The vectors of new files, and the file that they are in.
+    vectors: HashMap<String, DeletionVectorDescriptor>,
+    packed: Option<Object>,
 }
 
 struct Group {
     bin: Bin,
-    /// The names of its new files, their rows and bytes.
-    new: Vec<String>,
-    rows: u64,
+    /// The names of its new files, and their rows.
+    new: Vec<(String, u64)>,
     bytes: u64,
     given_up: bool,
 }
@@ -316,8 +331,38 @@ impl Rewrite {
             Layout::SortBy(names) => vec![("sortBy", list(names))],
             Layout::ZOrder(names) => vec![("zOrderBy", list(names))],
         };
-        let group = |bin| Group { bin, new: Vec::new(), rows: 0, bytes: 0, given_up: false };
-        Self { groups: bins.into_iter().map(group).collect(), parameters, left_out: HashSet::new() }
+        let group = |bin| Group { bin, new: Vec::new(), bytes: 0, given_up: false };
+        Self {
+            groups: bins.into_iter().map(group).collect(),
+            in_order: *layout == Layout::AsIs,
+            parameters,
+            left_out: HashSet::new(),
+            vectors: HashMap::new(),
+            packed: None,
+        }
+    }
+
+    /// Removes the vectors of an attempt that has failed.
+    fn drop_packed(&mut self) {
+        if let Some(object) = self.packed.take() {
+            // What can't be removed now is no part of the table and is left to its next vacuum.
+            let _ = object.store.delete(&object.path);
+        }
+    }
+
+    /// Holds the groups against a version: gives up those that can't follow it, and gives the rows of new files that are hidden
+    /// by now.
+    fn follow(&mut self, snapshot: &Snapshot) -> Result<Vec<(String, RoaringTreemap)>> {
+        let now: HashMap<&str, &TableFile> =
+            snapshot.files()?.files.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut hidden = Vec::new();
+        for group in self.groups.iter_mut().filter(|group| !group.given_up) {
+            match moved::hidden(snapshot.table(), &group.bin, &group.new, &now)? {
+                Some(rows) if self.in_order || rows.is_empty() => hidden.extend(rows),
+                _ => group.given_up = true,
+            }
+        }
+        Ok(hidden)
     }
 }
 
@@ -338,19 +383,22 @@ impl Stage for Rewrite {
         self.left_out.contains(&file.name)
     }
 
+    fn vectors(&mut self) -> HashMap<String, DeletionVectorDescriptor> {
+        self.vectors.clone()
+    }
+
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        let now = snapshot.files()?.files.iter().map(|file| (file.path.as_str(), file.vector.as_ref()));
-        let now: HashMap<&str, _> = now.collect();
-        let mut removed = HashSet::new();
-        for group in &mut self.groups {
-            let is_as_read =
-                |file: &crate::files::TableFile| now.get(file.path.as_str()) == Some(&file.vector.as_ref());
-            group.given_up |= !group.bin.files.iter().all(is_as_read);
-            match group.given_up {
-                true => self.left_out.extend(group.new.iter().cloned()),
-                false => removed.extend(group.bin.files.iter().map(|file| file.path.as_str())),
-            }
-        }
+        self.drop_packed();
+        let hidden = self.follow(snapshot)?;
+        let given_up = self.groups.iter().filter(|group| group.given_up).flat_map(|group| &group.new);
+        self.left_out = given_up.map(|(name, _)| name.clone()).collect();
+        let kept = self.groups.iter().filter(|group| !group.given_up);
+        let sizes: HashMap<&String, u64> =
+            kept.clone().flat_map(|g| &g.new).map(|(name, rows)| (name, *rows)).collect();
+        let is_dead = |(name, rows): &(String, RoaringTreemap)| sizes.get(name) == Some(&rows.len());
+        let (dead, hidden): (Vec<_>, Vec<_>) = hidden.into_iter().partition(is_dead);
+        self.left_out.extend(dead.into_iter().map(|(name, _)| name));
+        let removed: HashSet<&str> = kept.flat_map(|group| &group.bin.files).map(|file| file.path.as_str()).collect();
         if removed.is_empty() {
             return Ok(false);
         }
@@ -358,6 +406,13 @@ impl Stage for Rewrite {
             if let Some(rows) = selected(&batch, &|name: &str| removed.contains(name))? {
                 update.remove_files(rows);
             }
+        }
+        let (names, maps): (Vec<String>, Vec<RoaringTreemap>) = hidden.into_iter().unzip();
+        self.vectors = HashMap::new();
+        if !maps.is_empty() {
+            let (object, descriptors) = vectors::store(snapshot.table(), &maps)?;
+            self.packed = Some(object);
+            self.vectors = names.into_iter().zip(descriptors).collect();
         }
         Ok(true)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::committer::FileSystemCommitter;
 use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
 use delta_kernel::engine::arrow_data::ArrowEngineData;
@@ -68,6 +69,11 @@ pub(crate) trait Stage: Send {
     /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
     fn more_actions(&mut self) -> Vec<RecordBatch> {
         Vec::new()
+    }
+
+    /// The deletion vectors of files that are added, by their names, after [`Self::stage`].
+    fn vectors(&mut self) -> HashMap<String, DeletionVectorDescriptor> {
+        HashMap::new()
     }
 
     /// An error where the table does not allow it.
@@ -219,7 +225,7 @@ impl<S: Stage> Commit<S> {
         batches.into_iter().for_each(|batch| update.add_files(batch));
         let mut more = self.stage.more_actions();
         more.extend(self.evolved.as_ref().map(|evolved| evolved.action.clone()));
-        self.more.set(more);
+        self.more.set(more, self.stage.vectors());
         attempted(&table, !self.more.is_empty(), |engine| update.commit(engine))
     }
 

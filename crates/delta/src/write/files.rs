@@ -72,6 +72,7 @@ struct DoneFile {
 /// A file for the log.
 pub(crate) struct AddedFile {
     pub name: String,
+    pub rows: u64,
     pub size_bytes: u64,
     /// Milliseconds since 1970.
     pub modified: i64,
@@ -221,6 +222,7 @@ impl DataFiles {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let file = AddedFile {
             name,
+            rows: written.rows,
             size_bytes: written.bytes,
             modified: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
             partition_values: self.contexts[partition].physical_partition_values().clone(),

@@ -1,27 +1,45 @@
-//! Actions that the kernel's transactions know nothing of, in the same entry as theirs.
+//! What the kernel's transactions know nothing of, in the same entry as their actions.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSystemCommitter, PublishMetadata};
-use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
+use delta_kernel::expressions::ColumnName;
 use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterator};
+use lakerace_io::{Error, Result};
+use serde_json::{Value, json};
 
-/// Actions for the next entry: batches with one column, which has the action's name. Clones share them.
+use crate::error::to_kernel;
+
+/// What the next entry has beside the kernel's actions. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MoreActions {
-    batches: Arc<Mutex<Vec<RecordBatch>>>,
+    more: Arc<Mutex<More>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct More {
+    /// Batches with one column, which has the action's name.
+    batches: Vec<RecordBatch>,
+    /// The deletion vectors of files that are added, by their names.
+    vectors: HashMap<String, DeletionVectorDescriptor>,
 }
 
 impl MoreActions {
     /// Takes these in place of those before.
-    pub fn set(&self, batches: Vec<RecordBatch>) {
-        *self.batches.lock().unwrap_or_else(PoisonError::into_inner) = batches;
+    pub fn set(&self, batches: Vec<RecordBatch>, vectors: HashMap<String, DeletionVectorDescriptor>) {
+        *self.more.lock().unwrap_or_else(PoisonError::into_inner) = More { batches, vectors };
     }
 
-    /// Whether there are none.
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        more.batches.is_empty() && more.vectors.is_empty()
     }
 }
 
@@ -35,11 +53,9 @@ impl Committer for WithMore {
         actions: KernelResultIterator<'_, FilteredEngineData>,
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
-        let more = self.0.batches.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let more = more.into_iter().map(|batch| {
-            let data = Box::new(ArrowEngineData::new(batch));
-            Ok(FilteredEngineData::with_all_rows_selected(data))
-        });
+        let More { batches, vectors } = self.0.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let actions = actions.map(move |batch| with_vectors(batch?, &vectors));
+        let more = batches.into_iter().map(|batch| Ok(all_of(batch)));
         FileSystemCommitter::new().commit(engine, Box::new(actions.chain(more)), commit_metadata)
     }
 
@@ -50,4 +66,82 @@ impl Committer for WithMore {
     fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
         FileSystemCommitter::new().publish(engine, publish_metadata)
     }
+}
+
+fn all_of(batch: RecordBatch) -> FilteredEngineData {
+    FilteredEngineData::with_all_rows_selected(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// Gives the files that a batch adds their vectors.
+fn with_vectors(
+    batch: FilteredEngineData,
+    vectors: &HashMap<String, DeletionVectorDescriptor>,
+) -> KernelResult<FilteredEngineData> {
+    if vectors.is_empty() || !batch.data().has_field(&ColumnName::new(["add"])) {
+        return Ok(batch);
+    }
+    let batch = batch.apply_selection_vector().try_into_record_batch()?;
+    let Some(adds) = batch.column_by_name("add").and_then(|adds| adds.as_struct_opt()) else {
+        return Ok(all_of(batch));
+    };
+    let adds = adds_with_vectors(adds, vectors).map_err(to_kernel)?;
+    let field = Field::new("add", adds.data_type().clone(), true);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(adds)]);
+    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+}
+
+fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVectorDescriptor>) -> Result<StructArray> {
+    let missing = |name: &str| Error::internal(format!("the kernel adds files without {name}"));
+    let text = |name: &str| adds.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    let paths = text("path").ok_or_else(|| missing("path"))?;
+    let stats = text("stats").ok_or_else(|| missing("stats"))?;
+    let of_row: Vec<Option<&DeletionVectorDescriptor>> =
+        (0..adds.len()).map(|row| vectors.get(paths.value(row))).collect();
+    let texts = of_row.iter().enumerate().map(|(row, vector)| {
+        let text = stats.is_valid(row).then(|| stats.value(row));
+        match (text, vector) {
+            (Some(text), Some(_)) => wide(text).map(Some),
+            (text, _) => Ok(text.map(str::to_owned)),
+        }
+    });
+    let texts: ArrayRef =
+        Arc::new(texts.collect::<Result<Vec<Option<String>>>>()?.into_iter().collect::<StringArray>());
+    let mut columns: Vec<(Arc<Field>, ArrayRef)> = Vec::new();
+    for (field, column) in adds.fields().iter().zip(adds.columns()) {
+        match field.name().as_str() {
+            "deletionVector" => {}
+            "stats" => columns.push((Arc::clone(field), Arc::clone(&texts))),
+            _ => columns.push((Arc::clone(field), Arc::clone(column))),
+        }
+    }
+    let array = descriptors(&of_row)?;
+    columns.push((Arc::new(Field::new("deletionVector", array.data_type().clone(), true)), Arc::new(array)));
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    StructArray::try_new(fields.into(), columns, adds.nulls().cloned()).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// Statistics that hold for more rows than the file shows.
+fn wide(stats: &str) -> Result<String> {
+    let mut stats: Value = serde_json::from_str(stats).map_err(|e| Error::internal(e.to_string()))?;
+    stats["tightBounds"] = json!(false);
+    Ok(stats.to_string())
+}
+
+fn descriptors(of_row: &[Option<&DeletionVectorDescriptor>]) -> Result<StructArray> {
+    let fields = Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ]);
+    let kinds: StringArray = of_row.iter().map(|v| v.map(|v| v.storage_type.to_string())).collect();
+    let names: StringArray = of_row.iter().map(|v| v.map(|v| v.path_or_inline_dv.clone())).collect();
+    let offsets: Int32Array = of_row.iter().map(|v| v.and_then(|v| v.offset)).collect();
+    let sizes: Int32Array = of_row.iter().map(|v| v.map(|v| v.size_in_bytes)).collect();
+    let counts: Int64Array = of_row.iter().map(|v| v.map(|v| v.cardinality)).collect();
+    let nulls = NullBuffer::from(of_row.iter().map(Option::is_some).collect::<Vec<bool>>());
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(kinds), Arc::new(names), Arc::new(offsets), Arc::new(sizes), Arc::new(counts)];
+    StructArray::try_new(fields, columns, Some(nulls)).map_err(|e| Error::internal(e.to_string()))
 }

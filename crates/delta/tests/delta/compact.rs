@@ -180,7 +180,53 @@ fn rows_are_put_along_a_curve() {
 }
 
 #[test]
-fn files_that_change_meanwhile_are_given_up_and_then_done() {
+fn rows_that_are_hidden_meanwhile_are_hidden_in_the_new_files() {
+    let inner = Arc::new(InMemory::new());
+    let healthy = table(&inner);
+    create(&healthy, 0..100, &[]);
+    append(&healthy, 100..200, "a");
+    put(&healthy, &rows([0, 7, 120], "before")).unwrap();
+    let other = table(&inner);
+    let store = Meanwhile::before(3, &inner, move || {
+        put(&other, &rows([5, 7, 99, 100, 150], "meanwhile")).unwrap();
+    });
+    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    // 197 rows of the base, and 3 of the upsert before: 5 of them are hidden by now.
+    assert_eq!((done.version, done.commits, done.files_removed, done.rows), (Some(4), 1, 3, 200));
+    let added: Vec<_> =
+        entry(&inner, 4).into_iter().filter_map(|mut line| line.get_mut("add").map(serde_json::Value::take)).collect();
+    assert_eq!((added.len(), &added[0]["deletionVector"]["cardinality"]), (1, &serde_json::json!(5)));
+    assert!(added[0]["stats"].as_str().unwrap().contains(r#""tightBounds":false"#));
+    let now = read(&healthy);
+    assert_eq!(now.len(), 200);
+    for (id, text) in [(0, "before 0"), (5, "meanwhile 5"), (7, "meanwhile 7"), (99, "meanwhile 99"), (101, "a 101")] {
+        assert_eq!(now[&id], text);
+    }
+    assert_eq!(read_at(&healthy, Some(3)).unwrap(), now);
+    // The vectors of then, those of the upsert, and ours; three data files of then, one of the upsert, and ours.
+    assert_eq!(stored(&inner).len(), 8);
+    assert_eq!(compact(&healthy, &CompactOptions::default()).unwrap().rows_dropped, 5);
+    assert_eq!(read(&healthy), now);
+}
+
+#[test]
+fn rows_that_are_hidden_meanwhile_are_found_in_every_group() {
+    let inner = Arc::new(InMemory::new());
+    let healthy = table(&inner);
+    write(&healthy, WriteMode::Error, partitioned(0..40), &["day"], &[]);
+    write(&healthy, WriteMode::Append, partitioned(40..80), &[], &[]);
+    let other = table(&inner);
+    let store = Meanwhile::before(2, &inner, move || {
+        // All but one row of a file of each partition.
+        delete(&other, &less("id", 36)).unwrap();
+    });
+    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.commits, done.given_up), (Some(3), 1, 0));
+    assert_eq!(read(&healthy).keys().copied().collect::<Vec<_>>(), (36..80).collect::<Vec<_>>());
+}
+
+#[test]
+fn sorted_files_that_change_meanwhile_are_given_up_and_then_done() {
     let inner = Arc::new(InMemory::new());
     let healthy = table(&inner);
     create(&healthy, 0..100, &[]);
@@ -189,7 +235,8 @@ fn files_that_change_meanwhile_are_given_up_and_then_done() {
     let store = Meanwhile::before(2, &inner, move || {
         put(&other, &rows([5, 150], "meanwhile")).unwrap();
     });
-    let done = compact(&on(store), &CompactOptions::default()).unwrap();
+    let options = CompactOptions { layout: Layout::SortBy(vec!["text".to_owned()]), ..CompactOptions::default() };
+    let done = compact(&on(store), &options).unwrap();
     // The first attempt was for files that have vectors by now; the second one left the upsert's own file alone.
     assert_eq!((done.version, done.commits, done.files_removed, done.rows), (Some(3), 1, 2, 198));
     let now = read(&healthy);
@@ -207,13 +254,14 @@ fn other_groups_are_committed_all_the_same() {
     let before = read(&healthy);
     let other = table(&inner);
     let store = Meanwhile::before(2, &inner, move || {
-        // Rows of the partition 1 alone.
-        delete(&other, &less("id", 2)).unwrap();
+        // A partition of which no row is left.
+        delete(&other, &less("day", 1)).unwrap();
     });
     let done = compact(&on(store), &CompactOptions::default()).unwrap();
-    assert_eq!((done.version, done.commits, done.files_removed, done.files_added), (Some(4), 2, 8, 4));
+    assert_eq!((done.version, done.commits, done.files_removed, done.files_added), (Some(3), 1, 6, 3));
+    assert_eq!((done.rows, done.given_up), (60, 0));
     let mut expected = before;
-    expected.retain(|id, _| *id >= 2);
+    expected.retain(|id, _| *id % 4 != 0);
     assert_eq!(read(&healthy), expected);
 }
 
