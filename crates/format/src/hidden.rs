@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow::array::BooleanArray;
 use arrow::buffer::BooleanBuffer;
-use arrow::util::bit_util::{ceil, set_bit};
+use arrow::util::bit_util::{ceil, set_bit, unset_bit};
 use lakerace_io::{Error, Result};
 
 /// Rows of a file that are not read, by their number in the file: a deletion vector.
@@ -33,6 +33,19 @@ impl HiddenRows {
         for row in rows {
             let at = usize::try_from(row).ok().filter(|at| *at < length);
             set_bit(&mut bits, at.ok_or_else(|| beyond(row, file_rows))?);
+        }
+        let bits = BooleanBuffer::new(bits.into(), 0, length);
+        Ok(Self { count: bits.count_set_bits() as u64, bits })
+    }
+
+    /// All rows but these, of a file that has `file_rows` rows: for reading some rows alone.
+    pub fn all_but(rows: impl IntoIterator<Item = u64>, file_rows: u64) -> Result<Self> {
+        let length =
+            usize::try_from(file_rows).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
+        let mut bits = vec![u8::MAX; ceil(length, 8)];
+        for row in rows {
+            let at = usize::try_from(row).ok().filter(|at| *at < length);
+            unset_bit(&mut bits, at.ok_or_else(|| beyond(row, file_rows))?);
         }
         let bits = BooleanBuffer::new(bits.into(), 0, length);
         Ok(Self { count: bits.count_set_bits() as u64, bits })

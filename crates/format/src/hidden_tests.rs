@@ -46,3 +46,11 @@ fn long_runs_are_cut_out_and_short_ones_are_not() {
     let none = hidden(&[], 50_000);
     assert_eq!(none.without_runs(0..7), [0..7]);
 }
+
+#[test]
+fn some_rows_can_be_read_alone() {
+    let rows = HiddenRows::all_but([2, 5], 9).unwrap();
+    assert_eq!(rows, hidden(&[0, 1, 3, 4, 6, 7, 8], 9));
+    assert_eq!(rows.count(), 7);
+    assert_eq!(HiddenRows::all_but([9], 9).unwrap_err().kind(), ErrorKind::Corrupt);
+}

@@ -37,6 +37,12 @@ impl Job {
         Self { options: Arc::new(options), meter: Arc::new(Meter::default()), cancelled: Arc::default() }
     }
 
+    /// The same job, for a part of it that is to use this many threads.
+    pub fn with_threads(&self, threads: usize) -> Self {
+        let options = Arc::new(JobOptions { threads, ..self.options.as_ref().clone() });
+        Self { options, meter: Arc::clone(&self.meter), cancelled: Arc::clone(&self.cancelled) }
+    }
+
     /// The limits of this job.
     pub fn options(&self) -> &JobOptions {
         &self.options

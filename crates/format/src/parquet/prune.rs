@@ -106,7 +106,8 @@ impl<'a> Pruner<'a> {
         Ok(Some(kept))
     }
 
-    fn group_statistics<'b>(&'b self, unit: &'b Unit) -> GroupStatistics<'b> {
+    /// What the footer says of a unit's values.
+    pub fn group_statistics<'b>(&'b self, unit: &'b Unit) -> impl ColumnStatistics + 'b {
         GroupStatistics { pruner: self, file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
     }
 

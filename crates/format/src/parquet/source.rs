@@ -12,6 +12,7 @@ use super::read::RowGroups;
 use crate::columns::{Columns, roots};
 use crate::files::{file_plan, files_of_plan, info, kept_units, open_all, profile};
 use crate::merge::merge;
+use crate::predicate::ColumnStatistics;
 use crate::steps::{Scan, Steps, run, steps_ahead};
 use crate::{Batches, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
@@ -42,6 +43,20 @@ impl ParquetSource {
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, Some(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
+    }
+
+    /// Asks what the footer of a file, by its number, says of the values in one of its row groups.
+    pub fn with_statistics<R>(
+        &self,
+        file: usize,
+        row_group: usize,
+        ask: impl FnOnce(&dyn ColumnStatistics) -> R,
+    ) -> Result<R> {
+        let known = self.files.get(file).filter(|file| row_group < file.metadata().num_row_groups());
+        let known =
+            known.ok_or_else(|| Error::internal(format!("there is no row group {row_group} of file {file}")))?;
+        let unit = Unit::whole(known, file as u32, row_group);
+        Ok(ask(&Pruner::new(&self.schema, &self.job).group_statistics(&unit)))
     }
 
     fn plan_unit(
