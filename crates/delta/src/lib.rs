@@ -10,10 +10,12 @@
 mod at;
 mod changes;
 mod columns;
+mod delete;
 mod engine;
 mod error;
 mod files;
-mod keys;
+mod hide;
+mod key;
 mod log_store;
 mod maintain;
 mod parallel;
@@ -28,7 +30,8 @@ mod write;
 
 pub use at::At;
 pub use changes::changes;
-pub use keys::OnDuplicate;
+pub use delete::delete;
+pub use hide::Changed;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, history, restore,
     vacuum,
@@ -36,5 +39,7 @@ pub use maintain::{
 pub use snapshot::Snapshot;
 pub use source::DeltaSource;
 pub use table::Table;
-pub use upsert::{Changed, UpsertOptions, delete, upsert};
+pub use upsert::{
+    MergeOperator, OnDuplicate, PlannedFile, UpsertOptions, UpsertPlan, delete_keys, explain as explain_upsert, upsert,
+};
 pub use write::{DeltaSink, Evolve, TableWrite, WriteMode};

@@ -1,73 +1,147 @@
 //! Finding rows in the files of a version: the numbers that they have in their file.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use arrow::array::{Array, BooleanArray};
 use arrow::record_batch::RecordBatch;
-use lakerace_format::{InputFile, ParquetSource, ReadRequest, Source};
-use lakerace_io::{Error, Result};
+use lakerace_format::predicate::ColumnStatistics;
+use lakerace_format::{FilePlan, InputFile, ParquetSource, ReadPlan, ReadRequest, Source};
+use lakerace_io::{RangeOptions, RequestPlan, Result, plan_requests};
 use roaring::RoaringTreemap;
 
-use crate::Snapshot;
 use crate::files::TableFile;
+use crate::{Snapshot, parallel};
 
 /// Says which rows are looked for.
 pub(crate) trait Probe: Send + Sync {
-    /// The columns by which it says so.
-    fn columns(&self) -> Vec<String>;
-
-    /// Whether a file may hold such a row, by what the log says of it.
-    fn may_match(&self, file: &TableFile, snapshot: &Snapshot) -> bool;
-
-    /// Which rows of a batch of these columns are looked for.
-    fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray>;
+    /// The rows of each of these files that are looked for, deleted ones included; `None` for a file that can't have any
+    /// and was not looked into.
+    fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>>;
 }
 
-/// The rows of these files that are looked for, deleted ones included. Reads the probe's columns only, of several files
-/// at once.
-pub(crate) fn find(snapshot: &Snapshot, files: &[&TableFile], probe: &dyn Probe) -> Result<Vec<RoaringTreemap>> {
-    let threads = snapshot.table().job().options().threads.clamp(1, files.len().max(1));
-    let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, Result<RoaringTreemap>)>> = Mutex::default();
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(number) else { return };
-            let rows = find_in(snapshot, file, probe);
-            if rows.is_err() {
-                // The others finish what they have begun and find nothing more to do.
-                next.fetch_max(files.len(), Ordering::Relaxed);
+/// A way of looking through files.
+pub(crate) struct Look<'a> {
+    pub snapshot: &'a Snapshot,
+    /// The columns that are read.
+    pub columns: Vec<String>,
+    /// Whether a row group of which this is known has to be looked into.
+    pub keeps: &'a (dyn Fn(&dyn ColumnStatistics) -> bool + Sync),
+}
+
+/// A row group to look into.
+pub(crate) struct Part {
+    /// Its file, among those asked for.
+    pub file: usize,
+    /// The number of its first row in the file.
+    first_row: u64,
+    plan: ReadPlan,
+}
+
+/// Opened files with the row groups of them that have to be looked into.
+pub(crate) struct Opened {
+    source: ParquetSource,
+    pub parts: Vec<Part>,
+    ranges: RangeOptions,
+}
+
+/// Files that are open at the same time at most.
+const FILES_AT_ONCE: usize = 256;
+/// Row groups that are fetched at once from a remote store: latency is what it costs there.
+const REMOTE_PARTS_AT_ONCE: usize = 8;
+
+impl Look<'_> {
+    /// Looks into these files, several row groups at once. `each` gets the batches of a row group one after the other, with
+    /// the number of the first row of each; what it made of them comes back with the number of the file, in order.
+    pub fn through<T: Default + Send>(
+        &self,
+        files: &[&TableFile],
+        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+    ) -> Result<Vec<(usize, T)>> {
+        let mut all = Vec::new();
+        for (group, files) in files.chunks(FILES_AT_ONCE).enumerate() {
+            let Opened { source, parts, .. } = self.open(files)?;
+            for (part, made) in parts.iter().zip(self.run(&source, &parts, each)?) {
+                all.push((group * FILES_AT_ONCE + part.file, made));
             }
-            found.lock().unwrap_or_else(PoisonError::into_inner).push((number, rows));
         }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join())
-    })
-    .map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(number, _)| *number);
-    found.into_iter().map(|(_, rows)| rows).collect()
+        Ok(all)
+    }
+
+    /// Opens files.
+    pub fn open(&self, files: &[&TableFile]) -> Result<Opened> {
+        let inputs = files.iter().map(|file| InputFile {
+            object: file.object.clone(),
+            constants: file.constants.clone(),
+            // With the hidden rows, so that the rows of the batches are those of the file.
+            hidden: None,
+        });
+        // Row groups are read side by side, each by one thread.
+        let job = self.snapshot.table().job().with_threads(1);
+        let source = ParquetSource::open_table(inputs.collect(), self.snapshot.table_schema(), &job)?;
+        let request = ReadRequest { columns: Some(self.columns.clone()), ..ReadRequest::default() };
+        let plan = source.plan(&request)?;
+        let mut parts = Vec::new();
+        for (number, file) in plan.files.iter().enumerate() {
+            let mut first_row = 0;
+            for unit in &file.units {
+                if unit.pruned.is_none() && source.with_statistics(number, unit.index, self.keeps)? {
+                    let file = FilePlan { units: vec![unit.clone()], ..file.clone() };
+                    let requests = RequestPlan { requests: Vec::new(), ..plan.requests };
+                    let (request, schema) = (plan.request.clone(), plan.schema.clone());
+                    let plan = ReadPlan { request, schema, files: vec![file], requests };
+                    parts.push(Part { file: number, first_row, plan });
+                }
+                first_row += unit.rows.unwrap_or(0);
+            }
+        }
+        Ok(Opened { source, parts, ranges: job.options().ranges })
+    }
+
+    fn run<T: Default + Send>(
+        &self,
+        source: &ParquetSource,
+        parts: &[Part],
+        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+    ) -> Result<Vec<T>> {
+        let job = self.snapshot.table().job();
+        let threads = if self.snapshot.table().is_local() { job.options().threads } else { REMOTE_PARTS_AT_ONCE };
+        parallel::each(parts, threads, |part| look_into(source, part, each))
+    }
 }
 
-fn find_in(snapshot: &Snapshot, file: &TableFile, probe: &dyn Probe) -> Result<RoaringTreemap> {
-    // With its hidden rows, so that the rows of the batches are those of the file.
-    let input = InputFile { object: file.object.clone(), constants: file.constants.clone(), hidden: None };
-    let source = ParquetSource::open_table(vec![input], snapshot.table_schema(), snapshot.table().job())?;
-    let plan = source.plan(&ReadRequest { columns: Some(probe.columns()), ..ReadRequest::default() })?;
-    let (mut found, mut first) = (RoaringTreemap::new(), 0u64);
-    for batch in source.read(&plan)? {
-        let batch = batch?;
-        let matches = probe.matches(&batch)?;
-        let rows =
-            matches.values().set_indices().filter(|row| matches.nulls().is_none_or(|nulls| nulls.is_valid(*row)));
-        found
-            .append(rows.map(|row| first + row as u64))
-            .map_err(|e| Error::internal(format!("rows were found out of order: {e}")))?;
-        first += batch.num_rows() as u64;
+impl Opened {
+    /// Requests for the columns of a row group.
+    pub fn requests(&self, part: &Part) -> Result<u64> {
+        let Some((wanted, profile)) = self.source.wanted(&part.plan)? else { return Ok(0) };
+        Ok(plan_requests(&wanted, &self.ranges, &profile).requests.len() as u64)
     }
-    Ok(found)
+}
+
+impl Part {
+    /// Bytes of its columns.
+    pub fn bytes(&self) -> u64 {
+        self.plan.files.iter().flat_map(|file| &file.units).map(|unit| unit.wanted_bytes).sum()
+    }
+}
+
+fn look_into<T: Default>(
+    source: &ParquetSource,
+    part: &Part,
+    each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+) -> Result<T> {
+    let (mut made, mut first_row) = (T::default(), part.first_row);
+    for batch in source.read(&part.plan)? {
+        let batch = batch?;
+        each(&mut made, first_row, &batch)?;
+        first_row += batch.num_rows() as u64;
+    }
+    Ok(made)
+}
+
+/// Puts what was found in row groups together, by files.
+pub(crate) fn by_file(files: usize, found: Vec<(usize, RoaringTreemap)>) -> Vec<Option<RoaringTreemap>> {
+    let mut all: Vec<Option<RoaringTreemap>> = vec![Some(RoaringTreemap::new()); files];
+    for (file, rows) in found {
+        if let Some(Some(all)) = all.get_mut(file) {
+            *all |= rows;
+        }
+    }
+    all
 }

@@ -70,6 +70,11 @@ impl Table {
         &self.inner.root
     }
 
+    /// Whether its files are on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.inner.store.is_local
+    }
+
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
     /// version any more.
     pub fn snapshot(&self, at: Option<At>) -> Result<Snapshot> {

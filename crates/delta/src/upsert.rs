@@ -1,43 +1,53 @@
-//! Upsert by key, and delete, without rewriting files.
+//! Upsert by key, without rewriting files.
 //!
 //! One upsert:
 //!
-//! 1. The source's rows are gathered, at most [`UpsertOptions::memory_bytes`] of them; their keys go into a hash table. Of
-//!    rows with the same key the last one wins, or they are an error.
-//! 2. Files that can't hold one of the keys are left out, by the log's statistics and partitions: the sorted keys are
-//!    held against each file's least and greatest one, so that a file whose range lies between two keys is left out, too.
-//! 3. Of the files that remain the key columns are read, and no other ([`crate::probe`]). Rows whose key is in the table
-//!    are noted by their number.
-//! 4. These rows join the deletion vectors of their files; all vectors of the commit are packed into one file. A file
-//!    without any row left is removed.
-//! 5. The source's rows are written as new files, sorted by key, so that later upserts leave out most of them.
-//! 6. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
+//! 1. The source's rows are sorted by key in chunks that fit into memory ([`Gather`]); where there are several, they go to
+//!    the local disk and are merged again in the order of keys. So the rows of the source come in windows, one behind the
+//!    other in the order of keys, each as large as memory allows. Of rows with the same key the last one counts, they
+//!    are merged by operators, or they are an error.
+//! 2. For each window, files and row groups that can't hold one of its keys are left out, by the log's statistics and
+//!    partitions and by the files' footers. Of what remains the key columns are read, and no other ([`KeyProbe`]). Rows
+//!    whose key is in the window are noted by their number.
+//! 3. At the same time the window's rows are written to new files, sorted by key, so that later upserts leave out most of
+//!    them. Where a column is to be merged with what the table has, or is not in the source, the rows that were found are
+//!    read first ([`Merge`]).
+//! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
+//!    file. A file without any row left is removed.
+//! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
 //!    its version is opened: data files never change, so what was found in a file stays found, and only files that
 //!    came are read. Vectors are made anew from those of the new version. So no update is lost, and no key comes
-//!    twice, however many writers there are. A change of schema, properties or protocol is an error that says so.
+//!    twice, however many writers there are. Where rows depend on old ones that the other writer has changed, they are
+//!    made again. A change of schema, properties or protocol is an error that says so.
 //!
-//! A delete is the same without rows to write: a condition takes the place of the keys.
+//! Inserting only, and deleting by keys, are the same with other ends.
 
-use std::collections::HashMap;
+mod chunk;
+mod explain;
+mod old;
+mod operator;
+mod runs;
+mod shape;
+mod windows;
 
-use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::interleave_record_batch;
-use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
-use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_format::{Batches, Expr, Predicate, WriteOptions, Written};
-use lakerace_io::{Error, IfExists, Object, Output, Result};
+use arrow::array::RecordBatch;
+use delta_kernel::transaction::UpdateTableOperation;
+use lakerace_format::{Batches, WriteOptions};
+use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::error::guarded;
+pub use self::chunk::OnDuplicate;
+pub use self::explain::{PlannedFile, UpsertPlan, explain};
+pub use self::operator::MergeOperator;
+
+use self::chunk::Chunk;
+use self::old::{Found, Merge};
+use self::shape::Shape;
+use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
-use crate::keys::{Keys, OnDuplicate};
-use crate::probe::{Probe, find};
-use crate::statistics::FileStatistics;
-use crate::vectors::{self, Packed};
-use crate::write::{
-    Base, Commit, DataFiles, Outcome, Published, Stage, check_change_feed, check_row_tracking, scan_rows, selected,
-};
-use crate::{Snapshot, Table};
+use crate::hide::{Changed, Depends, Hide, change_once};
+use crate::write::{Base, Commit, DataFiles, Published};
+use crate::{Snapshot, Table, vectors};
 
 /// How to upsert.
 #[derive(Debug, Clone)]
@@ -46,271 +56,224 @@ pub struct UpsertOptions {
     pub key: Vec<String>,
     /// Rows of the source with the same key.
     pub on_duplicate: OnDuplicate,
-    /// Bytes that the source's rows and their keys may take.
+    /// How values of columns are merged with those of the table; others replace them.
+    pub merge: Vec<(String, MergeOperator)>,
+    /// Rows with keys that the table has are left out, and the table's rows stay as they are.
+    pub insert_only: bool,
+    /// Bytes that rows, keys and buffers may take in memory, about. What does not fit goes to the local disk for a while.
     pub memory_bytes: u64,
     /// How new files are written.
     pub write: WriteOptions,
 }
 
-/// What an upsert or a delete did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// The rows and files that were written, and the version that was made; `None`: there was nothing to do.
-    pub written: Written,
-    /// Rows of the table that were hidden: replaced, or deleted.
-    pub hidden: u64,
-    /// Files whose deletion vector is new.
-    pub vectors: u64,
-    /// Files without a row left, which were removed.
-    pub removed: u64,
-    /// Files whose rows were looked at.
-    pub probed: u64,
+/// Memory of an upsert, unless options say otherwise.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+impl Default for UpsertOptions {
+    fn default() -> Self {
+        Self {
+            key: Vec::new(),
+            on_duplicate: OnDuplicate::default(),
+            merge: Vec::new(),
+            insert_only: false,
+            memory_bytes: MEMORY_BYTES,
+            write: WriteOptions::default(),
+        }
+    }
 }
 
-/// Rows of a new file that are sorted at once.
+/// Rows that are sorted and written at once.
 const SLICE_ROWS: usize = 65_536;
+/// How often rows are made again because another writer has changed what they were made from.
+const REMAKES: u32 = 20;
 
-/// Inserts rows, or replaces those of the table that have their key.
+/// Inserts rows, or replaces those of the table that have their key. Columns that the rows do not have keep their values.
+///
+/// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
+/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on, and for tables
+/// without deletion vectors; `Conflict` where another writer has changed the table's schema meanwhile.
 pub fn upsert(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<Changed> {
+    run(table, batches, options, Ends::Upsert)
+}
+
+/// Deletes the rows of the table that have the key of one of these rows. Their other columns do not matter.
+pub fn delete_keys(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<Changed> {
+    run(table, batches, options, Ends::Delete)
+}
+
+/// What becomes of the source's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Upsert,
+    Delete,
+}
+
+fn run(table: &Table, batches: Batches, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
-    let snapshot = table.snapshot(None)?;
-    let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
-    if key.is_empty() {
-        return Err(named(
-            Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
-                .advice("name the key's columns"),
-        ));
-    }
-    check_vectors(&snapshot).map_err(named)?;
-    let schema = batches.schema().clone();
-    let rows = gather(batches, options.memory_bytes, table)?;
-    let keys = Keys::of(&rows, &key, snapshot.schema(), options.on_duplicate).map_err(named)?;
-    if keys.order().is_empty() {
+    let mut snapshot = table.snapshot(None)?;
+    let shape = match ends {
+        Ends::Upsert => Shape::of_upsert(&snapshot, batches.schema(), options),
+        Ends::Delete => Shape::of_delete(&snapshot, batches.schema(), options),
+    };
+    let shape = shape.map_err(named)?;
+    let mut windows = Some(shape.gather(batches, options, table.job())?);
+    if windows.as_ref().is_some_and(Windows::is_empty) {
         return Ok(Changed::default());
     }
-    let sorted = keys.order().to_vec();
-    let hide = Hide::new(Box::new(keys), UpdateTableOperation::Merge);
-    let commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    let state = commit.write_state().map_err(named)?;
-    let mut files = DataFiles::new(table, &schema, &commit.targets(&state)?, state, &options.write).map_err(named)?;
-    write_sorted(&mut files, &rows, &sorted)?;
-    drop(rows);
-    change(commit, files.publish()?)
-}
-
-/// Hides the rows for which a condition is true.
-pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
-    let named = |error: Error| error.at(table.place());
-    let snapshot = table.snapshot(None)?;
-    check_vectors(&snapshot).map_err(named)?;
-    let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
-    let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
-    let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete);
-    let commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    change(commit, Published::none())
-}
-
-fn change(mut commit: Commit<Hide>, mut published: Published) -> Result<Changed> {
-    match commit.run(published.files()) {
-        Ok(version) => {
-            commit.stage().packed = None;
-            Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
+    for _ in 0..REMAKES {
+        let mut upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+        match upsert.attempt(&mut windows)? {
+            Some(changed) => return Ok(changed),
+            None => snapshot = again(&snapshot)?,
         }
-        Err((error, outcome)) => {
-            published.give_up(outcome);
-            match outcome {
-                Outcome::Absent => commit.stage().drop_packed(),
-                Outcome::Unknown => commit.stage().packed = None,
+    }
+    Err(named(Error::conflict(format!("other writers have changed the same rows {REMAKES} times")))
+        .advice("run it again when they are done"))
+}
+
+/// The version behind one that has become too old.
+fn again(known: &Snapshot) -> Result<Snapshot> {
+    let latest = known.table().snapshot(None)?;
+    let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
+    if before.protocol() != after.protocol() || before.metadata() != after.metadata() {
+        let message = "another writer has changed the table's schema, properties or protocol meanwhile";
+        return Err(Error::conflict(message).at(known.table().place()).advice("run it again"));
+    }
+    Ok(latest)
+}
+
+/// One attempt from one version.
+struct Upsert<'a> {
+    table: &'a Table,
+    snapshot: Snapshot,
+    shape: &'a Shape,
+    options: &'a UpsertOptions,
+    ends: Ends,
+}
+
+/// What was found in the files of a version.
+type FoundRows = Vec<Option<RoaringTreemap>>;
+
+impl Upsert<'_> {
+    /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend on
+    /// nothing are dropped from memory once they are written.
+    fn attempt(&mut self, windows: &mut Option<Windows>) -> Result<Option<Changed>> {
+        let named = |error: Error| error.at(self.table.place());
+        let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
+        let probe = SourceKeys { columns: self.shape.columns.clone(), windows: all.keys_alone() };
+        let operation = match self.ends {
+            Ends::Upsert => UpdateTableOperation::Merge,
+            Ends::Delete => UpdateTableOperation::Delete,
+        };
+        let depends = self.depends();
+        let hide = Hide::new(Box::new(probe), operation).depending(depends);
+        let base = Base::Existing(Box::new(self.snapshot.clone()));
+        let mut commit = Commit::new(self.table.clone(), base, hide).map_err(named)?;
+        let state = commit.write_state().map_err(named)?;
+        let mut new = match self.ends {
+            Ends::Delete => None,
+            Ends::Upsert => {
+                let (targets, options) = (commit.targets(&state)?, self.write_options());
+                let files = DataFiles::new(self.table, &self.shape.written, &targets, state, &options);
+                Some(files.map_err(named)?)
             }
-            Err(error)
+        };
+        let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
+        let (mut found, mut count): (FoundRows, u64) = (vec![None; files.len()], 0);
+        all.each(&mut |window| {
+            count += 1;
+            join(&mut found, self.window(window, &files, new.as_mut())?);
+            Ok(())
+        })?;
+        commit.stage().note(&self.snapshot.files()?.files, found, count);
+        if depends == Depends::Nothing {
+            *windows = None;
         }
-    }
-}
-
-fn check_vectors(snapshot: &Snapshot) -> Result<()> {
-    let enabled = snapshot.properties().get("delta.enableDeletionVectors").is_some_and(|value| value == "true");
-    if enabled {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        "the table has no deletion vectors (delta.enableDeletionVectors), by which rows are replaced",
-    )
-    .advice("enable them: ALTER TABLE … SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"))
-}
-
-/// All batches of a source, as far as memory goes.
-fn gather(batches: Batches, memory_bytes: u64, table: &Table) -> Result<Vec<RecordBatch>> {
-    let (mut rows, mut bytes) = (Vec::new(), 0u64);
-    for batch in batches {
-        table.job().check()?;
-        let batch = batch?;
-        bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
-        if bytes > memory_bytes {
-            return Err(Error::unsupported(format!("the rows take more than {memory_bytes} bytes of memory"))
-                .advice("allow more, or upsert in several parts"));
-        }
-        if batch.num_rows() > 0 {
-            rows.push(batch);
-        }
-    }
-    Ok(rows)
-}
-
-/// Writes these rows, numbered over all batches, in this order.
-fn write_sorted(files: &mut DataFiles, batches: &[RecordBatch], order: &[u32]) -> Result<()> {
-    let mut firsts = Vec::with_capacity(batches.len());
-    let mut rows = 0;
-    for batch in batches {
-        firsts.push(rows);
-        rows += batch.num_rows();
-    }
-    let all: Vec<&RecordBatch> = batches.iter().collect();
-    let place = |row: &u32| {
-        let row = *row as usize;
-        let batch = firsts.partition_point(|first| *first <= row) - 1;
-        (batch, row - firsts[batch])
-    };
-    for slice in order.chunks(SLICE_ROWS) {
-        let places: Vec<(usize, usize)> = slice.iter().map(place).collect();
-        let sorted = interleave_record_batch(&all, &places).map_err(|e| Error::internal(e.to_string()))?;
-        files.write(&sorted)?;
-    }
-    Ok(())
-}
-
-/// A condition as a probe.
-struct Condition {
-    predicate: Predicate,
-    names: Vec<String>,
-}
-
-impl Probe for Condition {
-    fn columns(&self) -> Vec<String> {
-        self.names.clone()
-    }
-
-    fn may_match(&self, file: &TableFile, snapshot: &Snapshot) -> bool {
-        self.predicate.can_match(&FileStatistics { file, columns: snapshot.columns() }).is_ok()
-    }
-
-    fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        self.predicate.evaluate(batch)
-    }
-}
-
-/// Hides the rows that a probe finds.
-struct Hide {
-    probe: Box<dyn Probe>,
-    operation: UpdateTableOperation,
-    /// What was found, by file: the files themselves never change.
-    found: HashMap<String, RoaringTreemap>,
-    /// The vectors of the last attempt.
-    packed: Option<Object>,
-    changed: Changed,
-}
-
-impl Hide {
-    fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation) -> Self {
-        Self { probe, operation, found: HashMap::new(), packed: None, changed: Changed::default() }
-    }
-
-    /// Looks into the files that were not looked into before.
-    fn look(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let files = &snapshot.files()?.files;
-        let is_new = |file: &&TableFile| !self.found.contains_key(&file.path) && self.probe.may_match(file, snapshot);
-        let new: Vec<&TableFile> = files.iter().filter(is_new).collect();
-        let found = find(snapshot, &new, self.probe.as_ref())?;
-        self.changed.probed += new.len() as u64;
-        self.found.extend(new.into_iter().map(|file| file.path.clone()).zip(found));
-        Ok(())
-    }
-
-    /// Removes the vectors of an attempt that has failed.
-    fn drop_packed(&mut self) {
-        if let Some(object) = self.packed.take() {
-            // What can't be removed now is no part of the table and is left to its next vacuum.
-            let _ = object.store.delete(&object.path);
+        let published = new.map_or_else(|| Ok(Published::none()), DataFiles::publish)?;
+        match change_once(&mut commit, published) {
+            Ok(changed) => Ok(Some(changed)),
+            Err(_) if commit.stage().is_outdated() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    /// The vectors that files get, and the files that have no row left.
-    fn vectors(&mut self, snapshot: &Snapshot) -> Result<(HashMap<String, DeletionVectorDescriptor>, Vec<String>)> {
-        let files = &snapshot.files()?.files;
-        let touched: Vec<&TableFile> =
-            files.iter().filter(|file| self.found.get(&file.path).is_some_and(|rows| !rows.is_empty())).collect();
-        let known = vectors::treemaps(snapshot.table(), &touched)?;
-        let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), Vec::new());
-        (self.changed.hidden, self.changed.vectors, self.changed.removed) = (0, 0, 0);
-        for (file, known) in touched.into_iter().zip(known) {
-            let known = known.unwrap_or_default();
-            let Some(found) = self.found.get(&file.path) else { continue };
-            let all = &known | found;
-            if all.len() == known.len() {
-                continue;
-            }
-            let rows = file.rows.ok_or_else(|| {
-                Error::unsupported("a file whose log entry does not say how many rows it has")
-                    .at(file.object.url())
-                    .advice("compute statistics for the table first")
-            })?;
-            self.changed.hidden += all.len() - known.len();
-            if all.len() == rows {
-                dead.push(file.path.clone());
-            } else {
-                names.push(file.path.clone());
-                maps.push(all);
+    /// How files are written: with row groups of which two fit into a quarter of the memory.
+    fn write_options(&self) -> WriteOptions {
+        let most = self.options.memory_bytes / 8;
+        let row_group_bytes = self.options.write.row_group_bytes.unwrap_or(most).min(most).max(1);
+        WriteOptions { row_group_bytes: Some(row_group_bytes), ..self.options.write.clone() }
+    }
+
+    fn depends(&self) -> Depends {
+        match self.ends {
+            Ends::Upsert if self.options.insert_only => Depends::Presence,
+            Ends::Upsert if self.shape.operators.combine_rows() => Depends::Values,
+            Ends::Upsert | Ends::Delete => Depends::Nothing,
+        }
+    }
+
+    /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.
+    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut DataFiles>) -> Result<FoundRows> {
+        let probe = KeyProbe { columns: &self.shape.columns, keys: window.keys() };
+        let Some(new) = new else { return probe.rows(&self.snapshot, files) };
+        if self.depends() != Depends::Nothing {
+            let visible = self.visible(files, probe.matches(&self.snapshot, files)?)?;
+            let rows = |matches: &Option<Vec<Match>>| Some(matches.as_ref()?.iter().map(|(row, _)| *row).collect());
+            let found = visible.iter().map(rows).collect();
+            self.write_depending(window, files, visible, new)?;
+            return Ok(found);
+        }
+        // Both cores have work: one decodes keys while the other encodes rows.
+        std::thread::scope(|scope| {
+            let finder = scope.spawn(|| probe.rows(&self.snapshot, files));
+            let written = window.sorted(SLICE_ROWS).try_for_each(|batch| new.write(&batch?));
+            let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
+            written.and(found)
+        })
+    }
+
+    /// The matches that no deletion vector hides.
+    fn visible(&self, files: &[&TableFile], found: Vec<Option<Vec<Match>>>) -> Result<Vec<Option<Vec<Match>>>> {
+        let has_rows = |number: &usize| found[*number].as_ref().is_some_and(|rows| !rows.is_empty());
+        let numbers: Vec<usize> = (0..files.len()).filter(has_rows).collect();
+        let touched: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
+        let hidden = vectors::treemaps(self.table, &touched)?;
+        let mut visible = found;
+        for (number, hidden) in numbers.into_iter().zip(hidden) {
+            if let (Some(matches), Some(hidden)) = (&mut visible[number], hidden) {
+                matches.retain(|(row, _)| !hidden.contains(*row));
             }
         }
-        (self.changed.vectors, self.changed.removed) = (names.len() as u64, dead.len() as u64);
-        if maps.is_empty() {
-            return Ok((HashMap::new(), dead));
-        }
-        let Packed { name, bytes, descriptors } = vectors::pack(&maps)?;
-        let object = snapshot.table().object(&name)?;
-        let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
-        output.write(bytes)?;
-        output.finish()?;
-        self.packed = Some(object);
-        Ok((names.into_iter().zip(descriptors).collect(), dead))
-    }
-}
-
-impl Stage for Hide {
-    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        (self.operation.clone(), Vec::new())
+        Ok(visible)
     }
 
-    fn check(&self, snapshot: &Snapshot) -> Result<()> {
-        if snapshot.kernel().table_properties().append_only == Some(true) {
-            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)"));
+    /// Writes rows that depend on those of the table.
+    fn write_depending(
+        &self,
+        window: &Chunk,
+        files: &[&TableFile],
+        found: Vec<Option<Vec<Match>>>,
+        new: &mut DataFiles,
+    ) -> Result<()> {
+        if self.options.insert_only {
+            let mut is_known = vec![false; window.rows()];
+            found.iter().flatten().flatten().for_each(|(_, key)| is_known[*key as usize] = true);
+            let unknown: Vec<u32> = (0..window.rows() as u32).filter(|key| !is_known[*key as usize]).collect();
+            return unknown.chunks(SLICE_ROWS).try_for_each(|keys| self.write_whole(&window.take(keys)?, new));
         }
-        check_row_tracking(snapshot)?;
-        // Of rows that only go, readers of the feed learn by the vectors.
-        if self.operation == UpdateTableOperation::Merge {
-            check_change_feed(snapshot)?;
-        }
-        Ok(())
+        let matches = files.iter().copied().zip(found);
+        let found = Found { files: matches.filter_map(|(file, matches)| Some((file, matches?))).collect() };
+        let merge = Merge {
+            snapshot: &self.snapshot,
+            schema: &self.shape.written,
+            operators: &self.shape.operators,
+            memory_bytes: self.options.memory_bytes as usize / 4,
+        };
+        merge.rows(window, &found, &mut |batch| new.write(batch))
     }
 
-    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        self.drop_packed();
-        self.look(snapshot)?;
-        let (vectors, dead) = self.vectors(snapshot)?;
-        if vectors.is_empty() && dead.is_empty() {
-            return Ok(false);
-        }
-        let rows = scan_rows(snapshot)?;
-        for batch in &rows {
-            if let Some(removed) = selected(batch, &|name: &str| dead.iter().any(|dead| dead == name))? {
-                update.remove_files(removed);
-            }
-        }
-        let files: Vec<_> =
-            rows.iter().map(|batch| selected(batch, &|name: &str| vectors.contains_key(name))).collect();
-        let files = files.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().map(Ok);
-        if !vectors.is_empty() {
-            guarded(|| update.update_deletion_vectors(vectors, files))?;
-        }
-        Ok(true)
+    /// Writes rows of the source, which may lack columns.
+    fn write_whole(&self, batch: &RecordBatch, new: &mut DataFiles) -> Result<()> {
+        new.write(&self.shape.whole(batch)?)
     }
 }

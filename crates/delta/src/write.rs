@@ -31,7 +31,7 @@ use crate::{Snapshot, Table};
 
 use self::types::table_types;
 
-pub(crate) use self::fit::Target;
+pub(crate) use self::fit::{Fit, Target};
 
 /// What to do about a table that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 use futures::stream::BoxStream;
 use lakerace_delta::{
-    At, Changed, DeltaSink, DeltaSource, Evolve, OnDuplicate, Table, TableWrite, UpsertOptions, WriteMode, upsert,
+    At, Changed, DeltaSink, DeltaSource, Evolve, Table, TableWrite, UpsertOptions, WriteMode, upsert,
 };
 use lakerace_format::{Batches, CompareOp, Expr, Literal, ReadRequest, Sink, Source, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
@@ -78,12 +78,7 @@ pub fn append(table: &Table, ids: Range<i64>, text: &str) {
 pub fn put(table: &Table, rows: &[(i64, String)]) -> Result<Changed> {
     let batch = batch(rows);
     let schema: SchemaRef = batch.schema();
-    let options = UpsertOptions {
-        key: vec!["id".to_owned()],
-        on_duplicate: OnDuplicate::Last,
-        memory_bytes: 1 << 30,
-        write: WriteOptions::default(),
-    };
+    let options = UpsertOptions { key: vec!["id".to_owned()], ..UpsertOptions::default() };
     upsert(table, Batches::new(schema, std::iter::once(Ok(batch))), &options)
 }
 

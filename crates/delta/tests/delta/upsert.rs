@@ -1,103 +1,32 @@
 //! Upserts and deletes hold what a map would hold: whatever the batches, the order, the writers and the faults.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{Int64Type, SchemaRef};
-use lakerace_delta::{Changed, DeltaSource, OnDuplicate, Table, UpsertOptions, delete, upsert};
-use lakerace_delta::{DeltaSink, Evolve, TableWrite, WriteMode};
-use lakerace_format::{Batches, CompareOp, Expr, Literal, ReadRequest, Source, WriteOptions};
-use lakerace_io::object_store::ObjectStore;
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use lakerace_delta::{Changed, OnDuplicate, Table, UpsertOptions, WriteMode};
+use lakerace_delta::{delete, delete_keys, explain_upsert, upsert};
+use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
-use lakerace_io::object_store::path::Path;
-use lakerace_io::profile::Observations;
-use lakerace_io::wrap::{Failing, FailingOptions};
-use lakerace_io::{ErrorKind, Job, JobOptions, JobStore, Result};
+use lakerace_io::{ErrorKind, Result};
 
-type Model = BTreeMap<i64, String>;
-
-fn table(after: Option<u64>, inner: &Arc<InMemory>) -> Table {
-    let failing = FailingOptions { stop_after: after, ..FailingOptions::default() };
-    let store = Failing::new(Arc::clone(inner) as Arc<dyn ObjectStore>, failing);
-    let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
-    let store = JobStore::wrapping(Arc::new(store), "test://", Observations::local_disk(), &job);
-    Table::on(&store, &Path::from("table")).unwrap()
-}
-
-fn batch(rows: &[(i64, String)]) -> RecordBatch {
-    let ids: ArrayRef = Arc::new(rows.iter().map(|(id, _)| Some(*id)).collect::<Int64Array>());
-    let texts: ArrayRef = Arc::new(rows.iter().map(|(_, text)| Some(text.as_str())).collect::<StringArray>());
-    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true)]).unwrap()
-}
+use crate::common::{Model, batch, failing, less, put, read, rows, scattered, stored, table, write};
 
 fn stream(batches: Vec<RecordBatch>) -> Batches {
-    let schema: SchemaRef = batches[0].schema();
-    Batches::new(schema, batches.into_iter().map(Ok))
+    Batches::new(batches[0].schema(), batches.into_iter().map(Ok))
 }
 
 fn options(key: &[&str]) -> UpsertOptions {
-    UpsertOptions {
-        key: key.iter().map(|name| (*name).to_owned()).collect(),
-        on_duplicate: OnDuplicate::Last,
-        memory_bytes: 1 << 30,
-        write: WriteOptions::default(),
-    }
+    UpsertOptions { key: key.iter().map(|name| (*name).to_owned()).collect(), ..UpsertOptions::default() }
 }
 
 fn create(table: &Table, rows: &[(i64, String)], properties: &[(&str, &str)]) {
-    let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let options = WriteOptions::default();
-    let write =
-        TableWrite { mode: WriteMode::Error, partition_by: Vec::new(), properties, evolve: Evolve::default(), options };
-    let batch = batch(rows);
-    let mut sink = DeltaSink::create(table, &batch.schema(), &write).unwrap();
-    sink.write(batch).unwrap();
-    sink.finish().unwrap();
-}
-
-fn rows(ids: impl IntoIterator<Item = i64>, text: &str) -> Vec<(i64, String)> {
-    ids.into_iter().map(|id| (id, format!("{text} {id}"))).collect()
-}
-
-fn put(table: &Table, rows: &[(i64, String)]) -> Result<Changed> {
-    upsert(table, stream(vec![batch(rows)]), &options(&["id"]))
-}
-
-/// The rows of the table. A key that comes twice is a failure.
-fn read(table: &Table) -> Model {
-    let source = DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
-    let plan = source.plan(&ReadRequest::default()).unwrap();
-    let mut model = Model::new();
-    for batch in source.read(&plan).unwrap() {
-        let batch = batch.unwrap();
-        let ids = batch.column_by_name("id").unwrap().as_primitive::<Int64Type>().clone();
-        let texts = batch.column_by_name("text").unwrap().as_string_view().clone();
-        for row in 0..batch.num_rows() {
-            let before = model.insert(ids.value(row), texts.value(row).to_owned());
-            assert_eq!(before, None, "key {} comes twice", ids.value(row));
-        }
-    }
-    model
-}
-
-/// Numbers without a pattern, the same in every run.
-fn scattered(seed: u64, below: u64) -> i64 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    ((z ^ (z >> 27)) % below) as i64
-}
-
-fn less(column: &str, value: i128) -> Expr {
-    let literal = Literal::Number { digits: value, scale: 0 };
-    let (left, right) = (Box::new(Expr::Column(column.to_owned())), Box::new(Expr::Literal(literal)));
-    Expr::Compare { op: CompareOp::Less, left, right }
+    write(table, WriteMode::Error, batch(rows), &[], properties);
 }
 
 #[test]
 fn many_upserts_are_a_map() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     let base = rows(0..2000, "base");
     create(&table, &base, &[]);
     let mut model: Model = base.into_iter().collect();
@@ -131,7 +60,7 @@ fn many_upserts_are_a_map() {
 #[test]
 fn files_that_cannot_have_the_keys_are_not_read() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows(0..100, "a"), &[]);
     put(&table, &rows(100..200, "b")).unwrap();
     let between = put(&table, &rows(200..300, "c")).unwrap();
@@ -147,22 +76,18 @@ fn files_that_cannot_have_the_keys_are_not_read() {
 #[test]
 fn vectors_of_a_commit_are_one_file() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows(0..10, "a"), &[]);
     (1..5).for_each(|n| drop(put(&table, &rows(n * 10..n * 10 + 10, "a")).unwrap()));
     let changed = put(&table, &rows((0..5).map(|n| n * 10 + 3), "b")).unwrap();
     assert_eq!(changed.vectors, 5);
-    let count = |ending: &str| {
-        let names = futures::executor::block_on(futures::StreamExt::collect::<Vec<_>>(inner.list(None)));
-        names.into_iter().filter(|meta| meta.as_ref().unwrap().location.as_ref().ends_with(ending)).count()
-    };
-    assert_eq!(count(".bin"), 1);
+    assert_eq!(stored(&inner).iter().filter(|name| name.ends_with(".bin")).count(), 1);
 }
 
 #[test]
 fn keys_of_several_columns() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows([1, 2], "a"), &[]);
     let key = options(&["id", "text"]);
     upsert(&table, stream(vec![batch(&rows([1], "a")), batch(&rows([5], "b"))]), &key).unwrap();
@@ -178,7 +103,7 @@ fn keys_of_several_columns() {
 #[test]
 fn the_table_may_know_its_key() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows(0..3, "a"), &[("lakerace.primaryKey", "id")]);
     upsert(&table, stream(vec![batch(&rows([2, 3], "b"))]), &options(&[])).unwrap();
     assert_eq!(read(&table).len(), 4);
@@ -187,13 +112,13 @@ fn the_table_may_know_its_key() {
 #[test]
 fn the_last_row_of_a_key_wins_or_is_an_error() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows(0..3, "a"), &[]);
     let twice = [rows([1], "first"), rows([7], "x"), rows([1], "last")].concat();
     let strict = UpsertOptions { on_duplicate: OnDuplicate::Error, ..options(&["id"]) };
     let error = upsert(&table, stream(vec![batch(&twice)]), &strict).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("row 3"), "{error}");
+    assert!(error.to_string().contains("rows 1 and 3"), "{error}");
     put(&table, &twice).unwrap();
     assert_eq!(read(&table)[&1], "last 1");
 }
@@ -201,7 +126,7 @@ fn the_last_row_of_a_key_wins_or_is_an_error() {
 #[test]
 fn rows_without_a_key_are_refused_by_number() {
     let inner = Arc::new(InMemory::new());
-    let table = table(None, &inner);
+    let table = table(&inner);
     create(&table, &rows(0..3, "a"), &[]);
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
@@ -213,28 +138,185 @@ fn rows_without_a_key_are_refused_by_number() {
 }
 
 #[test]
-fn sources_beyond_the_memory_and_tables_without_vectors_are_refused() {
+fn tables_without_vectors_are_refused() {
     let inner = Arc::new(InMemory::new());
-    let one = table(None, &inner);
-    create(&one, &rows(0..3, "a"), &[("delta.enableDeletionVectors", "false")]);
-    assert_eq!(put(&one, &rows([1], "b")).unwrap_err().kind(), ErrorKind::Unsupported);
+    let table = table(&inner);
+    create(&table, &rows(0..3, "a"), &[("delta.enableDeletionVectors", "false")]);
+    assert_eq!(put(&table, &rows([1], "b")).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        delete_keys(&table, stream(vec![batch(&rows([1], ""))]), &options(&["id"])).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
+    // Rows with new keys need none.
+    let insert = UpsertOptions { insert_only: true, ..options(&["id"]) };
+    upsert(&table, stream(vec![batch(&rows([2, 3], "b"))]), &insert).unwrap();
+    let expected: Model = rows(0..3, "a").into_iter().chain(rows([3], "b")).collect();
+    assert_eq!(read(&table), expected);
+}
+
+#[test]
+fn sources_beyond_the_memory_are_the_same() {
     let inner = Arc::new(InMemory::new());
-    let two = table(None, &inner);
-    create(&two, &rows(0..3, "a"), &[]);
-    let small = UpsertOptions { memory_bytes: 1000, ..options(&["id"]) };
-    let error = upsert(&two, stream(vec![batch(&rows(0..1000, "b"))]), &small).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let table = table(&inner);
+    let base = rows(0..20_000, "base");
+    create(&table, &base, &[]);
+    let mut model: Model = base.into_iter().collect();
+    for round in 0..3u64 {
+        let some: Vec<(i64, String)> = (0..30_000)
+            .map(|n| scattered(round * 100_000 + n, 40_000))
+            .map(|id| (id, format!("round {round} {id}")))
+            .collect();
+        let known = some.iter().map(|(id, _)| id).filter(|id| model.contains_key(id));
+        let known = known.collect::<std::collections::BTreeSet<_>>().len();
+        let small = UpsertOptions { memory_bytes: 1 << 20, ..options(&["id"]) };
+        let batches = some.chunks(1000).map(batch).collect();
+        let changed = upsert(&table, stream(batches), &small).unwrap();
+        assert!(changed.windows > 3, "{changed:?}");
+        assert_eq!(changed.hidden, known as u64);
+        model.extend(some);
+        assert_eq!(read(&table), model, "round {round}");
+    }
+}
+
+#[test]
+fn columns_that_rows_lack_keep_their_values() {
+    for memory_bytes in [1 << 30, 1 << 16] {
+        let inner = Arc::new(InMemory::new());
+        let table = table(&inner);
+        create(&table, &rows(0..5000, "a"), &[]);
+        put(&table, &rows(1000..2000, "b")).unwrap();
+        let mut model = read(&table);
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values((0..6000).step_by(3)));
+        let keys = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        let small = UpsertOptions { memory_bytes, ..options(&["id"]) };
+        let changed = upsert(&table, stream(vec![keys]), &small).unwrap();
+        assert_eq!((changed.written.rows, changed.hidden), (2000, 1667));
+        // The new rows have no text.
+        model.extend((0..6000).step_by(3).filter(|id| *id >= 5000).map(|id| (id, String::new())));
+        assert_eq!(read(&table), model);
+    }
+}
+
+#[test]
+fn values_are_merged_by_operators() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, &rows(0..10, "a"), &[]);
+    let concat = UpsertOptions { merge: vec![("text".to_owned(), "concat:+".parse().unwrap())], ..options(&["id"]) };
+    let twice = [rows([3, 12], "b"), rows([3], "c")].concat();
+    upsert(&table, stream(vec![batch(&twice)]), &concat).unwrap();
+    let now = read(&table);
+    assert_eq!((now[&3].as_str(), now[&12].as_str(), now[&4].as_str()), ("a 3+b 3+c 3", "b 12", "a 4"));
+    let wrong = UpsertOptions { merge: vec![("text".to_owned(), "sum".parse().unwrap())], ..options(&["id"]) };
+    let error = upsert(&table, stream(vec![batch(&twice)]), &wrong).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+}
+
+#[test]
+fn rows_with_known_keys_may_be_left_out() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, &rows(0..10, "a"), &[]);
+    delete(&table, &less("id", 2)).unwrap();
+    let insert = UpsertOptions { insert_only: true, ..options(&["id"]) };
+    let changed = upsert(&table, stream(vec![batch(&rows([1, 5, 20], "b"))]), &insert).unwrap();
+    assert_eq!((changed.written.rows, changed.hidden, changed.vectors), (2, 0, 0));
+    let expected: Model = rows(2..10, "a").into_iter().chain(rows([1, 20], "b")).collect();
+    assert_eq!(read(&table), expected);
+    let again = upsert(&table, stream(vec![batch(&rows([1, 5, 20], "c"))]), &insert).unwrap();
+    assert_eq!((again.written.version, again.written.rows), (None, 0));
+    assert_eq!(read(&table), expected);
+}
+
+#[test]
+fn rows_are_deleted_by_their_keys() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, &rows(0..10, "a"), &[]);
+    let changed = delete_keys(&table, stream(vec![batch(&rows([3, 7, 99], ""))]), &options(&["id"])).unwrap();
+    assert_eq!((changed.hidden, changed.written.rows, changed.written.version), (2, 0, Some(1)));
+    assert_eq!(read(&table).into_keys().collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6, 8, 9]);
+    let none = delete_keys(&table, stream(vec![batch(&rows([3, 99], ""))]), &options(&["id"])).unwrap();
+    assert_eq!(none.written.version, None);
+}
+
+#[test]
+fn keys_of_a_wrong_kind_are_refused() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, &rows(0..3, "a"), &[]);
+    let kind = |columns: Vec<(&str, ArrayRef)>, key: &[&str]| {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        upsert(&table, stream(vec![batch]), &options(key)).unwrap_err().kind()
+    };
+    let (text, id) = (
+        || -> ArrayRef { Arc::new(StringArray::from(vec!["1"])) },
+        || -> ArrayRef { Arc::new(Int64Array::from(vec![1])) },
+    );
+    assert_eq!(kind(vec![("id", text()), ("text", text())], &["id"]), ErrorKind::Invalid);
+    assert_eq!(kind(vec![("text", text())], &["id"]), ErrorKind::NotFound);
+    assert_eq!(kind(vec![("id", id()), ("nope", text())], &["id"]), ErrorKind::NotFound);
+    assert_eq!(kind(vec![("id", id())], &["id", "id"]), ErrorKind::Usage);
+    // Narrower integers are the table's.
+    let ids: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![1, 7]));
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
+    let narrow = RecordBatch::try_from_iter([("text", texts), ("id", ids)]).unwrap();
+    assert_eq!(upsert(&table, stream(vec![narrow]), &options(&["id"])).unwrap().hidden, 1);
+    assert_eq!(read(&table)[&1], "x");
+    assert_eq!(table.snapshot(None).unwrap().version(), 1);
+}
+
+#[test]
+fn a_plan_says_what_is_read() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, &rows(0..100, "a"), &[]);
+    put(&table, &rows(100..200, "b")).unwrap();
+    let plan = explain_upsert(&table, stream(vec![batch(&rows([150, 150, 300], "c"))]), &options(&["id"])).unwrap();
+    assert_eq!((plan.version, plan.rows, plan.windows, plan.row_groups, plan.vectors_at_most), (1, 2, 1, 1, 1));
+    assert_eq!(plan.files.iter().filter(|file| file.pruned.is_some()).count(), 1);
+    assert!(plan.key_bytes > 0 && plan.requests >= 2, "{plan:?}");
+    assert!(plan.to_string().contains("keys of 1 of 2 files"), "{plan}");
+    assert_eq!(table.snapshot(None).unwrap().version(), 1);
+}
+
+#[test]
+fn merges_of_writers_at_the_same_time_lose_nothing() {
+    let inner = Arc::new(InMemory::new());
+    create(&table(&inner), &rows(0..20, "base"), &[]);
+    std::thread::scope(|scope| {
+        for writer in 0..3i64 {
+            let inner = Arc::clone(&inner);
+            scope.spawn(move || {
+                let table = table(&inner);
+                for round in 0..4 {
+                    let concat = vec![("text".to_owned(), "concat:|".parse().unwrap())];
+                    let options = UpsertOptions { merge: concat, ..options(&["id"]) };
+                    let some = rows([5, 30, 100 + writer], &format!("w{writer}r{round}"));
+                    upsert(&table, stream(vec![batch(&some)]), &options).unwrap();
+                }
+            });
+        }
+    });
+    let now = read(&table(&inner));
+    for (id, parts) in [(5, 13), (30, 12), (100, 4), (102, 4), (6, 1)] {
+        assert_eq!(now[&id].split('|').count(), parts, "{id}: {}", now[&id]);
+    }
+    for writer in 0..3 {
+        let rounds = |id: i64| (0..4).map(|round| now[&id].find(&format!("w{writer}r{round} "))).collect::<Vec<_>>();
+        assert!(rounds(5).is_sorted() && rounds(5)[0].is_some(), "{}", now[&5]);
+    }
 }
 
 #[test]
 fn writers_at_the_same_time_lose_nothing() {
     let inner = Arc::new(InMemory::new());
-    create(&table(None, &inner), &rows(0..200, "base"), &[]);
+    create(&table(&inner), &rows(0..200, "base"), &[]);
     std::thread::scope(|scope| {
         for writer in 0..4u64 {
             let inner = Arc::clone(&inner);
             scope.spawn(move || {
-                let table = table(None, &inner);
+                let table = table(&inner);
                 for round in 0..6u64 {
                     let ids = (0..40).map(|n| scattered(writer * 977 + round * 31 + n, 300));
                     let ids: std::collections::BTreeSet<i64> = ids.chain([1000 + writer as i64]).collect();
@@ -243,27 +325,33 @@ fn writers_at_the_same_time_lose_nothing() {
             });
         }
     });
-    let now = read(&table(None, &inner));
+    let now = read(&table(&inner));
     for writer in 0..4i64 {
         assert_eq!(now[&(1000 + writer)], format!("writer {writer} round 5 {}", 1000 + writer));
     }
     assert!((0..200).all(|id| now.contains_key(&id)));
-    assert_eq!(table(None, &inner).snapshot(None).unwrap().version(), 24);
+    assert_eq!(table(&inner).snapshot(None).unwrap().version(), 24);
 }
 
-#[test]
-fn upserts_that_break_off_are_whole_or_not_there() {
+/// Breaks a change off after each number of requests, until it is done twice.
+fn break_off(change: &dyn Fn(&Table) -> Result<Changed>) {
     let (mut failures, mut done) = (0, 0);
-    for requests in 0.. {
+    let prepare = || {
         let inner = Arc::new(InMemory::new());
-        let healthy = table(None, &inner);
+        let healthy = table(&inner);
         create(&healthy, &rows(0..50, "a"), &[]);
         put(&healthy, &rows(40..60, "b")).unwrap();
-        let before = read(&healthy);
-        let mut after = before.clone();
-        after.extend(rows([5, 45, 99], "c"));
-        let outcome = put(&table(Some(requests), &inner), &rows([5, 45, 99], "c"));
-        let now = read(&table(None, &inner));
+        inner
+    };
+    let inner = prepare();
+    let before = read(&table(&inner));
+    change(&table(&inner)).unwrap();
+    let after = read(&table(&inner));
+    assert_ne!(before, after);
+    for requests in 0.. {
+        let inner = prepare();
+        let outcome = change(&failing(&inner, requests));
+        let now = read(&table(&inner));
         match outcome {
             Ok(_) => {
                 assert_eq!(now, after);
@@ -275,11 +363,32 @@ fn upserts_that_break_off_are_whole_or_not_there() {
                 failures += 1;
             }
         }
-        put(&table(None, &inner), &rows([5, 45, 99], "c")).unwrap();
-        assert_eq!(read(&table(None, &inner)), after);
+        put(&table(&inner), &rows([5, 45, 99], "c")).unwrap();
+        assert_eq!(read(&table(&inner))[&45], "c 45");
         if done == 2 {
             break;
         }
     }
     assert!(failures > 5, "it failed only {failures} times");
+}
+
+#[test]
+fn upserts_that_break_off_are_whole_or_not_there() {
+    break_off(&|table| put(table, &rows([5, 45, 99], "c")));
+}
+
+#[test]
+fn other_changes_that_break_off_are_whole_or_not_there() {
+    let source = || stream(vec![batch(&rows([5, 45, 99], "c"))]);
+    break_off(&|table| delete_keys(table, source(), &options(&["id"])));
+    break_off(&|table| upsert(table, source(), &UpsertOptions { insert_only: true, ..options(&["id"]) }));
+    let concat = vec![("text".to_owned(), "concat:+".parse().unwrap())];
+    break_off(&|table| upsert(table, source(), &UpsertOptions { merge: concat.clone(), ..options(&["id"]) }));
+    break_off(&|table| delete(table, &less("id", 45)));
+    let spilled = || stream((0..40).map(|n| batch(&rows(n * 5..n * 5 + 400, "c"))).collect());
+    break_off(&|table| {
+        let changed = upsert(table, spilled(), &UpsertOptions { memory_bytes: 1 << 16, ..options(&["id"]) })?;
+        assert!(changed.windows > 1, "{changed:?}");
+        Ok(changed)
+    });
 }

@@ -1,0 +1,62 @@
+//! Deleting the rows for which a condition is true, without rewriting files.
+
+use arrow::array::{Array, RecordBatch};
+use delta_kernel::transaction::UpdateTableOperation;
+use lakerace_format::{Expr, Predicate};
+use lakerace_io::{Error, Result};
+use roaring::RoaringTreemap;
+
+use crate::files::TableFile;
+use crate::hide::{Changed, Hide, change, check_vectors};
+use crate::probe::{Look, Probe, by_file};
+use crate::statistics::FileStatistics;
+use crate::write::{Base, Commit, Published};
+use crate::{Snapshot, Table};
+
+/// Hides the rows for which a condition is true.
+pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
+    let named = |error: Error| error.at(table.place());
+    let snapshot = table.snapshot(None)?;
+    check_vectors(&snapshot).map_err(named)?;
+    let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
+    let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
+    let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete);
+    let commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    change(commit, Published::none())
+}
+
+/// A condition as a probe.
+struct Condition {
+    predicate: Predicate,
+    names: Vec<String>,
+}
+
+impl Condition {
+    /// Adds the rows of a batch for which the condition is true.
+    fn find_in(&self, found: &mut RoaringTreemap, first_row: u64, batch: &RecordBatch) -> Result<()> {
+        let matches = self.predicate.evaluate(batch)?;
+        let is_valid = |row: &usize| matches.nulls().is_none_or(|nulls| nulls.is_valid(*row));
+        let rows = matches.values().set_indices().filter(is_valid).map(|row| first_row + row as u64);
+        found.append(rows).map_err(|e| Error::internal(format!("rows were found out of order: {e}")))?;
+        Ok(())
+    }
+}
+
+impl Probe for Condition {
+    fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
+        let may_match =
+            |file: &TableFile| self.predicate.can_match(&FileStatistics { file, columns: snapshot.columns() }).is_ok();
+        let keeps = |statistics: &dyn lakerace_format::predicate::ColumnStatistics| {
+            self.predicate.can_match(statistics).is_ok()
+        };
+        let wanted: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();
+        let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
+        let look = Look { snapshot, columns: self.names.clone(), keeps: &keeps };
+        let found = look.through(&kept, &|found, first_row, batch| self.find_in(found, first_row, batch))?;
+        let mut all = vec![None; files.len()];
+        for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {
+            all[number] = rows;
+        }
+        Ok(all)
+    }
+}

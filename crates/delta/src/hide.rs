@@ -1,0 +1,260 @@
+//! Hiding rows: an entry of the log that gives files new deletion vectors.
+
+use std::collections::{HashMap, HashSet};
+
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_format::Written;
+use lakerace_io::{Error, IfExists, Object, Output, Result};
+use roaring::RoaringTreemap;
+
+use crate::Snapshot;
+use crate::error::guarded;
+use crate::files::TableFile;
+use crate::probe::Probe;
+use crate::vectors::{self, Packed};
+use crate::write::{Commit, Outcome, Published, Stage, check_change_feed, check_row_tracking, scan_rows, selected};
+
+/// What an upsert or a delete did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// The rows and files that were written, and the version that was made; `None`: there was nothing to do.
+    pub written: Written,
+    /// Rows of the table that were hidden: replaced, or deleted.
+    pub hidden: u64,
+    /// Files whose deletion vector is new.
+    pub vectors: u64,
+    /// Files without a row left, which were removed.
+    pub removed: u64,
+    /// Files whose rows were looked at.
+    pub probed: u64,
+    /// Parts, one after the other in the order of keys, that the source's rows were written in; 1 where they fit into
+    /// memory.
+    pub windows: u64,
+}
+
+/// Hides the rows that a probe finds.
+pub(crate) struct Hide {
+    probe: Box<dyn Probe>,
+    operation: UpdateTableOperation,
+    /// What was found, by file: files themselves never change. Every file that was looked into or left out is here.
+    found: HashMap<String, RoaringTreemap>,
+    /// What the written rows depend on; see [`Depends`].
+    depends: Depends,
+    /// The rows that they depend on are others by now.
+    is_outdated: bool,
+    /// The vectors of the last attempt.
+    packed: Option<Object>,
+    changed: Changed,
+}
+
+/// What the rows that are written beside the hidden ones depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depends {
+    /// On nothing that is in the table.
+    Nothing,
+    /// On the values of the rows that were found, which are to be hidden.
+    Values,
+    /// On there being no others than the rows that were found, which stay.
+    Presence,
+}
+
+impl Hide {
+    pub fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation) -> Self {
+        Self {
+            probe,
+            operation,
+            found: HashMap::new(),
+            depends: Depends::Nothing,
+            is_outdated: false,
+            packed: None,
+            changed: Changed::default(),
+        }
+    }
+
+    /// For rows that depend on what was found.
+    pub fn depending(self, depends: Depends) -> Self {
+        Self { depends, ..self }
+    }
+
+    /// Whether the rows that were written depend on ones that another writer has changed: they have to be made again.
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
+    /// Notes what was found in the files of the version that the commit starts from. Where anything depends on them,
+    /// the rows are visible ones.
+    pub fn note(&mut self, files: &[TableFile], found: Vec<Option<RoaringTreemap>>, windows: u64) {
+        self.changed.probed += found.iter().flatten().count() as u64;
+        self.changed.windows = windows;
+        let rows = found.into_iter().map(Option::unwrap_or_default);
+        self.found.extend(files.iter().map(|file| file.path.clone()).zip(rows));
+    }
+
+    /// Looks into the files that were not looked into before; says whether one of them has a row that is looked for.
+    fn look(&mut self, snapshot: &Snapshot) -> Result<bool> {
+        let files = &snapshot.files()?.files;
+        let new: Vec<&TableFile> = files.iter().filter(|file| !self.found.contains_key(&file.path)).collect();
+        let found = self.probe.find(snapshot, &new)?;
+        self.changed.probed += found.iter().flatten().count() as u64;
+        let mut found: Vec<RoaringTreemap> = found.into_iter().map(Option::unwrap_or_default).collect();
+        if self.depends != Depends::Nothing {
+            let hidden = vectors::treemaps(snapshot.table(), &new)?;
+            found.iter_mut().zip(hidden).for_each(|(found, hidden)| *found -= hidden.unwrap_or_default());
+        }
+        let any = found.iter().any(|rows| !rows.is_empty());
+        self.found.extend(new.into_iter().map(|file| file.path.clone()).zip(found));
+        Ok(any)
+    }
+
+    /// Whether rows that were found are gone.
+    fn has_lost(&self, snapshot: &Snapshot) -> Result<bool> {
+        let files = self.touched(snapshot)?;
+        let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        if self.found.iter().any(|(path, rows)| !rows.is_empty() && !present.contains(path.as_str())) {
+            return Ok(true);
+        }
+        let hidden = vectors::treemaps(snapshot.table(), &files)?;
+        let is_hidden = |(file, hidden): (&&TableFile, &Option<RoaringTreemap>)| {
+            hidden.as_ref().is_some_and(|hidden| !self.found[&file.path].is_disjoint(hidden))
+        };
+        Ok(files.iter().zip(&hidden).any(is_hidden))
+    }
+
+    /// The files in which rows were found.
+    fn touched<'a>(&self, snapshot: &'a Snapshot) -> Result<Vec<&'a TableFile>> {
+        let has_rows = |file: &&TableFile| self.found.get(&file.path).is_some_and(|rows| !rows.is_empty());
+        Ok(snapshot.files()?.files.iter().filter(has_rows).collect())
+    }
+
+    /// Removes the vectors of an attempt that has failed.
+    fn drop_packed(&mut self) {
+        if let Some(object) = self.packed.take() {
+            // What can't be removed now is no part of the table and is left to its next vacuum.
+            let _ = object.store.delete(&object.path);
+        }
+    }
+
+    /// The vectors that files get, and the files that have no row left.
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<(HashMap<String, DeletionVectorDescriptor>, Vec<String>)> {
+        let touched = self.touched(snapshot)?;
+        let known = vectors::treemaps(snapshot.table(), &touched)?;
+        let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), Vec::new());
+        (self.changed.hidden, self.changed.vectors, self.changed.removed) = (0, 0, 0);
+        for (file, known) in touched.into_iter().zip(known) {
+            let known = known.unwrap_or_default();
+            let Some(found) = self.found.get(&file.path) else { continue };
+            let all = &known | found;
+            if all.len() == known.len() {
+                continue;
+            }
+            let rows = file.rows.ok_or_else(|| {
+                Error::unsupported("a file whose log entry does not say how many rows it has")
+                    .at(file.object.url())
+                    .advice("compute statistics for the table first")
+            })?;
+            self.changed.hidden += all.len() - known.len();
+            if all.len() == rows {
+                dead.push(file.path.clone());
+            } else {
+                names.push(file.path.clone());
+                maps.push(all);
+            }
+        }
+        (self.changed.vectors, self.changed.removed) = (names.len() as u64, dead.len() as u64);
+        if maps.is_empty() {
+            return Ok((HashMap::new(), dead));
+        }
+        let Packed { name, bytes, descriptors } = vectors::pack(&maps)?;
+        let object = snapshot.table().object(&name)?;
+        let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+        output.write(bytes)?;
+        output.finish()?;
+        self.packed = Some(object);
+        Ok((names.into_iter().zip(descriptors).collect(), dead))
+    }
+}
+
+impl Stage for Hide {
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
+        (self.operation.clone(), Vec::new())
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        if self.depends == Depends::Presence {
+            // Rows are added, and nothing else.
+            return Ok(());
+        }
+        if snapshot.kernel().table_properties().append_only == Some(true) {
+            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)"));
+        }
+        check_row_tracking(snapshot)?;
+        // Of rows that only go, readers of the feed learn by the vectors.
+        if self.operation == UpdateTableOperation::Merge { check_change_feed(snapshot) } else { Ok(()) }
+    }
+
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        self.drop_packed();
+        let has_more = self.look(snapshot)?;
+        if self.depends != Depends::Nothing && (has_more || self.has_lost(snapshot)?) {
+            self.is_outdated = true;
+            return Err(Error::conflict("another writer has changed rows that the new ones are made from"));
+        }
+        if self.depends == Depends::Presence {
+            return Ok(false);
+        }
+        let (vectors, dead) = self.vectors(snapshot)?;
+        if vectors.is_empty() && dead.is_empty() {
+            return Ok(false);
+        }
+        let rows = scan_rows(snapshot)?;
+        for batch in &rows {
+            if let Some(removed) = selected(batch, &|name: &str| dead.iter().any(|dead| dead == name))? {
+                update.remove_files(removed);
+            }
+        }
+        let files: Vec<_> =
+            rows.iter().map(|batch| selected(batch, &|name: &str| vectors.contains_key(name))).collect();
+        let files = files.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().map(Ok);
+        if !vectors.is_empty() {
+            guarded(|| update.update_deletion_vectors(vectors, files))?;
+        }
+        Ok(true)
+    }
+}
+
+/// Commits the change together with new files. Behind an error it leaves nothing, unless nobody knows whether the entry
+/// is there.
+pub(crate) fn change(mut commit: Commit<Hide>, published: Published) -> Result<Changed> {
+    change_once(&mut commit, published)
+}
+
+/// Like [`change`], with the commit to be asked why it failed.
+pub(crate) fn change_once(commit: &mut Commit<Hide>, mut published: Published) -> Result<Changed> {
+    match commit.run(published.files()) {
+        Ok(version) => {
+            commit.stage().packed = None;
+            Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
+        }
+        Err((error, outcome)) => {
+            published.give_up(outcome);
+            match outcome {
+                Outcome::Absent => commit.stage().drop_packed(),
+                Outcome::Unknown => commit.stage().packed = None,
+            }
+            Err(error)
+        }
+    }
+}
+
+/// An error where a table has no deletion vectors.
+pub(crate) fn check_vectors(snapshot: &Snapshot) -> Result<()> {
+    let enabled = snapshot.properties().get("delta.enableDeletionVectors").is_some_and(|value| value == "true");
+    if enabled {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "the table has no deletion vectors (delta.enableDeletionVectors), by which rows are replaced",
+    )
+    .advice("enable them: ALTER TABLE … SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"))
+}

@@ -1,0 +1,130 @@
+//! Primary keys: the key columns of a row as one value that compares and sorts as they do.
+
+mod bits;
+mod columns;
+mod order;
+mod set;
+mod strings;
+
+pub(crate) use columns::KeyColumns;
+pub(crate) use set::KeySet;
+pub(crate) use strings::ByteKeys;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The keys of some rows, in the rows' order.
+///
+/// Fixed-width key columns are packed side by side, most significant first, each mapped to an unsigned number of the same
+/// order. What has no fixed width, or is wider than 128 bits, becomes bytes that compare as the columns do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Key columns of at most 64 bits together.
+    Narrow(Vec<u64>),
+    /// Key columns of at most 128 bits together.
+    Wide(Vec<u128>),
+    /// All others.
+    Bytes(ByteKeys),
+}
+
+/// Runs `$body` with `$keys` as whatever slice-like thing the keys are.
+macro_rules! with_keys {
+    ($all:expr, $keys:ident => $body:expr) => {
+        match $all {
+            Keys::Narrow($keys) => $body,
+            Keys::Wide($keys) => $body,
+            Keys::Bytes($keys) => $body,
+        }
+    };
+}
+use with_keys;
+
+/// One key.
+trait Key: Ord + Copy {
+    /// A number that is another one for most other keys, and another one for another seed.
+    fn hash(self, seed: u64) -> u64;
+}
+
+impl Key for u64 {
+    fn hash(self, seed: u64) -> u64 {
+        // The halves of a product with an odd number: each bit of the key has a say in most bits of both.
+        let product = u128::from(self ^ seed) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        product as u64 ^ (product >> 64) as u64
+    }
+}
+
+impl Key for u128 {
+    fn hash(self, seed: u64) -> u64 {
+        (self as u64).hash(((self >> 64) as u64).hash(seed))
+    }
+}
+
+impl Key for &[u8] {
+    fn hash(self, seed: u64) -> u64 {
+        xxh3_64_with_seed(self, seed)
+    }
+}
+
+/// Keys that can be looked at one by one, whatever they are made of.
+trait KeyList {
+    type Key<'a>: Key
+    where
+        Self: 'a;
+
+    fn len(&self) -> usize;
+
+    fn key(&self, index: usize) -> Self::Key<'_>;
+
+    /// Whether no key is smaller than the one before it.
+    fn is_sorted(&self) -> bool {
+        (1..self.len()).all(|index| self.key(index - 1) <= self.key(index))
+    }
+}
+
+impl<T: Key> KeyList for Vec<T> {
+    type Key<'a>
+        = T
+    where
+        T: 'a;
+
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn key(&self, index: usize) -> T {
+        self[index]
+    }
+}
+
+impl Keys {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        with_keys!(self, keys => KeyList::len(keys))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The memory they take, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Narrow(keys) => keys.capacity() * size_of::<u64>(),
+            Self::Wide(keys) => keys.capacity() * size_of::<u128>(),
+            Self::Bytes(keys) => keys.memory_bytes(),
+        }
+    }
+
+    /// Puts `more` of the same key columns behind these.
+    pub fn append(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Narrow(keys), Self::Narrow(mut more)) => keys.append(&mut more),
+            (Self::Wide(keys), Self::Wide(mut more)) => keys.append(&mut more),
+            (Self::Bytes(keys), Self::Bytes(more)) => keys.append(&more),
+            (keys, more) => debug_assert!(more.is_empty(), "keys of other columns than {keys:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

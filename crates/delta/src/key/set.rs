@@ -1,0 +1,160 @@
+//! Finding the rows of a table that have one of many keys.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashTable;
+
+use super::bits::Bits;
+use super::{Key, KeyList, Keys};
+
+/// Distinct keys in order, to be found in the rows of other batches. Shared by threads.
+///
+/// Batches whose keys are in order, as lakerace writes its files, are merged with the set: both are walked through once.
+/// Rows of others are looked up: numbers that lie close together in a set of bits, all else in a hash table, which is
+/// made when it is first needed.
+#[derive(Debug)]
+pub(crate) struct KeySet {
+    keys: Keys,
+    /// `None`: the keys lie too far apart.
+    bits: OnceLock<Option<Bits>>,
+    hashed: OnceLock<Hashed>,
+}
+
+#[derive(Debug)]
+struct Hashed {
+    seed: u64,
+    /// Indexes of keys.
+    table: HashTable<u32>,
+}
+
+/// Where a batch in order has fewer rows than this for each key in its range, a set of bits is faster than a walk.
+const WALKED_ROWS_PER_KEY: usize = 16;
+
+impl KeySet {
+    /// The set of these keys, which are in order and distinct, at most 2^32 of them.
+    pub fn new(keys: Keys) -> Self {
+        Self { keys, bits: OnceLock::new(), hashed: OnceLock::new() }
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The memory that so many keys take in a set beside the keys themselves, at most, in bytes.
+    pub fn lookup_bytes(keys: usize) -> usize {
+        // An index and a control byte each, and 8 slots for 7 keys, rounded up to a power of two.
+        let slots = if keys == 0 { 0 } else { (keys * 8 / 7).next_power_of_two() };
+        slots * (size_of::<u32>() + 1)
+    }
+
+    /// Calls `found(row, index)` for each row of `batch` whose key is in the set, in the order of the rows, with the key's index.
+    pub fn find(&self, batch: &Keys, found: impl FnMut(usize, usize)) {
+        match (&self.keys, batch) {
+            (Keys::Narrow(keys), Keys::Narrow(batch)) => match self.bits() {
+                Some(bits) if !(is_long(keys, batch) && batch.is_sorted()) => bits.find(batch, found),
+                _ => self.find_in(keys, batch, found),
+            },
+            (Keys::Wide(keys), Keys::Wide(batch)) => self.find_in(keys, batch, found),
+            (Keys::Bytes(keys), Keys::Bytes(batch)) => self.find_in(keys, batch, found),
+            (keys, batch) => debug_assert!(false, "keys of other columns: {keys:?}, {batch:?}"),
+        }
+    }
+
+    /// Whether a key is in a range, whose ends are lists of one key; `None`: it has no upper end.
+    pub fn any_between(&self, low: &Keys, high: Option<&Keys>) -> bool {
+        let from = self.keys.rows_below(low);
+        from < self.keys.len() && high.is_none_or(|high| self.keys.rows_up_to(high) > from)
+    }
+
+    fn find_in<L: KeyList>(&self, keys: &L, batch: &L, found: impl FnMut(usize, usize)) {
+        if keys.len() == 0 || batch.len() == 0 {
+            return;
+        }
+        if batch.is_sorted() {
+            merge(keys, batch, found);
+        } else {
+            self.hashed.get_or_init(|| Hashed::new(keys)).find(keys, batch, found);
+        }
+    }
+
+    fn bits(&self) -> Option<&Bits> {
+        self.bits.get_or_init(|| Bits::of(&self.keys)).as_ref()
+    }
+}
+
+/// Whether a batch, if it is in order, has many rows for each key in its range.
+fn is_long<L: KeyList>(keys: &L, batch: &L) -> bool {
+    if batch.len() == 0 {
+        return true;
+    }
+    let first = first_not_below(keys, 0, batch.key(0));
+    let last = first_not_below(keys, first, batch.key(batch.len() - 1));
+    (last - first) * WALKED_ROWS_PER_KEY <= batch.len()
+}
+
+impl Hashed {
+    fn new(keys: &impl KeyList) -> Self {
+        let seed = rand::random();
+        let hash = |index: &u32| keys.key(*index as usize).hash(seed);
+        let mut table = HashTable::with_capacity(keys.len());
+        for index in 0..keys.len() as u32 {
+            table.insert_unique(hash(&index), index, hash);
+        }
+        Self { seed, table }
+    }
+
+    fn find<L: KeyList>(&self, keys: &L, batch: &L, mut found: impl FnMut(usize, usize)) {
+        if keys.len() == 0 {
+            return;
+        }
+        let (first, last) = (keys.key(0), keys.key(keys.len() - 1));
+        for row in 0..batch.len() {
+            let key = batch.key(row);
+            if key < first || key > last {
+                continue;
+            }
+            let is_key = |index: &u32| keys.key(*index as usize) == key;
+            if let Some(index) = self.table.find(key.hash(self.seed), is_key) {
+                found(row, *index as usize);
+            }
+        }
+    }
+}
+
+/// Walks through both in order. The longer stretches without a match are jumped over.
+fn merge<L: KeyList>(keys: &L, batch: &L, mut found: impl FnMut(usize, usize)) {
+    let (mut index, mut row) = (0, 0);
+    while row < batch.len() {
+        let key = batch.key(row);
+        index = first_not_below(keys, index, key);
+        if index == keys.len() {
+            return;
+        }
+        if keys.key(index) == key {
+            found(row, index);
+            row += 1;
+        } else {
+            row = first_not_below(batch, row + 1, keys.key(index));
+        }
+    }
+}
+
+/// The first index from `from` on whose key is not smaller than `key`: by steps that double, then by halving.
+fn first_not_below<'a, L: KeyList>(keys: &'a L, from: usize, key: L::Key<'a>) -> usize {
+    let (mut low, mut step) = (from, 1);
+    while low + step <= keys.len() && keys.key(low + step - 1) < key {
+        low += step;
+        step *= 2;
+    }
+    let mut high = (low + step - 1).min(keys.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if keys.key(middle) < key {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

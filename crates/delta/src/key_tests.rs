@@ -1,0 +1,220 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int8Array, Int64Array,
+    LargeStringArray, RecordBatch, StringArray, StringViewArray, TimestampMicrosecondArray, UInt16Array,
+};
+use arrow::datatypes::Int32Type;
+use lakerace_format::predicate::{Bounds, Value};
+use lakerace_io::ErrorKind;
+use proptest::prelude::*;
+
+use super::*;
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn encode(columns: Vec<(&str, ArrayRef)>) -> Keys {
+    let batch = batch(columns);
+    let names: Vec<String> = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+    KeyColumns::new(&batch.schema(), &names).unwrap().keys(&batch, 0).unwrap()
+}
+
+fn ints(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<Int64Array>())
+}
+
+fn texts(values: &[&str]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+#[test]
+fn keys_sort_as_their_columns() {
+    let keys = encode(vec![("k", ints([3, -1, i64::MIN, i64::MAX, 0]))]);
+    assert!(matches!(keys, Keys::Narrow(_)));
+    assert_eq!(keys.sorted().1.unwrap(), [2, 1, 4, 0, 3]);
+    // Two columns of 64 bits: the first decides.
+    let keys = encode(vec![("a", ints([1, -1, 1])), ("b", ints([-5, 9, -6]))]);
+    assert!(matches!(keys, Keys::Wide(_)));
+    assert_eq!(keys.sorted().1.unwrap(), [1, 2, 0]);
+    // Narrow ones share 64 bits.
+    let small: ArrayRef = Arc::new(Int8Array::from(vec![-1, 1, -1]));
+    let day: ArrayRef = Arc::new(Date32Array::from(vec![5, -5, -7]));
+    let flag: ArrayRef = Arc::new(BooleanArray::from(vec![true, false, false]));
+    let number: ArrayRef = Arc::new(UInt16Array::from(vec![1, 2, 3]));
+    let keys = encode(vec![("a", small), ("b", day), ("c", flag), ("d", number)]);
+    assert!(matches!(keys, Keys::Narrow(_)));
+    assert_eq!(keys.sorted().1.unwrap(), [2, 0, 1]);
+    let money: ArrayRef =
+        Arc::new(Decimal128Array::from(vec![5, -5, i128::MIN]).with_precision_and_scale(38, 2).unwrap());
+    assert_eq!(encode(vec![("k", money)]).sorted().1.unwrap(), [2, 1, 0]);
+    assert_eq!(encode(vec![("k", texts(&["b", "", "ab", "b\0"]))]).sorted().1.unwrap(), [1, 2, 0, 3]);
+    let composite = encode(vec![("a", texts(&["b", "a", "ab"])), ("b", ints([1, 2, 3]))]);
+    assert_eq!(composite.sorted().1.unwrap(), [1, 2, 0]);
+    assert_eq!(encode(vec![("k", ints([1, 1, 2]))]).sorted().1, None);
+}
+
+#[test]
+fn strings_have_one_key_in_all_layouts() {
+    let words = ["", "a", "a string of more than twelve bytes, and of more than thirty-two"];
+    let dictionary: DictionaryArray<Int32Type> = words.into_iter().collect();
+    let layouts: Vec<ArrayRef> = vec![
+        texts(&words),
+        Arc::new(LargeStringArray::from(words.to_vec())),
+        Arc::new(StringViewArray::from(words.to_vec())),
+        Arc::new(dictionary),
+    ];
+    for composite in [false, true] {
+        let of = |array: &ArrayRef| {
+            let mut columns = vec![("k", array.clone())];
+            if composite {
+                columns.push(("n", ints([1, 2, 3])));
+            }
+            encode(columns)
+        };
+        for layout in &layouts[1..] {
+            assert_eq!(of(layout), of(&layouts[0]), "{}", layout.data_type());
+        }
+        // A slice of an array is keyed by its own rows.
+        assert_eq!(encode(vec![("k", layouts[0].slice(1, 2))]), encode(vec![("k", texts(&words[1..]))]));
+    }
+}
+
+#[test]
+fn a_null_key_is_refused_by_row_and_column() {
+    let rows = batch(vec![("k", ints([1, 2])), ("s", Arc::new(StringArray::from(vec![Some("a"), None])))]);
+    let error = KeyColumns::new(&rows.schema(), &["k", "s"]).unwrap().keys(&rows, 1000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.message().contains("\"s\" is null in row 1001"), "{error}");
+}
+
+#[test]
+fn wrong_key_columns_are_refused() {
+    let rows = batch(vec![("id", ints([1])), ("x", Arc::new(Float64Array::from(vec![1.0])))]);
+    let kind = |names: &[&str]| {
+        let error = KeyColumns::new(&rows.schema(), names).unwrap_err();
+        (error.kind(), error.to_string())
+    };
+    assert_eq!(kind(&[]).0, ErrorKind::Usage);
+    assert_eq!(kind(&["id", "id"]).0, ErrorKind::Usage);
+    assert_eq!(kind(&["ID"]), (ErrorKind::NotFound, "there is no column \"ID\" (did you mean \"id\"?)".to_owned()));
+    assert_eq!(kind(&["x"]).0, ErrorKind::Unsupported);
+    let columns = KeyColumns::new(&rows.schema(), &["id"]).unwrap();
+    let other = batch(vec![("id", texts(&["1"]))]);
+    assert_eq!(columns.keys(&other, 0).unwrap_err().kind(), ErrorKind::Invalid);
+    let without = batch(vec![("n", ints([1]))]);
+    assert_eq!(columns.keys(&without, 0).unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn time_zones_are_names_only() {
+    let at = |zone: &str| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(vec![5]).with_timezone(zone)) };
+    let utc = batch(vec![("t", at("UTC"))]);
+    let columns = KeyColumns::new(&utc.schema(), &["t"]).unwrap();
+    let berlin = columns.keys(&batch(vec![("t", at("Europe/Berlin"))]), 0).unwrap();
+    assert_eq!(berlin, columns.keys(&utc, 0).unwrap());
+    let local: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![5]));
+    assert!(columns.keys(&batch(vec![("t", local)]), 0).is_err());
+}
+
+#[test]
+fn repeated_keys_are_found() {
+    let keys = encode(vec![("k", ints([1, 1, 2, 3, 3, 3]))]);
+    assert_eq!(keys.repeated(), [0..2, 3..6]);
+    assert!(encode(vec![("k", ints([]))]).repeated().is_empty());
+}
+
+/// Rows and indexes that a set finds in a batch.
+fn found(set: &KeySet, batch: &Keys) -> Vec<(usize, usize)> {
+    let mut all = Vec::new();
+    set.find(batch, |row, index| all.push((row, index)));
+    all
+}
+
+fn set_of(values: &[i64], as_text: bool) -> KeySet {
+    let keys = keys_of(values, as_text);
+    KeySet::new(keys.sorted().0)
+}
+
+fn keys_of(values: &[i64], as_text: bool) -> Keys {
+    if as_text {
+        let texts: Vec<String> = values.iter().map(|value| format!("{value:020}")).collect();
+        encode(vec![("k", Arc::new(StringArray::from(texts)))])
+    } else {
+        encode(vec![("k", ints(values.iter().copied()))])
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_set_finds_what_is_in_it(
+        of in proptest::collection::btree_set(0i64..300, 0..60),
+        mut rows in proptest::collection::vec(0i64..300, 0..120),
+        sorted: bool,
+        as_text: bool,
+        spread in proptest::sample::select(vec![1i64, 1000, 1 << 50]),
+    ) {
+        if sorted {
+            rows.sort_unstable();
+        }
+        rows.iter_mut().for_each(|row| *row *= spread);
+        let of: Vec<i64> = of.into_iter().map(|key| key * spread).collect();
+        let set = set_of(&of, as_text);
+        let expected: Vec<_> = rows
+            .iter()
+            .enumerate()
+            .filter_map(|(row, value)| of.binary_search(value).ok().map(|index| (row, index)))
+            .collect();
+        prop_assert_eq!(found(&set, &keys_of(&rows, as_text)), expected);
+    }
+
+    #[test]
+    fn appended_keys_are_those_of_one_batch(one in proptest::collection::vec(0i64..99, 0..20), two in proptest::collection::vec(0i64..99, 0..20), as_text: bool) {
+        let mut keys = keys_of(&one, as_text);
+        keys.append(keys_of(&two, as_text));
+        let all: Vec<i64> = one.into_iter().chain(two).collect();
+        prop_assert_eq!(keys, keys_of(&all, as_text));
+    }
+}
+
+#[test]
+fn ranges_of_first_columns_are_ranges_of_keys() {
+    let value = |n: i64| Some(Value::Integer(n.into()));
+    let bounds = |min: Option<Value>, max: Option<Value>| Bounds { min, max, null_count: None };
+    let text = |text: &str| Some(Value::Bytes(text.as_bytes().to_vec()));
+    let is_in = |columns: &[(&str, ArrayRef)], bounds: &Bounds| {
+        let rows = batch(columns.to_vec());
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let key = KeyColumns::new(&rows.schema(), &names).unwrap();
+        let set = KeySet::new(key.keys(&rows, 0).unwrap().sorted().0);
+        key.range(bounds).is_none_or(|(low, high)| set.any_between(&low, high.as_ref()))
+    };
+    let small: ArrayRef = Arc::new(Int8Array::from(vec![5, 5]));
+    // One column, two in 64 bits, two in 128 bits, a text in front.
+    for columns in [
+        vec![("a", ints([-10, 20]))],
+        vec![("a", ints([-10, 20])), ("b", ints([i64::MAX, i64::MIN]))],
+        vec![("a", ints([-10, 20])), ("b", texts(&["", "zz"]))],
+    ] {
+        for (min, max, expected) in
+            [(-10, -10, true), (-9, 19, false), (20, 99, true), (21, 99, false), (-99, -11, false)]
+        {
+            assert_eq!(is_in(&columns, &bounds(value(min), value(max))), expected, "{min} to {max} of {columns:?}");
+        }
+        assert!(is_in(&columns, &bounds(value(20), None)) && !is_in(&columns, &bounds(value(21), None)));
+        assert!(is_in(&columns, &bounds(None, value(-10))) && !is_in(&columns, &bounds(None, value(-11))));
+        assert!(is_in(&columns, &bounds(None, None)));
+    }
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![-3, 9]));
+    let packed = vec![("a", days), ("b", small)];
+    assert!(is_in(&packed, &bounds(value(9), value(9))) && !is_in(&packed, &bounds(value(-2), value(8))));
+    // A bound that the type can't hold says nothing.
+    assert!(is_in(&packed, &bounds(value(1 << 40), value(1 << 41))));
+    for columns in [vec![("a", texts(&["b", "d"]))], vec![("a", texts(&["b", "d"])), ("b", ints([1, 2]))]] {
+        assert!(is_in(&columns, &bounds(text("a"), text("b"))) && is_in(&columns, &bounds(text("d"), text("d"))));
+        assert!(!is_in(&columns, &bounds(text("ba"), text("c"))) && !is_in(&columns, &bounds(text("da"), text("z"))));
+    }
+}

@@ -1,0 +1,158 @@
+//! What an upsert is going to do, as far as is known without reading keys of the table.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use lakerace_format::Batches;
+use lakerace_format::predicate::ColumnStatistics;
+use lakerace_io::{Error, Result};
+use serde::Serialize;
+
+use super::UpsertOptions;
+use super::shape::Shape;
+use super::windows::KeyProbe;
+use crate::Table;
+use crate::files::TableFile;
+
+/// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct UpsertPlan {
+    /// The version that it starts from.
+    pub version: u64,
+    /// The key's columns.
+    pub key: Vec<String>,
+    /// Rows of the source with different keys.
+    pub rows: u64,
+    /// Parts that these rows are written in, one after the other in the order of keys; 1 where they fit into memory.
+    pub windows: u64,
+    /// Row groups of which key columns are read, once for each window that they may have keys of.
+    pub row_groups: u64,
+    /// Bytes of these key columns.
+    pub key_bytes: u64,
+    /// Requests for footers and key columns.
+    pub requests: u64,
+    /// Files that get a new deletion vector, at most. All vectors are one file.
+    pub vectors_at_most: u64,
+    /// Rows that are written, at most: fewer where those with known keys are left out.
+    pub rows_to_write: u64,
+    /// The files of the version.
+    pub files: Vec<PlannedFile>,
+}
+
+/// A file of the table in a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedFile {
+    /// Path or URL.
+    pub url: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its rows, deleted ones included, where the log says so.
+    pub rows: Option<u64>,
+    /// Why it is not read.
+    pub pruned: Option<String>,
+    /// Row groups of which key columns are read.
+    pub row_groups: u64,
+    /// Bytes of these key columns.
+    pub key_bytes: u64,
+}
+
+/// Lines of a printed plan: more are counted, not shown.
+const FILES_SHOWN: usize = 20;
+
+/// Plans an upsert. Reads the rows of the source, the log, and the footers of files that may have one of the keys.
+pub fn explain(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<UpsertPlan> {
+    let named = |error: Error| error.at(table.place());
+    let snapshot = table.snapshot(None)?;
+    let shape = Shape::of_upsert(&snapshot, batches.schema(), options).map_err(named)?;
+    let windows = shape.gather(batches, options, table.job())?;
+    let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
+    let mut plan = UpsertPlan {
+        version: snapshot.version(),
+        key: shape.columns.names().map(str::to_owned).collect(),
+        rows: 0,
+        windows: 0,
+        row_groups: 0,
+        key_bytes: 0,
+        requests: 0,
+        vectors_at_most: 0,
+        rows_to_write: 0,
+        files: files.iter().map(|file| PlannedFile::new(file)).collect(),
+    };
+    let mut touched = BTreeSet::new();
+    windows.each_keys(&mut |keys| {
+        plan.windows += 1;
+        plan.rows += keys.keys().len() as u64;
+        let probe = KeyProbe { columns: &shape.columns, keys };
+        let keeps = |statistics: &dyn ColumnStatistics| probe.keeps(statistics);
+        let wanted = probe.wanted(&snapshot, &files);
+        let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
+        let opened = probe.look(&snapshot, &keeps).open(&kept)?;
+        plan.requests += kept.len() as u64;
+        for number in &wanted {
+            plan.files[*number].pruned = Some("footer: no row group can have one of the keys".to_owned());
+        }
+        for part in &opened.parts {
+            let number = wanted[part.file];
+            touched.insert(number);
+            let file = &mut plan.files[number];
+            file.row_groups += 1;
+            file.key_bytes += part.bytes();
+            plan.requests += opened.requests(part)?;
+        }
+        Ok(())
+    })?;
+    for number in &touched {
+        plan.files[*number].pruned = None;
+    }
+    plan.row_groups = plan.files.iter().map(|file| file.row_groups).sum();
+    plan.key_bytes = plan.files.iter().map(|file| file.key_bytes).sum();
+    plan.vectors_at_most = if options.insert_only { 0 } else { touched.len() as u64 };
+    plan.rows_to_write = plan.rows;
+    Ok(plan)
+}
+
+impl PlannedFile {
+    fn new(file: &TableFile) -> Self {
+        Self {
+            url: file.object.url(),
+            size_bytes: file.size_bytes,
+            rows: file.rows,
+            pruned: Some("log statistics: it can't have one of the keys".to_owned()),
+            row_groups: 0,
+            key_bytes: 0,
+        }
+    }
+}
+
+impl fmt::Display for UpsertPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = self.files.iter().filter(|file| file.pruned.is_none()).count();
+        writeln!(f, "version {}, key {}", self.version, self.key.join(", "))?;
+        writeln!(f, "{} rows with different keys, in {} window(s)", self.rows, self.windows)?;
+        writeln!(
+            f,
+            "read: keys of {kept} of {} files, {} row groups, {} bytes, {} requests",
+            self.files.len(),
+            self.row_groups,
+            self.key_bytes,
+            self.requests
+        )?;
+        writeln!(
+            f,
+            "write: at most {} rows in new files, deletion vectors of at most {} files in one file",
+            self.rows_to_write, self.vectors_at_most
+        )?;
+        for file in self.files.iter().take(FILES_SHOWN) {
+            match &file.pruned {
+                Some(reason) => writeln!(f, "  {}  not read: {reason}", file.url)?,
+                None => {
+                    writeln!(f, "  {}  {} row groups, {} bytes of keys", file.url, file.row_groups, file.key_bytes)?
+                }
+            }
+        }
+        match self.files.len().checked_sub(FILES_SHOWN) {
+            Some(more) if more > 0 => writeln!(f, "  and {more} more"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Rows that are made from a source's and the table's: columns that the source does not have keep their values, and
+//! others are merged by their operators.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::interleave;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use lakerace_format::{HiddenRows, InputFile, ParquetSource, ReadRequest, Source};
+use lakerace_io::{Error, Result};
+
+use super::chunk::Chunk;
+use super::operator::MergeOperators;
+use super::windows::Match;
+use crate::Snapshot;
+use crate::files::TableFile;
+
+/// How rows of a window become rows of the table.
+pub(crate) struct Merge<'a> {
+    pub snapshot: &'a Snapshot,
+    /// The columns that are written: the source's, then those that it does not have.
+    pub schema: &'a SchemaRef,
+    pub operators: &'a MergeOperators,
+    /// Bytes that rows of the table may take in memory.
+    pub memory_bytes: usize,
+}
+
+/// Files with the rows of them that a window has keys of.
+pub(crate) struct Found<'a> {
+    pub files: Vec<(&'a TableFile, Vec<Match>)>,
+}
+
+/// Rows that are merged at once at most.
+const SLICE_ROWS: usize = 65_536;
+/// Bytes in memory for a byte of a file, where nothing better is known.
+const EXPANSION: u64 = 4;
+
+impl Merge<'_> {
+    /// The rows of a window, merged with those of the table, in order.
+    pub fn rows(
+        &self,
+        window: &Chunk,
+        found: &Found<'_>,
+        write: &mut dyn FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let step = self.step_rows(found);
+        for start in (0..window.rows()).step_by(step) {
+            let range = start..(start + step).min(window.rows());
+            let old = self.old(found, &range)?;
+            for first in range.clone().step_by(SLICE_ROWS) {
+                let slice = first..(first + SLICE_ROWS).min(range.end);
+                write(&self.merged(&window.slice(slice.clone())?, &old, slice)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns that are read of the table.
+    fn old_fields(&self) -> Vec<FieldRef> {
+        let needs = |field: &&FieldRef| self.operators.of(field.name()).needs_old();
+        self.schema.fields().iter().filter(needs).cloned().collect()
+    }
+
+    /// Keys whose rows of the table fit into memory.
+    fn step_rows(&self, found: &Found<'_>) -> usize {
+        let fixed: u64 = self.old_fields().iter().map(|field| width(field.data_type())).sum();
+        let (mut bytes, mut rows) = (0u64, 0u64);
+        for (file, _) in &found.files {
+            bytes = bytes.saturating_add(file.size_bytes);
+            rows = rows.saturating_add(file.rows.unwrap_or(0));
+        }
+        let row_bytes = fixed + EXPANSION * bytes / rows.max(1);
+        (self.memory_bytes as u64 / row_bytes.max(1)).clamp(1024, u64::from(u32::MAX)) as usize
+    }
+
+    /// The rows of the table whose keys are in a range.
+    fn old(&self, found: &Found<'_>, range: &Range<usize>) -> Result<Old> {
+        let is_in = |key: u32| range.contains(&(key as usize));
+        let (mut inputs, mut keys) = (Vec::new(), Vec::new());
+        for (file, matches) in &found.files {
+            let wanted: Vec<Match> = matches.iter().copied().filter(|(_, key)| is_in(*key)).collect();
+            let Some((last, _)) = wanted.last() else { continue };
+            let rows = file.rows.unwrap_or(last + 1).max(last + 1);
+            let hidden = HiddenRows::all_but(wanted.iter().map(|(row, _)| *row), rows)?;
+            let (object, constants) = (file.object.clone(), file.constants.clone());
+            inputs.push(InputFile { object, constants, hidden: Some(Arc::new(hidden)) });
+            keys.extend(wanted.iter().map(|(_, key)| *key));
+        }
+        let fields = self.old_fields();
+        let columns = fields.iter().map(|field| field.name().clone()).collect();
+        let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.iter().map(nullable).collect::<Vec<_>>()));
+        let (mut batches, mut places, mut number) = (Vec::new(), vec![NOWHERE; range.len()], 0);
+        if !inputs.is_empty() {
+            let job = self.snapshot.table().job();
+            let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), job)?;
+            let plan = source.plan(&ReadRequest { columns: Some(columns), ..ReadRequest::default() })?;
+            for batch in source.read(&plan)? {
+                let batch = batch?;
+                for row in 0..batch.num_rows() {
+                    let key = keys.get(number).ok_or_else(|| Error::internal("more rows than were asked for"))?;
+                    // Where a key is in the table more than once, its last row counts.
+                    places[*key as usize - range.start] = (batches.len() as u32 + 1, row as u32);
+                    number += 1;
+                }
+                batches.push(batch);
+            }
+        }
+        if number != keys.len() {
+            return Err(Error::internal(format!("{number} rows where {} were asked for", keys.len())));
+        }
+        Ok(Old { schema, batches, first_key: range.start, places })
+    }
+
+    /// Rows of the source as rows of the table.
+    fn merged(&self, new: &RecordBatch, old: &Old, keys: Range<usize>) -> Result<RecordBatch> {
+        let old = old.rows(keys)?;
+        let rows = new.num_rows();
+        let column = |name: &str, data_type: &DataType| match new.column_by_name(name) {
+            Some(column) => Arc::clone(column),
+            // A null is no news.
+            None => new_null_array(data_type, rows),
+        };
+        let fresh = old.schema_ref().fields().iter().map(|field| column(field.name(), field.data_type())).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let fresh = RecordBatch::try_new_with_options(old.schema(), fresh, &options).map_err(unfit)?;
+        let merged = self.operators.merge_where(&vec![true; rows], &old, &fresh)?;
+        let columns = self.schema.fields().iter().map(|field| match merged.column_by_name(field.name()) {
+            Some(merged) => Arc::clone(merged),
+            None => column(field.name(), field.data_type()),
+        });
+        let columns: Vec<ArrayRef> = columns.collect();
+        for (field, column) in self.schema.fields().iter().zip(&columns) {
+            if !field.is_nullable() && column.null_count() > 0 {
+                let message = format!("new rows have no {:?}, which the table needs", field.name());
+                return Err(Error::invalid(message).advice("add the column to the rows"));
+            }
+        }
+        RecordBatch::try_new_with_options(Arc::clone(self.schema), columns, &options).map_err(unfit)
+    }
+}
+
+/// The place of a key that the table does not have: a row of nulls in front of all batches.
+const NOWHERE: (u32, u32) = (0, 0);
+
+/// Rows of the table.
+struct Old {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    first_key: usize,
+    /// Where the row of a key is: the batch, counted from 1, and the row in it.
+    places: Vec<(u32, u32)>,
+}
+
+impl Old {
+    /// The rows of a range of keys; nulls for those that the table does not have.
+    fn rows(&self, keys: Range<usize>) -> Result<RecordBatch> {
+        let rows = keys.len();
+        let places = &self.places[keys.start - self.first_key..keys.end - self.first_key];
+        let at: Vec<(usize, usize)> = places.iter().map(|(batch, row)| (*batch as usize, *row as usize)).collect();
+        let column = |(number, field): (usize, &FieldRef)| {
+            let none = new_null_array(field.data_type(), 1);
+            let arrays = std::iter::once(none.as_ref()).chain(self.batches.iter().map(|b| b.column(number).as_ref()));
+            interleave(&arrays.collect::<Vec<_>>(), &at).map_err(unfit)
+        };
+        let columns = self.schema.fields().iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(unfit)
+    }
+}
+
+/// Bytes of a value in memory, at least.
+fn width(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::Utf8View | DataType::BinaryView => 16,
+        DataType::Struct(fields) => fields.iter().map(|field: &Arc<Field>| width(field.data_type())).sum(),
+        other => other.primitive_width().unwrap_or(4) as u64,
+    }
+}
+
+fn unfit(error: arrow::error::ArrowError) -> Error {
+    Error::internal(format!("merged rows don't fit their schema: {error}"))
+}

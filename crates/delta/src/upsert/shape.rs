@@ -1,0 +1,139 @@
+//! What the rows of a source are to a table.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use lakerace_format::Batches;
+use lakerace_format::names::column_not_found;
+use lakerace_io::{Error, Job, Result};
+
+use super::UpsertOptions;
+use super::operator::{MergeOperator, MergeOperators};
+use super::windows::{Gather, Windows};
+use crate::Snapshot;
+use crate::hide::check_vectors;
+use crate::key::KeyColumns;
+use crate::write::{Fit, Target};
+
+/// The source's columns as the table's.
+pub(crate) struct Shape {
+    /// The key.
+    pub columns: KeyColumns,
+    /// From the source's columns to the same columns of the table.
+    fit: Fit,
+    /// How rows of the source with the same key are merged.
+    own: MergeOperators,
+    /// How they are merged with rows of the table; columns that the source lacks keep what the table has.
+    pub operators: MergeOperators,
+    /// The columns that are written.
+    pub written: SchemaRef,
+}
+
+/// Memory of an upsert that is left to readers and writers, at most.
+const BUFFER_BYTES: u64 = 128 << 20;
+
+impl Shape {
+    /// The rows of an upsert.
+    pub fn of_upsert(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
+        let key = key(snapshot, options)?;
+        let schema = snapshot.schema();
+        let columns = KeyColumns::new(schema, &key)?;
+        for field in source.fields() {
+            if schema.field_with_name(field.name()).is_err() {
+                return Err(column_not_found(field.name(), names(schema)).at("the table"));
+            }
+        }
+        let has = |name: &str| source.field_with_name(name).is_ok();
+        check_key(&key, source)?;
+        if let Some((name, _)) = options.merge.iter().find(|(name, _)| !has(name)) {
+            return Err(Error::usage(format!("there are no values of {name:?} to merge: the rows don't have it")));
+        }
+        let missing: Vec<FieldRef> = schema.fields().iter().filter(|field| !has(field.name())).cloned().collect();
+        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())))?;
+        let kept = missing.iter().map(|field| (field.name().clone(), MergeOperator::LastNotNull));
+        let all = options.merge.iter().cloned().chain(kept.filter(|_| !options.insert_only));
+        let fields: Vec<FieldRef> = fit.schema().fields().iter().cloned().chain(missing.iter().cloned()).collect();
+        let shape = Self {
+            own: MergeOperators::new(options.merge.iter().cloned(), schema, &key)?,
+            operators: MergeOperators::new(all, schema, &key)?,
+            written: Arc::new(Schema::new(fields)),
+            columns,
+            fit,
+        };
+        if !options.insert_only {
+            check_vectors(snapshot)?;
+        }
+        Ok(shape)
+    }
+
+    /// The keys of a delete.
+    pub fn of_delete(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
+        let key = key(snapshot, options)?;
+        let schema = snapshot.schema();
+        let columns = KeyColumns::new(schema, &key)?;
+        check_key(&key, source)?;
+        check_vectors(snapshot)?;
+        let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())))?;
+        let (own, operators) = (MergeOperators::default(), MergeOperators::default());
+        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit })
+    }
+
+    /// Sorts the rows of the source into windows.
+    pub fn gather(&self, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Windows> {
+        let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
+        let gather = Gather {
+            columns: &self.columns,
+            fit: &self.fit,
+            on_duplicate: options.on_duplicate,
+            operators: &self.own,
+            memory_bytes: usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX),
+            job,
+        };
+        gather.gather(batches)
+    }
+
+    /// Rows with all the columns that are written: those that the source lacks are null.
+    pub fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+            Some(column) => Ok(Arc::clone(column)),
+            None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            None => Err(Error::invalid(format!("the rows have no {:?}, which the table needs", field.name()))),
+        };
+        let columns = self.written.fields().iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.written), columns, &options)
+            .map_err(|e| Error::invalid(format!("the rows don't fit the table: {e}")))
+    }
+}
+
+/// The key's columns.
+fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<String>> {
+    let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
+    if key.is_empty() {
+        return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
+            .advice("name the key's columns"));
+    }
+    Ok(key)
+}
+
+/// An error where the rows lack a key column.
+fn check_key(key: &[String], source: &SchemaRef) -> Result<()> {
+    match key.iter().find(|name| source.field_with_name(name).is_err()) {
+        Some(name) => Err(column_not_found(name, names(source)).at("the rows")),
+        None => Ok(()),
+    }
+}
+
+fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
+    schema.fields().iter().map(|field| field.name().as_str())
+}
+
+/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find.
+fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>) -> Result<Fit> {
+    let same = |field: &FieldRef| {
+        let field = Arc::new(field.as_ref().clone().with_nullable(true));
+        Target { logical: Arc::clone(&field), stored: field }
+    };
+    Fit::exact(source, &fields.map(same).collect::<Vec<_>>())
+}

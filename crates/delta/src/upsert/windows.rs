@@ -1,0 +1,240 @@
+//! The rows of a source in the windows by which an upsert goes through a table: all at once where they fit into
+//! memory, or else sorted on the local disk and read again in the order of keys.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakerace_format::Batches;
+use lakerace_format::predicate::ColumnStatistics;
+use lakerace_io::{Job, Result};
+use roaring::RoaringTreemap;
+
+use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
+use super::operator::MergeOperators;
+use super::runs::Runs;
+use crate::Snapshot;
+use crate::files::TableFile;
+use crate::key::{KeyColumns, KeySet};
+use crate::probe::{Look, Probe, by_file};
+use crate::statistics::FileStatistics;
+use crate::write::Fit;
+
+/// The rows of a source by the windows of their keys. They can be gone through more than once.
+#[derive(Debug)]
+pub(crate) enum Windows {
+    /// One window.
+    Memory(Chunk),
+    /// One or more.
+    Disk(Runs),
+}
+
+/// How rows become windows.
+pub(crate) struct Gather<'a> {
+    pub columns: &'a KeyColumns,
+    /// From the source's columns to the table's.
+    pub fit: &'a Fit,
+    pub on_duplicate: OnDuplicate,
+    pub operators: &'a MergeOperators,
+    /// Bytes that windows may take.
+    pub memory_bytes: usize,
+    pub job: &'a Job,
+}
+
+/// Rows that are taken in at once: a source may give all of its rows in one batch.
+const PIECE_ROWS: usize = 131_072;
+
+impl Gather<'_> {
+    /// All rows of a source.
+    pub fn gather(&self, batches: Batches) -> Result<Windows> {
+        let schema = self.fit.schema();
+        let builder = |first_row| ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row));
+        // Sources count their rows from 1, for people.
+        let (mut first_row, mut open, mut runs) = (1, builder(1), None);
+        for batch in batches {
+            let batch = batch?;
+            for piece in pieces(&batch) {
+                self.job.check()?;
+                open.push(self.fit.fit(&piece)?)?;
+                if open.is_full(self.memory_bytes) {
+                    first_row += open.rows() as u64;
+                    let full = std::mem::replace(&mut open, builder(first_row));
+                    self.spill(full, schema, &mut runs)?;
+                }
+            }
+        }
+        if runs.is_some() && open.rows() > 0 {
+            let last = std::mem::replace(&mut open, builder(first_row));
+            self.spill(last, schema, &mut runs)?;
+        }
+        match runs {
+            Some(runs) => Ok(Windows::Disk(runs)),
+            None => open.finish(self.on_duplicate, self.operators).map(Windows::Memory),
+        }
+    }
+
+    fn spill(&self, full: ChunkBuilder, schema: &SchemaRef, runs: &mut Option<Runs>) -> Result<()> {
+        let chunk = full.finish(self.on_duplicate, self.operators)?;
+        let runs = match runs {
+            Some(runs) => runs,
+            None => runs.insert(Runs::new(
+                self.columns.clone(),
+                Arc::clone(schema),
+                self.on_duplicate,
+                self.operators.clone(),
+                self.memory_bytes,
+            )?),
+        };
+        runs.push(&chunk)
+    }
+}
+
+fn pieces(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
+    let starts = (0..batch.num_rows()).step_by(PIECE_ROWS);
+    starts.map(|start| batch.slice(start, PIECE_ROWS.min(batch.num_rows() - start)))
+}
+
+impl Windows {
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Memory(chunk) if chunk.rows() == 0)
+    }
+
+    /// Visits the windows in the order of keys.
+    pub fn each(&self, visit: &mut dyn FnMut(&Chunk) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Memory(chunk) => visit(chunk),
+            Self::Disk(runs) => runs.merge()?.try_for_each(|chunk| visit(&chunk?)),
+        }
+    }
+
+    /// Visits the keys of windows, in their order.
+    pub fn each_keys(&self, visit: &mut dyn FnMut(&KeySet) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Memory(chunk) => visit(chunk.keys()),
+            Self::Disk(runs) => runs.merge_keys()?.try_for_each(|chunk| visit(chunk?.keys())),
+        }
+    }
+
+    /// The same keys, without the rows where these are in memory.
+    pub fn keys_alone(&self) -> Self {
+        match self {
+            Self::Memory(chunk) => Self::Memory(chunk.keys_alone()),
+            Self::Disk(runs) => Self::Disk(runs.clone()),
+        }
+    }
+}
+
+/// Keys, and the columns of a table that they are in.
+pub(crate) struct SourceKeys {
+    pub columns: KeyColumns,
+    pub windows: Windows,
+}
+
+impl Probe for SourceKeys {
+    fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
+        let mut all = vec![None; files.len()];
+        if files.is_empty() {
+            return Ok(all);
+        }
+        self.windows.each_keys(&mut |keys| {
+            join(&mut all, KeyProbe { columns: &self.columns, keys }.rows(snapshot, files)?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// Joins what was found for one window with what was found for others.
+pub(crate) fn join(all: &mut [Option<RoaringTreemap>], found: Vec<Option<RoaringTreemap>>) {
+    for (all, found) in all.iter_mut().zip(found) {
+        match (all.as_mut(), found) {
+            (Some(all), Some(found)) => *all |= found,
+            (None, found) => *all = found,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// The keys of one window.
+pub(crate) struct KeyProbe<'a> {
+    pub columns: &'a KeyColumns,
+    pub keys: &'a KeySet,
+}
+
+/// A row of a file that has a key: the number of the row, and of the key.
+pub(crate) type Match = (u64, u32);
+
+impl KeyProbe<'_> {
+    /// Whether rows of which this is known may have one of the keys.
+    pub fn keeps(&self, statistics: &dyn ColumnStatistics) -> bool {
+        let bounds = statistics.bounds(&self.columns.first());
+        if statistics.row_count().is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {
+            return false;
+        }
+        self.columns.range(&bounds).is_none_or(|(low, high)| self.keys.any_between(&low, high.as_ref()))
+    }
+
+    /// Which of these files have to be looked into, by their numbers.
+    pub fn wanted(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Vec<usize> {
+        let keeps = |file: &TableFile| self.keeps(&FileStatistics { file, columns: snapshot.columns() });
+        (0..files.len()).filter(|number| keeps(files[*number])).collect()
+    }
+
+    /// The rows that have one of the keys.
+    pub fn rows(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
+        let keeps = |statistics: &dyn ColumnStatistics| self.keeps(statistics);
+        let wanted = self.wanted(snapshot, files);
+        let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
+        let found = self.look(snapshot, &keeps).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
+            self.find_in(batch, |row, _| {
+                found.insert(first_row + row as u64);
+            })
+        })?;
+        let mut all = vec![None; files.len()];
+        for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {
+            all[number] = rows;
+        }
+        Ok(all)
+    }
+
+    /// The rows that have one of the keys, and the numbers of their keys.
+    pub fn matches(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<Vec<Match>>>> {
+        let keeps = |statistics: &dyn ColumnStatistics| self.keeps(statistics);
+        let wanted = self.wanted(snapshot, files);
+        let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
+        let found = self.look(snapshot, &keeps).through(&kept, &|found: &mut Vec<Match>, first_row, batch| {
+            self.find_in(batch, |row, key| found.push((first_row + row as u64, key as u32)))
+        })?;
+        let mut all = vec![None; files.len()];
+        wanted.iter().for_each(|number| all[*number] = Some(Vec::new()));
+        for (kept, matches) in found {
+            if let Some(all) = &mut all[wanted[kept]] {
+                all.extend(matches);
+            }
+        }
+        Ok(all)
+    }
+
+    /// How files are looked through.
+    pub fn look<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        keeps: &'a (dyn Fn(&dyn ColumnStatistics) -> bool + Sync),
+    ) -> Look<'a> {
+        Look { snapshot, columns: self.columns.names().map(str::to_owned).collect(), keeps }
+    }
+
+    fn find_in(&self, batch: &RecordBatch, mut found: impl FnMut(usize, usize)) -> Result<()> {
+        let (keys, nulls) = self.columns.keys_and_nulls(batch)?;
+        match nulls {
+            None => self.keys.find(&keys, found),
+            Some(nulls) => self.keys.find(&keys, |row, key| {
+                if nulls.is_valid(row) {
+                    found(row, key);
+                }
+            }),
+        }
+        Ok(())
+    }
+}
