@@ -24,7 +24,7 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import Explain, Scan
-from lakerace._table import Changed, Compacted, Restored, Table, Vacuumed, Version
+from lakerace._table import Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
 
 __all__ = [
     "Changed",
@@ -44,6 +44,7 @@ __all__ = [
     "Table",
     "UnavailableError",
     "UnsupportedError",
+    "UpsertPlan",
     "UsageError",
     "Vacuumed",
     "Version",

@@ -32,6 +32,8 @@ class Changed(NamedTuple):
     files_probed: int
     #: Files that got a new deletion vector.
     vectors: int
+    #: Parts that the rows were written in, one after the other in the order of keys; 1 where they fit into memory.
+    windows: int
     #: Bytes received from stores.
     bytes_read: int
     #: Bytes sent to stores.
@@ -138,6 +140,26 @@ class Version(NamedTuple):
     bytes_removed: int
 
 
+class UpsertPlan:
+    """What an upsert would do. `str()` of it is for people, :meth:`to_dict` for programs."""
+
+    __slots__ = ("_plan", "_text")
+
+    def __init__(self, text: str, plan: dict[str, Any]) -> None:
+        self._text = text
+        self._plan = plan
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as dicts, lists, strings and numbers: files kept and pruned and why, row groups, bytes of keys to
+        read, requests, rows to be written."""
+        return self._plan
+
+
 class Table:
     """A Delta table by the folder that it is in. Opening it reads nothing."""
 
@@ -171,34 +193,70 @@ class Table:
         *,
         key: str | Sequence[str] | None = None,
         on_duplicate: Literal["last", "error"] = "last",
+        merge: Mapping[str, str] | None = None,
+        insert_only: bool = False,
         memory_limit: int | None = None,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. No file is rewritten.
+
+        Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 
         Args:
             source: A location, a scan, or anything with `__arrow_c_stream__`.
             key: The key's columns, in place of the table's.
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
-            memory_limit: Bytes that the source's rows may take; 1 GiB by default.
+            merge: How values of columns are merged with those of the table: `last` (the others' default),
+                `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null counts as nothing.
+            insert_only: Rows with keys that the table has are left out, and the table's rows stay as they are.
+            memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More rows go to the
+                local disk (`TMPDIR`) for a while.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
             InvalidInputError: A key is null, or the rows don't fit the table.
-            UnsupportedError: The table has no deletion vectors, or the rows take more than `memory_limit`.
+            NotFoundError: There is no such table, or a column is not in it.
+            UnsupportedError: The table has no deletion vectors, or the key columns have no equality to rely on.
         """
-        columns = [key] if isinstance(key, str) else list(key or self._key)
-        options: dict[str, Any] = {"key": columns, "on_duplicate": on_duplicate, "memory_limit": memory_limit}
-        options["storage_options"] = self._storage_options
-        rows: object = source
-        if isinstance(source, (str, os.PathLike)):
-            rows = os.fspath(source)
-        elif isinstance(source, Scan):
-            rows = source._native
-        return _changed(_lakerace.upsert(self._location, rows, options))
+        options = self._options(key, memory_limit)
+        options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
+        return _changed(_lakerace.upsert(self._location, _native(source), options))
+
+    def explain_upsert(
+        self,
+        source: Location | ArrowStream,
+        *,
+        key: str | Sequence[str] | None = None,
+        memory_limit: int | None = None,
+    ) -> UpsertPlan:
+        """Plans an upsert: which files may have the rows' keys, and what is read of them.
+
+        Reads the source, the table's log, and the footers of the files that may have one of the keys.
+        """
+        return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), self._options(key, memory_limit)))
 
     def delete(self, where: str) -> Changed:
         """Deletes the rows for which a SQL expression is true. No file is rewritten."""
         return _changed(_lakerace.delete(self._location, where, {"storage_options": self._storage_options}))
+
+    def delete_keys(
+        self,
+        source: Location | ArrowStream,
+        *,
+        key: str | Sequence[str] | None = None,
+        memory_limit: int | None = None,
+    ) -> Changed:
+        """Deletes the rows that have the key of one of these rows. No file is rewritten.
+
+        Args:
+            source: A location, a scan, or anything with `__arrow_c_stream__`; columns beside the key's do not matter.
+            key: The key's columns, in place of the table's.
+            memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
+        """
+        return _changed(_lakerace.delete_keys(self._location, _native(source), self._options(key, memory_limit)))
+
+    def _options(self, key: str | Sequence[str] | None, memory_limit: int | None) -> dict[str, Any]:
+        columns = [key] if isinstance(key, str) else list(key or self._key)
+        return {"key": columns, "memory_limit": memory_limit, "storage_options": self._storage_options}
 
     def compact(
         self,
@@ -310,6 +368,13 @@ def _names(names: str | Sequence[str] | None) -> list[str] | None:
 
 def _time(millis: int) -> datetime:
     return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=millis)
+
+
+def _native(source: Location | ArrowStream) -> object:
+    """A source as the native half takes it."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return source._native if isinstance(source, Scan) else source
 
 
 def _changed(made: dict[str, Any]) -> Changed:

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use lakerace::{Compression, Format, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
+use lakerace::{Compression, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
@@ -127,7 +127,17 @@ pub(crate) struct UpsertArgs {
     /// Rows of the source with the same key: the last one wins, or they are an error.
     #[arg(long, value_enum, default_value_t = Duplicate::Last, value_name = "WHAT")]
     pub(crate) on_duplicate: Duplicate,
-    /// Memory that the source's rows may take. Default: 1 GiB.
+    /// How values of a column are merged with those of the table: last, last_not_null, sum, min, max or
+    /// concat:SEPARATOR. Columns that the rows do not have keep their values. Give it once for each column.
+    #[arg(long, value_name = "COLUMN=HOW", value_parser = value::merge)]
+    pub(crate) merge: Vec<(String, MergeOperator)>,
+    /// Leave rows with keys that the table has as they are.
+    #[arg(long, conflicts_with = "merge")]
+    pub(crate) insert_only: bool,
+    /// Print the plan instead of running it: files kept and pruned, keys to read, files to be written.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Memory that rows, keys and buffers may take, about; more rows go to the local disk for a while. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Behind the upsert, compact the table where it has 50 small files and more.
@@ -143,8 +153,22 @@ pub(crate) struct DeleteArgs {
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
     /// The rows for which this SQL expression is true.
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: String,
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true, required_unless_present = "keys")]
+    pub(crate) filter: Option<String>,
+    /// The rows that have the key of a row in this file, folder, glob or Delta table.
+    #[arg(long, value_name = "SRC", conflicts_with = "filter")]
+    pub(crate) keys: Option<String>,
+    /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
+    #[arg(long, value_name = "A,B", requires = "keys")]
+    pub(crate) key: Option<CommaList>,
+    /// Memory that keys and buffers may take, about. Default: 1 GiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, requires = "keys")]
+    pub(crate) memory_limit: Option<u64>,
+    /// The format of the keys' source, where its name does not say it.
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "keys")]
+    pub(crate) input_format: Option<FileFormat>,
+    #[command(flatten)]
+    pub(crate) csv: CsvArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

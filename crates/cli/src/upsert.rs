@@ -1,24 +1,28 @@
 //! `lakerace upsert` and `lakerace delete`.
 
-use lakerace::{Changed, OnDuplicate, Result, UpsertOptions};
+use lakerace::{Changed, OnDuplicate, ReadOptions, Result, RowOptions, UpsertOptions};
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, Duplicate, UpsertArgs};
 use crate::maintain;
-use crate::session::{Session, read_options, storage_options};
+use crate::session::{Session, csv_options, read_options, storage_options};
+use crate::stdout;
+use crate::value::CommaList;
 
 pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
-    let defaults = UpsertOptions::default();
-    let options = UpsertOptions {
-        read: read_options(&args.input),
-        key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+    let rows = RowOptions {
         on_duplicate: match args.on_duplicate {
             Duplicate::Last => OnDuplicate::Last,
             Duplicate::Error => OnDuplicate::Error,
         },
-        memory_bytes: args.memory_limit.unwrap_or(defaults.memory_bytes),
-        ..defaults
+        merge: args.merge.clone(),
+        insert_only: args.insert_only,
+        ..row_options(args.key.as_ref(), args.memory_limit)
     };
+    let options = UpsertOptions { read: read_options(&args.input), rows };
+    if args.explain {
+        return explain(args, &options, session);
+    }
     let changed = {
         let _progress = session.progress();
         lakerace::upsert(&args.table, &args.source, &options, &session.job)?
@@ -30,12 +34,41 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     session.done("upserted", changed.written.rows, more)
 }
 
+fn explain(args: &UpsertArgs, options: &UpsertOptions, session: &Session) -> Result<()> {
+    let plan = lakerace::explain_upsert(&args.table, &args.source, options, &session.job)?;
+    if session.global.json {
+        return session.done("", 0, json!({ "explain": plan }));
+    }
+    stdout::line(plan.to_string().trim_end())
+}
+
 pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
+    let storage = storage_options(&args.store);
     let changed = {
         let _progress = session.progress();
-        lakerace::delete(&args.table, &args.filter, &storage_options(&args.store), &session.job)?
+        match (&args.keys, &args.filter) {
+            (Some(keys), _) => {
+                let format = args.input_format.map(Into::into);
+                let read = ReadOptions { format, csv: csv_options(&args.csv), storage, ..ReadOptions::default() };
+                let options = UpsertOptions { read, rows: row_options(args.key.as_ref(), args.memory_limit) };
+                lakerace::delete_keys(&args.table, keys, &options, &session.job)?
+            }
+            (None, filter) => {
+                let filter = filter.as_deref().unwrap_or_default();
+                lakerace::delete(&args.table, filter, &storage, &session.job)?
+            }
+        }
     };
     session.done("deleted", changed.hidden, report(&changed))
+}
+
+fn row_options(key: Option<&CommaList>, memory_limit: Option<u64>) -> RowOptions {
+    let defaults = RowOptions::default();
+    RowOptions {
+        key: key.map(|list| list.0.clone()).unwrap_or_default(),
+        memory_bytes: memory_limit.unwrap_or(defaults.memory_bytes),
+        ..defaults
+    }
 }
 
 fn report(changed: &Changed) -> Value {
@@ -49,5 +82,6 @@ fn report(changed: &Changed) -> Value {
         "vectors": changed.vectors,
         "files_removed": changed.removed,
         "files_probed": changed.probed,
+        "windows": changed.windows,
     })
 }

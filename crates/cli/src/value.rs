@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use lakerace::{Error, Result, parse_bytes};
+use lakerace::{Error, MergeOperator, Result, parse_bytes};
 
 /// Names between commas; blanks around them are dropped. A name with a comma or such blanks is written in double
 /// quotes, which are doubled inside.
@@ -127,6 +127,18 @@ pub(crate) fn property(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {
         None | Some(("", _)) => Err(Error::usage(format!("{text:?} is not a property: write name=value"))),
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+    }
+}
+
+/// `COLUMN=HOW`: how a column is merged.
+pub(crate) fn merge(text: &str) -> Result<(String, MergeOperator)> {
+    // The separator of texts may be an equals sign, too.
+    if let Some((name, separator)) = text.split_once("=concat:") {
+        return Ok((name.to_owned(), MergeOperator::Concat(separator.to_owned())));
+    }
+    match text.rsplit_once('=') {
+        Some((name, how)) if !name.is_empty() => Ok((name.to_owned(), how.parse()?)),
+        _ => Err(Error::usage(format!("{text:?} does not say how a column is merged: write column=sum"))),
     }
 }
 

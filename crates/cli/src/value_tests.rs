@@ -61,3 +61,13 @@ fn storage_options_keep_equal_signs_and_never_show_the_value() {
     let error = key_value("secret").unwrap_err().to_string();
     assert!(!error.contains("secret"), "{error}");
 }
+
+#[test]
+fn merges_name_a_column_and_how() {
+    assert_eq!(merge("price=sum").unwrap(), ("price".to_owned(), MergeOperator::Sum));
+    assert_eq!(merge("a=b=last_not_null").unwrap(), ("a=b".to_owned(), MergeOperator::LastNotNull));
+    assert_eq!(merge("log=concat:=").unwrap(), ("log".to_owned(), MergeOperator::Concat("=".to_owned())));
+    for text in ["price", "=sum", "price=average"] {
+        assert_eq!(merge(text).unwrap_err().kind(), lakerace::ErrorKind::Usage, "{text}");
+    }
+}

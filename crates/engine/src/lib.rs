@@ -35,7 +35,10 @@ pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
-pub use lakerace_delta::{Changed, Compacted, Evolve, HistoryEntry, OnDuplicate, Restored, VacuumOptions, Vacuumed};
+pub use lakerace_delta::{
+    Changed, Compacted, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, UpsertOptions as RowOptions,
+    UpsertPlan, VacuumOptions, Vacuumed,
+};
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
     SourceInfo, TimestampUnit, WriteOptions, Written,
@@ -48,4 +51,7 @@ pub use maintain::{CompactOptions, changes, compact, history, layout, parse_dura
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
-pub use upsert::{UpsertOptions, delete, upsert, upsert_batches};
+pub use upsert::{
+    UpsertOptions, delete, delete_keys, delete_keys_batches, explain_upsert, explain_upsert_batches, upsert,
+    upsert_batches,
+};

@@ -1,61 +1,56 @@
-//! Changing the rows of a Delta table: upsert by key, delete by a condition.
+//! Changing the rows of a Delta table: upsert by key, delete by keys or by a condition.
 
-use lakerace_delta::{Changed, OnDuplicate};
-use lakerace_format::{Batches, WriteOptions};
+use lakerace_delta::{Changed, UpsertPlan};
+use lakerace_format::Batches;
 use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::delta::open_table;
 use crate::{ReadOptions, Scan, parse_filter};
 
-/// How to upsert.
-#[derive(Debug, Clone)]
+/// How to upsert, or to delete by keys.
+#[derive(Debug, Clone, Default)]
 pub struct UpsertOptions {
-    /// What to read of the source, where that is a location.
+    /// What to read of the source, where that is a location, and the settings of the stores.
     pub read: ReadOptions,
-    /// The key's columns; none: those that the table names (`lakerace.primaryKey`).
-    pub key: Vec<String>,
-    /// Rows of the source with the same key.
-    pub on_duplicate: OnDuplicate,
-    /// Bytes that the source's rows may take in memory.
-    pub memory_bytes: u64,
-    /// How new files are written.
-    pub write: WriteOptions,
-}
-
-/// Memory of an upsert, unless options say otherwise.
-const MEMORY_BYTES: u64 = 1 << 30;
-
-impl Default for UpsertOptions {
-    fn default() -> Self {
-        Self {
-            read: ReadOptions::default(),
-            key: Vec::new(),
-            on_duplicate: OnDuplicate::default(),
-            memory_bytes: MEMORY_BYTES,
-            write: WriteOptions::default(),
-        }
-    }
+    /// What becomes of its rows.
+    pub rows: lakerace_delta::UpsertOptions,
 }
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    let scan = Scan::open(source, &options.read, job)?;
-    upsert_batches(table, scan.batches()?, options, job)
+    upsert_batches(table, read(source, options, job)?, options, job)
 }
 
 /// Like [`upsert`], from batches that the caller makes.
 pub fn upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    let table = open_table(table, &options.read.storage, job)?;
-    let options = lakerace_delta::UpsertOptions {
-        key: options.key.clone(),
-        on_duplicate: options.on_duplicate,
-        memory_bytes: options.memory_bytes,
-        write: options.write.clone(),
-    };
-    lakerace_delta::upsert(&table, batches, &options)
+    lakerace_delta::upsert(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
+}
+
+/// What an upsert would do. Reads the source, and of the table no more than its log and footers.
+pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
+    explain_upsert_batches(table, read(source, options, job)?, options, job)
+}
+
+/// Like [`explain_upsert`], from batches that the caller makes.
+pub fn explain_upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
+    lakerace_delta::explain_upsert(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
 }
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.
 pub fn delete(table: &str, condition: &str, storage: &StorageOptions, job: &Job) -> Result<Changed> {
     lakerace_delta::delete(&open_table(table, storage, job)?, &parse_filter(condition)?)
+}
+
+/// Deletes the rows of a Delta table that have the key of a row of `source`.
+pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+    delete_keys_batches(table, read(source, options, job)?, options, job)
+}
+
+/// Like [`delete_keys`], from batches that the caller makes.
+pub fn delete_keys_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+    lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
+}
+
+fn read(source: &str, options: &UpsertOptions, job: &Job) -> Result<Batches> {
+    Scan::open(source, &options.read, job)?.batches()
 }

@@ -1,6 +1,6 @@
 //! The jobs that are functions: copy, schema, checksum.
 
-use lakerace::{Clock, CopyOptions, Prices, RangeOptions, Written};
+use lakerace::{Batches, Clock, CopyOptions, Job, Prices, RangeOptions, UpsertOptions, Written};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -63,6 +63,7 @@ struct Changed {
     files_removed: u64,
     files_probed: u64,
     vectors: u64,
+    windows: u64,
 }
 
 impl Changed {
@@ -75,6 +76,7 @@ impl Changed {
             files_removed: changed.removed,
             files_probed: changed.probed,
             vectors: changed.vectors,
+            windows: changed.windows,
         }
     }
 }
@@ -87,25 +89,73 @@ pub(crate) fn upsert(
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
+    changed(py, table, source, options, |changed| changed.written.rows, lakerace::upsert_batches)
+}
+
+/// Deletes the rows of a Delta table that have the key of a row of a source, which is as for [`upsert`]; gives a dict.
+#[pyfunction]
+pub(crate) fn delete_keys(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    changed(py, table, source, options, |changed| changed.hidden, lakerace::delete_keys_batches)
+}
+
+/// Runs a change of a table by the rows of a source.
+fn changed(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+    rows: fn(&lakerace::Changed) -> u64,
+    change: fn(&str, Batches, &UpsertOptions, &Job) -> lakerace::Result<lakerace::Changed>,
+) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let options = keywords.upsert()?;
-    let (batches, job) = if let Ok(location) = source.extract::<String>() {
+    let (batches, job) = rows_of(py, source, &keywords, &options)?;
+    let payer = job.clone();
+    let changed = interrupt::run(py, &job, move || change(&table, batches, &options, &payer))?;
+    let report = clock.report(rows(&changed), &job, &Prices::default());
+    convert::to_python(py, &Changed::new(&changed, report))
+}
+
+/// What an upsert would do: in words, and as a dict.
+#[pyfunction]
+pub(crate) fn explain_upsert(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<(String, Py<PyAny>)> {
+    let keywords = Keywords::new(options);
+    let options = keywords.upsert()?;
+    let (batches, job) = rows_of(py, source, &keywords, &options)?;
+    let payer = job.clone();
+    let plan = move || lakerace::explain_upsert_batches(&table, batches, &options, &payer);
+    let plan = interrupt::run(py, &job, plan)?;
+    Ok((plan.to_string(), convert::to_python(py, &plan)?))
+}
+
+/// The rows of a source, and the job that pays for them.
+fn rows_of(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    keywords: &Keywords<'_>,
+    options: &UpsertOptions,
+) -> PyResult<(Batches, Job)> {
+    if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
         let (payer, read) = (job.clone(), options.read.clone());
         let open = move || lakerace::Scan::open(&location, &read, &payer)?.batches();
-        (interrupt::run(py, &job, open)?, job)
-    } else {
-        match source.cast::<Scan>() {
-            Ok(scan) => scan.get().batches(py)?,
-            Err(_) => (stream::import(source)?, keywords.job(RangeOptions::for_copy())?),
-        }
-    };
-    let payer = job.clone();
-    let change = move || lakerace::upsert_batches(&table, batches, &options, &payer);
-    let changed = interrupt::run(py, &job, change)?;
-    let report = clock.report(changed.written.rows, &job, &Prices::default());
-    convert::to_python(py, &Changed::new(&changed, report))
+        return Ok((interrupt::run(py, &job, open)?, job));
+    }
+    match source.cast::<Scan>() {
+        Ok(scan) => scan.get().batches(py),
+        Err(_) => Ok((stream::import(source)?, keywords.job(RangeOptions::for_copy())?)),
+    }
 }
 
 /// Deletes the rows of a Delta table for which a condition is true; gives a dict.

@@ -54,7 +54,9 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::explain_upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::compact, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::history, module)?)?;

@@ -2,8 +2,8 @@
 
 use lakerace::{
     CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job, JobOptions,
-    MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, StorageOptions, TimestampUnit,
-    UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
+    MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, RowOptions,
+    StorageOptions, TimestampUnit, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -161,15 +161,28 @@ impl<'py> Keywords<'py> {
         Ok(evolve)
     }
 
+    /// An upsert, or a delete by keys.
     pub(crate) fn upsert(&self) -> PyResult<UpsertOptions> {
-        let defaults = UpsertOptions::default();
-        Ok(UpsertOptions {
-            read: self.read()?,
+        let defaults = RowOptions::default();
+        let rows = RowOptions {
             key: self.get("key")?.unwrap_or_default(),
-            on_duplicate: self.parsed("on_duplicate", on_duplicate)?.unwrap_or_default(),
-            memory_bytes: self.get("memory_limit")?.unwrap_or(defaults.memory_bytes),
+            on_duplicate: self.parsed("on_duplicate", str::parse::<OnDuplicate>)?.unwrap_or_default(),
+            merge: self.merge()?,
+            insert_only: self.get("insert_only")?.unwrap_or_default(),
+            memory_bytes: self.positive("memory_limit")?.map_or(defaults.memory_bytes, |bytes| bytes as u64),
             ..defaults
-        })
+        };
+        Ok(UpsertOptions { read: self.read()?, rows })
+    }
+
+    /// Merge operators by column.
+    fn merge(&self) -> PyResult<Vec<(String, MergeOperator)>> {
+        let texts: BTreeMap<String, String> = self.get("merge")?.unwrap_or_default();
+        let parse = |(column, text): (String, String)| match text.parse::<MergeOperator>() {
+            Ok(operator) => Ok((column, operator)),
+            Err(error) => Err(errors::raised(self.0.py(), &error.at(format!("merge of {column:?}")))),
+        };
+        texts.into_iter().map(parse).collect()
     }
 
     pub(crate) fn compact(&self) -> PyResult<CompactOptions> {
@@ -216,14 +229,6 @@ fn mode(text: &str) -> Result<CopyMode> {
         "overwrite" => Ok(CopyMode::Overwrite),
         "append" => Ok(CopyMode::Append),
         _ => Err(Error::usage(format!("unknown mode {text:?}")).advice("choose error, overwrite or append")),
-    }
-}
-
-fn on_duplicate(text: &str) -> Result<OnDuplicate> {
-    match text {
-        "last" => Ok(OnDuplicate::Last),
-        "error" => Ok(OnDuplicate::Error),
-        _ => Err(Error::usage(format!("unknown choice {text:?}")).advice("choose last or error")),
     }
 }
 
