@@ -1,0 +1,29 @@
+"""Racing writers, in a few rounds; races.py runs as many as one likes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import races
+from s3server import S3
+
+WRITERS = 16
+ROUNDS = 3
+
+
+def check(location: str) -> None:
+    figures = races.race(location, WRITERS, ROUNDS)
+    assert (figures.lost_updates, figures.duplicate_keys) == (0, 0)
+    # Those that find nothing to change make no version.
+    assert WRITERS * ROUNDS // 2 < figures.changes <= WRITERS * ROUNDS
+
+
+def test_writers_on_a_disk_lose_nothing(tmp_path: Path) -> None:
+    check(str(tmp_path / "table"))
+
+
+def test_writers_on_s3_lose_nothing(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in s3.env.items():
+        monkeypatch.setenv(name, value)
+    check(s3.url("races/table"))
