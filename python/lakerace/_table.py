@@ -12,7 +12,7 @@ from lakerace._api import Requests, scan, schema
 from lakerace._scan import Scan
 
 if TYPE_CHECKING:
-    from lakerace._api import ArrowStream, Location
+    from lakerace._api import ArrowStream, Evolve, Location
 
 
 class Changed(NamedTuple):
@@ -195,6 +195,7 @@ class Table:
         on_duplicate: Literal["last", "error"] = "last",
         merge: Mapping[str, str] | None = None,
         insert_only: bool = False,
+        evolve: Evolve | Sequence[Evolve] | None = None,
         memory_limit: int | None = None,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. No file is rewritten.
@@ -208,6 +209,8 @@ class Table:
             merge: How values of columns are merged with those of the table: `last` (the others' default),
                 `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null counts as nothing.
             insert_only: Rows with keys that the table has are left out, and the table's rows stay as they are.
+            evolve: What may change of the table's schema: `"add"` (columns that it lacks), `"widen"` (types of
+                numbers, where the table allows it by `delta.enableTypeWidening`), or both.
             memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More rows go to the
                 local disk (`TMPDIR`) for a while.
 
@@ -219,6 +222,7 @@ class Table:
         """
         options = self._options(key, memory_limit)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
+        options["evolve"] = _names(evolve)
         return _changed(_lakerace.upsert(self._location, _native(source), options))
 
     def explain_upsert(

@@ -151,6 +151,40 @@ def test_evolving_by_the_command(tmp_path: Path) -> None:
     assert read(table) == [{"id": 1, "v": None}]
 
 
+def test_upserts_that_evolve(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    first = pa.table({"id": [1, 2, 3], "n": pa.array([1, 2, 3], pa.int32())})
+    lr.copy(first, f"delta:{folder}", table_properties={**WIDENING, "lakerace.primaryKey": "id"})
+    table = lr.Table(folder)
+    with pytest.raises(lr.NotFoundError, match="v"):
+        table.upsert(pa.table({"id": [2], "v": ["x"]}))
+    # A column of its own, and nothing of the others: they keep what they have.
+    table.upsert(pa.table({"id": [2, 4], "v": ["x", "y"]}), evolve="add")
+    assert read(folder) == [
+        {"id": 1, "n": 1, "v": None},
+        {"id": 2, "n": 2, "v": "x"},
+        {"id": 3, "n": 3, "v": None},
+        {"id": 4, "n": None, "v": "y"},
+    ]
+    # Sums of what was narrow, and a column that no row of before has.
+    more = pa.table({"id": [1, 3], "n": [2**40, 2**41], "w": [0.5, 1.5]})
+    table.upsert(more, merge={"n": "sum", "w": "max"}, evolve=["add", "widen"])
+    assert read(folder)[0] == {"id": 1, "n": 2**40 + 1, "v": None, "w": 0.5}
+    assert read(folder)[2] == {"id": 3, "n": 2**41 + 3, "v": None, "w": 1.5}
+    table.upsert(more, insert_only=True, evolve="add")
+    assert lr.schema(folder)["version"] in (2, 3)
+    assert len(read(folder)) == 4
+    assert read(folder, at=0) == first.to_pylist()
+    pq.write_table(pa.table({"id": [9], "z": [True]}), tmp_path / "rows.parquet")
+    assert run("upsert", folder, tmp_path / "rows.parquet").code == 3
+    ok("upsert", folder, tmp_path / "rows.parquet", "--evolve", "add")
+    assert read(folder)[4] == {"id": 9, "n": None, "v": None, "w": None, "z": True}
+    narrow = tmp_path / "narrow"
+    lr.copy(pa.table({"id": pa.array([1], pa.int32())}), f"delta:{narrow}", table_properties=WIDENING)
+    with pytest.raises(lr.UnsupportedError, match="key"):
+        lr.Table(narrow, key="id").upsert(pa.table({"id": [2**40]}), evolve="widen")
+
+
 def test_others_read_evolved_tables(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     table = tmp_path / "table"

@@ -140,6 +140,9 @@ pub(crate) struct UpsertArgs {
     /// Memory that rows, keys and buffers may take, about; more rows go to the local disk for a while. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
+    /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
+    pub(crate) evolve: Vec<Change>,
     /// Behind the upsert, compact the table where it has 50 small files and more.
     #[arg(long)]
     pub(crate) auto_compact: bool,

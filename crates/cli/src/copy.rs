@@ -15,10 +15,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         mode: args.mode.into(),
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
-        evolve: Evolve {
-            add: args.write.evolve.contains(&Change::Add),
-            widen: args.write.evolve.contains(&Change::Widen),
-        },
+        evolve: evolve(&args.write.evolve),
     };
     let written = {
         let _progress = session.progress();
@@ -32,6 +29,11 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         }
     }
     session.done("copied", written.rows, more)
+}
+
+/// What may change of a table's schema.
+pub(crate) fn evolve(changes: &[Change]) -> Evolve {
+    Evolve { add: changes.contains(&Change::Add), widen: changes.contains(&Change::Widen) }
 }
 
 fn write_options(args: &WriteArgs, csv: &CsvArgs) -> WriteOptions {

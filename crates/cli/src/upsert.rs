@@ -4,6 +4,7 @@ use lakerace::{Changed, OnDuplicate, ReadOptions, Result, RowOptions, UpsertOpti
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, Duplicate, UpsertArgs};
+use crate::copy::evolve;
 use crate::maintain;
 use crate::session::{Session, csv_options, read_options, storage_options};
 use crate::stdout;
@@ -17,6 +18,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         },
         merge: args.merge.clone(),
         insert_only: args.insert_only,
+        evolve: evolve(&args.evolve),
         ..row_options(args.key.as_ref(), args.memory_limit)
     };
     let options = UpsertOptions { read: read_options(&args.input), rows };

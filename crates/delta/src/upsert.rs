@@ -46,7 +46,7 @@ use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
 use crate::hide::{Changed, Depends, Hide, change_once};
-use crate::write::{Base, Commit, DataFiles, Published};
+use crate::write::{Base, Commit, DataFiles, Evolve, Evolved, Published};
 use crate::{Snapshot, Table, vectors};
 
 /// How to upsert.
@@ -62,6 +62,8 @@ pub struct UpsertOptions {
     pub insert_only: bool,
     /// Bytes that rows, keys and buffers may take in memory, about. What does not fit goes to the local disk for a while.
     pub memory_bytes: u64,
+    /// What may change of the table's schema.
+    pub evolve: Evolve,
     /// How new files are written.
     pub write: WriteOptions,
 }
@@ -77,6 +79,7 @@ impl Default for UpsertOptions {
             merge: Vec::new(),
             insert_only: false,
             memory_bytes: MEMORY_BYTES,
+            evolve: Evolve::default(),
             write: WriteOptions::default(),
         }
     }
@@ -121,7 +124,8 @@ fn run(table: &Table, batches: Batches, options: &UpsertOptions, ends: Ends) -> 
         return Ok(Changed::default());
     }
     for _ in 0..REMAKES {
-        let mut upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+        let (snapshot_now, evolved) = (snapshot.clone(), shape.evolved.clone());
+        let mut upsert = Upsert { table, snapshot: snapshot_now, shape: &shape, evolved, options, ends };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None => snapshot = again(&snapshot)?,
@@ -147,6 +151,8 @@ struct Upsert<'a> {
     table: &'a Table,
     snapshot: Snapshot,
     shape: &'a Shape,
+    /// The schema that the table gets.
+    evolved: Option<Evolved>,
     options: &'a UpsertOptions,
     ends: Ends,
 }
@@ -168,7 +174,7 @@ impl Upsert<'_> {
         let depends = self.depends();
         let hide = Hide::new(Box::new(probe), operation).depending(depends);
         let base = Base::Existing(Box::new(self.snapshot.clone()));
-        let mut commit = Commit::new(self.table.clone(), base, hide).map_err(named)?;
+        let mut commit = Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.evolved.clone());
         let state = commit.write_state().map_err(named)?;
         let mut new = match self.ends {
             Ends::Delete => None,
@@ -265,6 +271,7 @@ impl Upsert<'_> {
         let found = Found { files: matches.filter_map(|(file, matches)| Some((file, matches?))).collect() };
         let merge = Merge {
             snapshot: &self.snapshot,
+            table_schema: self.evolved.as_ref().map_or(self.snapshot.table_schema(), |evolved| &evolved.columns.schema),
             schema: &self.shape.written,
             operators: &self.shape.operators,
             memory_bytes: self.options.memory_bytes as usize / 4,

@@ -23,7 +23,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets};
 pub use self::evolve::Evolve;
-pub(crate) use self::evolve::evolve;
+pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{named, scan_rows, selected};
@@ -75,7 +75,7 @@ impl DeltaSink {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
         let evolved = match &base {
-            Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve).map_err(named)?,
+            Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve, &snapshot.key()).map_err(named)?,
             Base::New { .. } => None,
         };
         let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);

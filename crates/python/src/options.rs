@@ -169,6 +169,7 @@ impl<'py> Keywords<'py> {
             on_duplicate: self.parsed("on_duplicate", str::parse::<OnDuplicate>)?.unwrap_or_default(),
             merge: self.merge()?,
             insert_only: self.get("insert_only")?.unwrap_or_default(),
+            evolve: self.evolve()?,
             memory_bytes: self.positive("memory_limit")?.map_or(defaults.memory_bytes, |bytes| bytes as u64),
             ..defaults
         };

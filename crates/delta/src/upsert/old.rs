@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::interleave;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use lakerace_format::{HiddenRows, InputFile, ParquetSource, ReadRequest, Source};
+use lakerace_format::{HiddenRows, InputFile, ParquetSource, ReadRequest, Source, TableSchema};
 use lakerace_io::{Error, Result};
 
 use super::chunk::Chunk;
@@ -19,6 +19,8 @@ use crate::files::TableFile;
 /// How rows of a window become rows of the table.
 pub(crate) struct Merge<'a> {
     pub snapshot: &'a Snapshot,
+    /// The table's columns, as they will be.
+    pub table_schema: &'a Arc<TableSchema>,
     /// The columns that are written: the source's, then those that it does not have.
     pub schema: &'a SchemaRef,
     pub operators: &'a MergeOperators,
@@ -94,7 +96,7 @@ impl Merge<'_> {
         let (mut batches, mut places, mut number) = (Vec::new(), vec![NOWHERE; range.len()], 0);
         if !inputs.is_empty() {
             let job = self.snapshot.table().job();
-            let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), job)?;
+            let source = ParquetSource::open_table(inputs, self.table_schema, job)?;
             let plan = source.plan(&ReadRequest { columns: Some(columns), ..ReadRequest::default() })?;
             for batch in source.read(&plan)? {
                 let batch = batch?;

@@ -14,7 +14,7 @@ use super::windows::{Gather, Windows};
 use crate::Snapshot;
 use crate::hide::check_vectors;
 use crate::key::KeyColumns;
-use crate::write::{Fit, Target};
+use crate::write::{Evolved, Fit, Target, evolve};
 
 /// The source's columns as the table's.
 pub(crate) struct Shape {
@@ -28,6 +28,8 @@ pub(crate) struct Shape {
     pub operators: MergeOperators,
     /// The columns that are written.
     pub written: SchemaRef,
+    /// The schema that the table gets, where it has to change for the rows.
+    pub evolved: Option<Evolved>,
 }
 
 /// Memory of an upsert that is left to readers and writers, at most.
@@ -37,7 +39,8 @@ impl Shape {
     /// The rows of an upsert.
     pub fn of_upsert(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
         let key = key(snapshot, options)?;
-        let schema = snapshot.schema();
+        let evolved = evolve(snapshot, source, options.evolve, &key)?;
+        let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
         let columns = KeyColumns::new(schema, &key)?;
         for field in source.fields() {
             if schema.field_with_name(field.name()).is_err() {
@@ -60,6 +63,7 @@ impl Shape {
             written: Arc::new(Schema::new(fields)),
             columns,
             fit,
+            evolved: evolved.clone(),
         };
         if !options.insert_only {
             check_vectors(snapshot)?;
@@ -76,7 +80,7 @@ impl Shape {
         check_vectors(snapshot)?;
         let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())))?;
         let (own, operators) = (MergeOperators::default(), MergeOperators::default());
-        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit })
+        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit, evolved: None })
     }
 
     /// Sorts the rows of the source into windows.

@@ -161,7 +161,7 @@ impl<S: Stage> Commit<S> {
     pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
         match &self.base {
             Base::Existing(snapshot) => {
-                let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| &evolved.columns);
+                let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| evolved.columns.as_ref());
                 let new = self.evolved.as_ref().map(|evolved| evolved.statistics(state.stats_columns().len()));
                 Ok(existing_targets(snapshot, columns, new.unwrap_or_default()))
             }

@@ -4,6 +4,8 @@
 //! Files that were written before stay as they are: their readers give nulls for new columns and widen what they read.
 //! Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#type-widening>.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoKernel;
@@ -29,9 +31,10 @@ pub struct Evolve {
 }
 
 /// A schema that has changed.
+#[derive(Clone)]
 pub(crate) struct Evolved {
     /// The columns that files get.
-    pub columns: TableColumns,
+    pub columns: Arc<TableColumns>,
     /// The action that changes the table.
     pub action: RecordBatch,
     /// The columns that are new, by their stored names, and that have values to compare.
@@ -57,8 +60,12 @@ const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 /// The metadata of a field that has the types it had before.
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
-/// The schema of a table that takes batches of this schema; `None` where it does so as it is, or is not to change.
-pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve) -> Result<Option<Evolved>> {
+/// The schema of a table that takes batches of this schema; `None` where it does so as it is, or is not to change. Columns
+/// of the key stay as they are.
+pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key: &[String]) -> Result<Option<Evolved>> {
+    if allowed == Evolve::default() {
+        return Ok(None);
+    }
     let configuration = snapshot.kernel().table_configuration();
     let mut schema: Value = serde_json::from_str(configuration.metadata().schema_string())
         .map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
@@ -71,13 +78,13 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve) -> R
         match table.column_with_name(field.name()) {
             Some((at, known)) if allowed.widen => {
                 let Some(wider) = wider(known.data_type(), field.data_type()).map_err(named)? else { continue };
-                check_widening(snapshot, field.name()).map_err(named)?;
+                check_widening(snapshot, field.name(), key).map_err(named)?;
                 widen(&mut fields[at], known, &wider)?;
                 has_changed = true;
             }
             Some(_) => {}
             None if allowed.add => {
-                let same = |known: &&std::sync::Arc<Field>| known.name().eq_ignore_ascii_case(field.name());
+                let same = |known: &&Arc<Field>| known.name().eq_ignore_ascii_case(field.name());
                 if let Some(known) = table.fields().iter().find(same) {
                     return Err(named(
                         Error::invalid(format!("the table has a column {:?}", known.name()))
@@ -105,7 +112,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve) -> R
     fields.extend(added);
     let text = schema.to_string();
     let kernel: StructType = serde_json::from_str(&text).map_err(|e| Error::internal(e.to_string()))?;
-    let columns = TableColumns::new(&kernel, configuration.column_mapping_mode())?;
+    let columns = Arc::new(TableColumns::new(&kernel, configuration.column_mapping_mode())?);
     changes.schema = Some(text);
     let action = metadata_action(snapshot.table(), configuration.metadata(), &changes)?;
     let targets = columns.targets();
@@ -153,7 +160,7 @@ fn wider(table: &DataType, source: &DataType) -> Result<Option<DataType>> {
     })
 }
 
-fn check_widening(snapshot: &Snapshot, name: &String) -> Result<()> {
+fn check_widening(snapshot: &Snapshot, name: &String, key: &[String]) -> Result<()> {
     let configuration = snapshot.kernel().table_configuration();
     let features = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
     if !features.iter().any(|feature| configuration.is_feature_enabled(feature)) {
@@ -165,7 +172,7 @@ fn check_widening(snapshot: &Snapshot, name: &String) -> Result<()> {
     if snapshot.partition_columns().contains(name) {
         return Err(Error::unsupported("widening a column that the table is partitioned by").advice("cast the rows"));
     }
-    if snapshot.key().contains(name) {
+    if key.contains(name) {
         return Err(Error::unsupported("widening a column of the table's key").advice("cast the rows"));
     }
     Ok(())
