@@ -298,9 +298,12 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 def test_demo(tmp_path: Path) -> None:
     done = ok("demo", "--rows", 20_000, "--keep", tmp_path, "--json")
     report = done.json
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["orders.csv", "orders.parquet"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["changes.csv", "orders", "orders.csv", "orders.parquet"]
     steps = {step["step"]: step for step in report["steps"]}
     assert steps["copy CSV to Parquet"]["rows"] == 20_000
     assert 0 < steps["scan with a filter"]["rows"] < 20_000
+    assert steps["upsert by key from CSV"]["rows"] == 2000
+    assert steps["scan the version before"]["rows"] == 20_000
+    assert steps["scan the compacted table"]["rows"] == 21_000
     assert lr.checksum(pq.read_table(tmp_path / "orders.parquet")).checksum == report["checksum"]
     assert "all checksums agree" in ok("demo", "--rows", 1000).err

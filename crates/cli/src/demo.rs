@@ -1,6 +1,9 @@
 //! `lakerace demo`: the main job end to end on this machine, every step checked.
 
+mod table;
+
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,18 +43,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
     let mut demo = Demo { args, session, steps: Vec::new() };
 
     session.note(&format!("generating {} orders (seed {}) …", human::count(args.rows), args.seed));
-    let started = Instant::now();
-    let bytes = orders::generate(Path::new(&csv), args.rows, args.seed, &session.job)?;
-    demo.steps.push(Step {
-        step: "generate CSV",
-        rows: args.rows,
-        bytes_read: 0,
-        bytes_written: bytes,
-        requests: 0,
-        seconds: started.elapsed().as_secs_f64(),
-        cost_usd: 0.0,
-    });
-
+    demo.generate("generate CSV", &csv, 1..=args.rows, args.seed)?;
     demo.copy("copy CSV to Parquet", &csv, &parquet, true)?;
     let expected = demo.checksum("checksum CSV", &csv, true)?;
     let mut sums = vec![("Parquet", demo.checksum("checksum Parquet", &parquet, false)?)];
@@ -72,6 +64,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
             return Err(Error::internal(format!("the checksums differ: {text}")));
         }
     }
+    demo.table(&folder, &parquet, &expected)?;
     demo.finish(&parquet, &expected, folder.is_kept.then(|| folder.path.display().to_string()))
 }
 
@@ -82,6 +75,15 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
+    fn generate(&mut self, step: &'static str, path: &str, numbers: RangeInclusive<u64>, seed: u64) -> Result<()> {
+        let rows = numbers.end() + 1 - numbers.start();
+        let started = Instant::now();
+        let bytes_written = orders::generate(Path::new(path), numbers, seed, &self.session.job)?;
+        let seconds = started.elapsed().as_secs_f64();
+        self.steps.push(Step { step, rows, bytes_read: 0, bytes_written, requests: 0, seconds, cost_usd: 0.0 });
+        Ok(())
+    }
+
     fn copy(&mut self, step: &'static str, source: &str, target: &str, is_csv: bool) -> Result<()> {
         let read = self.read_options(is_csv, None);
         let options = CopyOptions { read, mode: CopyMode::Overwrite, ..CopyOptions::default() };

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use lakerace::{Error, Job, Result};
@@ -42,18 +43,19 @@ const COMMENTS: [&str; 6] = [
     "fragile",
 ];
 
-/// Writes `rows` orders to `path` and gives the file's bytes. The same seed gives the same file.
-pub(crate) fn generate(path: &Path, rows: u64, seed: u64, job: &Job) -> Result<u64> {
+/// Writes the orders with these numbers to `path` and gives the file's bytes. The same seed gives the same file.
+pub(crate) fn generate(path: &Path, numbers: RangeInclusive<u64>, seed: u64, job: &Job) -> Result<u64> {
     let failed = |e: std::io::Error| Error::from(e).at(path.display());
     let mut file = File::create(path).map_err(failed)?;
     let mut random = SplitMix64(seed);
     let mut text = HEADER.as_bytes().to_vec();
     let mut written = 0;
     let mut second = FIRST_SECOND;
-    for id in 1..=rows {
+    let last = *numbers.end();
+    for id in numbers {
         second += random.below(2 * SECONDS_BETWEEN + 1);
         order(&mut text, id, second, &mut random).map_err(failed)?;
-        if id % ROWS_AT_ONCE == 0 || id == rows {
+        if id % ROWS_AT_ONCE == 0 || id == last {
             job.check()?;
             file.write_all(&text).map_err(failed)?;
             written += text.len() as u64;
