@@ -10,6 +10,7 @@ mod fit;
 mod metadata;
 mod more;
 mod scan_rows;
+mod statistics;
 mod types;
 
 use std::collections::BTreeMap;

@@ -23,6 +23,7 @@ pub(crate) struct KeySet {
 #[derive(Debug)]
 struct Hashed {
     seed: u64,
+    filter: Filter,
     /// Indexes of keys.
     table: HashTable<u32>,
 }
@@ -44,8 +45,11 @@ impl KeySet {
     /// The memory that so many keys take in a set beside the keys themselves, at most, in bytes.
     pub fn lookup_bytes(keys: usize) -> usize {
         // An index and a control byte each, and 8 slots for 7 keys, rounded up to a power of two.
-        let slots = if keys == 0 { 0 } else { (keys * 8 / 7).next_power_of_two() };
-        slots * (size_of::<u32>() + 1)
+        if keys == 0 {
+            return 0;
+        }
+        let slots = (keys * 8 / 7).next_power_of_two();
+        slots * (size_of::<u32>() + 1) + Filter::words(keys) * size_of::<u64>()
     }
 
     /// Calls `found(row, index)` for each row of `batch` whose key is in the set, in the order of the rows, with the key's index.
@@ -98,27 +102,73 @@ impl Hashed {
         let seed = rand::random();
         let hash = |index: &u32| keys.key(*index as usize).hash(seed);
         let mut table = HashTable::with_capacity(keys.len());
+        let mut filter = Filter::new(keys.len());
         for index in 0..keys.len() as u32 {
-            table.insert_unique(hash(&index), index, hash);
+            let key = hash(&index);
+            filter.add(key);
+            table.insert_unique(key, index, hash);
         }
-        Self { seed, table }
+        Self { seed, filter, table }
     }
 
     fn find<L: KeyList>(&self, keys: &L, batch: &L, mut found: impl FnMut(usize, usize)) {
         if keys.len() == 0 {
             return;
         }
-        let (first, last) = (keys.key(0), keys.key(keys.len() - 1));
-        for row in 0..batch.len() {
-            let key = batch.key(row);
-            if key < first || key > last {
-                continue;
+        let mut candidates = [0u32; BLOCK_ROWS];
+        for start in (0..batch.len()).step_by(BLOCK_ROWS) {
+            let mut count = 0;
+            for row in start..(start + BLOCK_ROWS).min(batch.len()) {
+                // No branch: while one look waits for memory, the next ones are under way.
+                candidates[count] = row as u32;
+                count += usize::from(self.filter.may_have(batch.key(row).hash(self.seed)));
             }
-            let is_key = |index: &u32| keys.key(*index as usize) == key;
-            if let Some(index) = self.table.find(key.hash(self.seed), is_key) {
-                found(row, *index as usize);
+            for row in &candidates[..count] {
+                let key = batch.key(*row as usize);
+                let is_key = |index: &u32| keys.key(*index as usize) == key;
+                if let Some(index) = self.table.find(key.hash(self.seed), is_key) {
+                    found(*row as usize, *index as usize);
+                }
             }
         }
+    }
+}
+
+/// Rows that are held against the filter at once.
+const BLOCK_ROWS: usize = 1024;
+
+/// Bits of hashes, by which most keys that are not in a table are passed over with one look at memory: two bits for each
+/// key in a word that its hash names.
+#[derive(Debug)]
+struct Filter {
+    words: Vec<u64>,
+}
+
+/// Bits for each key: 3 of 100 other keys have theirs set, too.
+const FILTER_BITS_PER_KEY: usize = 12;
+
+impl Filter {
+    fn new(keys: usize) -> Self {
+        Self { words: vec![0; Self::words(keys)] }
+    }
+
+    fn words(keys: usize) -> usize {
+        (keys * FILTER_BITS_PER_KEY / u64::BITS as usize).next_power_of_two()
+    }
+
+    fn add(&mut self, hash: u64) {
+        let (word, bits) = self.place(hash);
+        self.words[word] |= bits;
+    }
+
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bits) = self.place(hash);
+        self.words[word] & bits == bits
+    }
+
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let word = (hash >> 12) as usize & (self.words.len() - 1);
+        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
     }
 }
 

@@ -17,6 +17,7 @@ use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result};
 
 use super::commit::{Outcome, Targets};
 use super::fit::{Fit, Target};
+use super::statistics::Statistics;
 use crate::Table;
 use crate::error::from_kernel;
 
@@ -56,7 +57,7 @@ struct OpenFile {
     used: u64,
     sink: Box<dyn Sink>,
     deferred: Deferred,
-    statistics: FileStatsAccumulator,
+    statistics: Statistics,
     object: Object,
     /// Its name in the log.
     name: String,
@@ -186,7 +187,7 @@ impl DataFiles {
         self.number += 1;
         let (used, file) = (self.number as u64, &mut self.open[at]);
         file.used = used;
-        file.statistics.merge(rows).map_err(from_kernel)?;
+        file.statistics.merge(rows)?;
         file.sink.write(rows.clone())
     }
 
@@ -208,7 +209,8 @@ impl DataFiles {
         let deferred = output.defer();
         let job = self.table.job();
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
-        let statistics = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
+        let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
+        let statistics = Statistics::new(kernel);
         self.open.push(OpenFile { partition, used: 0, sink, deferred, statistics, object, name });
         Ok(self.open.len() - 1)
     }
@@ -217,8 +219,7 @@ impl DataFiles {
         let OpenFile { partition, sink, deferred, statistics, object, name, .. } = file;
         let written = sink.finish()?;
         let output = deferred.take().ok_or_else(|| Error::internal("a file's sink did not finish its output"))?;
-        let statistics = statistics.finish().map_err(from_kernel)?;
-        let statistics = statistics.ok_or_else(|| Error::internal("a file without rows was begun"))?;
+        let statistics = statistics.finish()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let file = AddedFile {
             name,
