@@ -85,7 +85,8 @@ impl Column {
         };
         let plain = table_type(field.data_type()).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        check(&plain, to, stored, FindBy::Name).map_err(named)?;
+        let advice = "cast the column; where the rows come from CSV, name its type (--schema)";
+        check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
         if let (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) = (&plain, to)
             && from.is_some() != to.is_some()
         {
