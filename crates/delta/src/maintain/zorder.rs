@@ -121,6 +121,10 @@ impl Sample {
             let at = |range: usize| values.get(range * values.len() / RANGES).cloned();
             let mut bounds: Vec<Vec<u8>> = (1..RANGES).filter_map(at).collect();
             bounds.dedup();
+            // The first range begins with the least value, which may fill more than one.
+            if bounds.first() == values.first() && !bounds.is_empty() {
+                bounds.remove(0);
+            }
             bounds
         };
         Curve { bounds: self.values.into_iter().map(bounds).collect() }

@@ -124,29 +124,35 @@ impl PlannedFile {
     }
 }
 
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 impl fmt::Display for UpsertPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept = self.files.iter().filter(|file| file.pruned.is_none()).count();
         writeln!(f, "version {}, key {}", self.version, self.key.join(", "))?;
-        writeln!(f, "{} rows with different keys, in {} window(s)", self.rows, self.windows)?;
+        writeln!(f, "{} with different keys, in {}", plural(self.rows, "row"), plural(self.windows, "window"))?;
         writeln!(
             f,
-            "read: keys of {kept} of {} files, {} row groups, {} bytes, {} requests",
-            self.files.len(),
-            self.row_groups,
-            self.key_bytes,
-            self.requests
+            "read: keys of {kept} of {}, {}, {}, {}",
+            plural(self.files.len() as u64, "file"),
+            plural(self.row_groups, "row group"),
+            plural(self.key_bytes, "byte"),
+            plural(self.requests, "request")
         )?;
         writeln!(
             f,
-            "write: at most {} rows in new files, deletion vectors of at most {} files in one file",
-            self.rows_to_write, self.vectors_at_most
+            "write: at most {} in new files, deletion vectors of at most {} in one file",
+            plural(self.rows_to_write, "row"),
+            plural(self.vectors_at_most, "file")
         )?;
         for file in self.files.iter().take(FILES_SHOWN) {
             match &file.pruned {
                 Some(reason) => writeln!(f, "  {}  not read: {reason}", file.url)?,
                 None => {
-                    writeln!(f, "  {}  {} row groups, {} bytes of keys", file.url, file.row_groups, file.key_bytes)?
+                    let groups = plural(file.row_groups, "row group");
+                    writeln!(f, "  {}  {groups}, {} of keys", file.url, plural(file.key_bytes, "byte"))?
                 }
             }
         }
