@@ -242,6 +242,17 @@ def test_versions_come_back(tmp_path: Path) -> None:
     assert lr.checksum(table.scan()) == before[2]
 
 
+def test_versions_of_one_moment_are_told_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 3)
+    rows = [lr.checksum(table.scan(at=version)) for version in range(4)]
+    for entry in (folder / "_delta_log").glob("*.json"):
+        os.utime(entry, (1_700_000_000, 1_700_000_000))
+    told = table.history()
+    assert [told.timestamp.microsecond for told in told] == [3000, 2000, 1000, 0]
+    assert [lr.checksum(table.scan(at=told.timestamp)) for told in reversed(told)] == rows
+
+
 def test_others_read_maintained_tables(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     pytest.importorskip("deltalake")

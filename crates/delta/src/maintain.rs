@@ -4,7 +4,7 @@ pub(crate) mod cleanup;
 mod compact;
 mod entry;
 mod history;
-mod log_files;
+pub(crate) mod log_files;
 mod restore;
 mod sort;
 mod vacuum;

@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::engine::{ROOT, TableEngine};
 use crate::error::guarded;
+use crate::maintain::log_files;
 use crate::{At, Snapshot};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
@@ -96,9 +97,18 @@ impl Table {
         })
     }
 
-    /// The last version that was there at a moment.
+    /// The last version that was there at a moment: the kernel's answer where the table keeps times in its entries, else
+    /// by the times that [`history`](crate::history) tells. The kernel takes the last version's time as the store has
+    /// it, which may be the time of the version before.
     fn version_at(&self, millis: i64) -> Result<u64> {
         let latest = self.build(None).map_err(|error| self.explain(error, None))?;
+        if latest.table_properties().enable_in_commit_timestamps != Some(true) {
+            let moments = log_files::moments(&log_files::list(self)?);
+            let mut until = moments.range(..=latest.version()).rev();
+            if let Some((version, _)) = until.find(|(_, moment)| **moment <= millis) {
+                return Ok(*version);
+            }
+        }
         let found = self.kernel(|engine| {
             latest_version_as_of(&latest, engine, millis, HistoryCommitType::Recreatable).map(|commit| commit.version)
         });

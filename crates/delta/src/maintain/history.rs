@@ -50,10 +50,14 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     }
     entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
     entries.truncate(limit.unwrap_or(usize::MAX));
-    parallel::each(&entries, READERS, |file| Ok(told(file, Entry::read(table, file)?)))
+    let moments = log_files::moments(&files);
+    parallel::each(&entries, READERS, |file| {
+        let moment = moments.get(&file.version).copied().unwrap_or(file.info.modified);
+        Ok(told(file.version, moment, Entry::read(table, file)?))
+    })
 }
 
-fn told(file: &LogFile, entry: Entry) -> HistoryEntry {
+fn told(version: u64, moment: i64, entry: Entry) -> HistoryEntry {
     let info = entry.info.unwrap_or_default();
     let names = |files: &[FileAction]| files.iter().map(|file| file.path.clone()).collect();
     let (added, removed): (HashSet<String>, HashSet<String>) = (names(&entry.added), names(&entry.removed));
@@ -64,8 +68,8 @@ fn told(file: &LogFile, entry: Entry) -> HistoryEntry {
     let (files_added, bytes_added) = sum(&entry.added, &removed);
     let (files_removed, bytes_removed) = sum(&entry.removed, &added);
     HistoryEntry {
-        version: file.version,
-        timestamp: info.in_commit_timestamp.unwrap_or(file.info.modified),
+        version,
+        timestamp: info.in_commit_timestamp.unwrap_or(moment),
         operation: info.operation,
         parameters: texts(info.operation_parameters),
         metrics: texts(info.operation_metrics),

@@ -43,6 +43,20 @@ pub(crate) fn list(table: &Table) -> Result<Vec<LogFile>> {
     Ok(in_folder.filter_map(parse).collect())
 }
 
+/// When each version was made, in milliseconds since 1970, by its entry's time in the store. No two are the same: clocks
+/// of stores tick coarsely and run backwards, so that a version that isn't younger than the one before it counts as
+/// made a millisecond behind it, as all readers of the protocol's tables without in-commit timestamps have it.
+pub(crate) fn moments(files: &[LogFile]) -> BTreeMap<u64, i64> {
+    let entries = files.iter().filter(|file| file.kind == LogFileKind::Entry);
+    let mut moments: BTreeMap<u64, i64> = entries.map(|file| (file.version, file.info.modified)).collect();
+    let mut before = i64::MIN;
+    for moment in moments.values_mut() {
+        *moment = (*moment).max(before.saturating_add(1));
+        before = *moment;
+    }
+    moments
+}
+
 /// The versions of checkpoints that are there whole.
 pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
     let mut parts: BTreeMap<(u64, u64), u64> = BTreeMap::new();

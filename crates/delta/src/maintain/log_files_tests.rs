@@ -1,7 +1,7 @@
 use lakerace_io::ObjectInfo;
 use lakerace_io::object_store::path::Path;
 
-use super::{LogFile, LogFileKind, checkpoints, parse};
+use super::{LogFile, LogFileKind, checkpoints, moments, parse};
 
 fn file(name: &str) -> Option<LogFile> {
     let path = Path::from(format!("table/_delta_log/{name}"));
@@ -36,4 +36,22 @@ fn checkpoints_need_all_of_their_parts() {
     ];
     let files: Vec<LogFile> = names.iter().filter_map(|name| file(name)).collect();
     assert_eq!(checkpoints(&files).into_iter().collect::<Vec<_>>(), [20, 30]);
+}
+
+#[test]
+fn no_two_versions_are_made_at_once() {
+    let made =
+        |version: u64, modified: i64| LogFile { info: ObjectInfo { modified, ..info(version) }, ..entry(version) };
+    // Two in a tick of the clock, and one by a clock that is behind.
+    let files = [made(3, 20), made(4, 20), made(5, 12), made(6, 40)];
+    assert_eq!(moments(&files).into_iter().collect::<Vec<_>>(), [(3, 20), (4, 21), (5, 22), (6, 40)]);
+}
+
+fn entry(version: u64) -> LogFile {
+    LogFile { version, kind: LogFileKind::Entry, info: info(version) }
+}
+
+fn info(version: u64) -> ObjectInfo {
+    let path = Path::from(format!("table/_delta_log/{version:020}.json"));
+    ObjectInfo { path, size_bytes: 1, e_tag: None, modified: 0 }
 }
