@@ -45,14 +45,15 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
     session.note(&format!("generating {} orders (seed {}) …", human::count(args.rows), args.seed));
     demo.generate("generate CSV", &csv, 1..=args.rows, args.seed)?;
     demo.copy("copy CSV to Parquet", &csv, &parquet, true)?;
-    let expected = demo.checksum("checksum CSV", &csv, true)?;
-    let mut sums = vec![("Parquet", demo.checksum("checksum Parquet", &parquet, false)?)];
+    let (of_csv, of_files) = (demo.read_options(true, None), demo.read_options(false, None));
+    let expected = demo.checksum("checksum CSV", &csv, &of_csv)?;
+    let mut sums = vec![("Parquet", demo.checksum("checksum Parquet", &parquet, &of_files)?)];
     demo.filter("scan with a filter", &parquet)?;
     match &s3 {
         Some(url) => {
             let target = format!("{}/orders.parquet", url.trim_end_matches('/'));
             demo.copy("copy Parquet to S3", &parquet, &target, false)?;
-            sums.push(("S3", demo.checksum("checksum S3", &target, false)?));
+            sums.push(("S3", demo.checksum("checksum S3", &target, &of_files)?));
             demo.filter("scan S3 with a filter", &target)?;
         }
         None => session.note("S3 is left out: name a folder with --s3 s3://bucket/demo/ or LAKERACE_DEMO_S3"),
@@ -90,10 +91,9 @@ impl Demo<'_> {
         self.step(step, |job| Ok((lakerace::copy(source, target, &options, job)?.rows, ())))
     }
 
-    fn checksum(&mut self, step: &'static str, location: &str, is_csv: bool) -> Result<Checksum> {
-        let options = self.read_options(is_csv, None);
+    fn checksum(&mut self, step: &'static str, location: &str, options: &ReadOptions) -> Result<Checksum> {
         self.step(step, |job| {
-            let sum = Scan::open(location, &options, job)?.checksum()?;
+            let sum = Scan::open(location, options, job)?.checksum()?;
             Ok((sum.rows, sum))
         })
     }

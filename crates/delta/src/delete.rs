@@ -21,8 +21,8 @@ pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
     let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete);
-    let commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    change(commit, Published::none())
+    let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    change(&mut commit, Published::none())
 }
 
 /// A condition as a probe.

@@ -136,10 +136,10 @@ impl Hide {
     }
 
     /// The vectors that files get, and the files that have no row left.
-    fn vectors(&mut self, snapshot: &Snapshot) -> Result<(HashMap<String, DeletionVectorDescriptor>, Vec<String>)> {
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<(HashMap<String, DeletionVectorDescriptor>, HashSet<String>)> {
         let touched = self.touched(snapshot)?;
         let known = vectors::treemaps(snapshot.table(), &touched)?;
-        let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), HashSet::new());
         (self.changed.hidden, self.changed.vectors, self.changed.removed) = (0, 0, 0);
         for (file, known) in touched.into_iter().zip(known) {
             let known = known.unwrap_or_default();
@@ -155,7 +155,7 @@ impl Hide {
             })?;
             self.changed.hidden += all.len() - known.len();
             if all.len() == rows {
-                dead.push(file.path.clone());
+                dead.insert(file.path.clone());
             } else {
                 names.push(file.path.clone());
                 maps.push(all);
@@ -186,7 +186,8 @@ impl Stage for Hide {
             return Ok(());
         }
         if snapshot.kernel().table_properties().append_only == Some(true) {
-            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)"));
+            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)")
+                .advice("append, insert only, or unset the property"));
         }
         check_row_tracking(snapshot)?;
         // Of rows that only go, readers of the feed learn by the vectors.
@@ -209,7 +210,7 @@ impl Stage for Hide {
         }
         let rows = scan_rows(snapshot)?;
         for batch in &rows {
-            if let Some(removed) = selected(batch, &|name: &str| dead.iter().any(|dead| dead == name))? {
+            if let Some(removed) = selected(batch, &|name: &str| dead.contains(name))? {
                 update.remove_files(removed);
             }
         }
@@ -224,13 +225,8 @@ impl Stage for Hide {
 }
 
 /// Commits the change together with new files. Behind an error it leaves nothing, unless nobody knows whether the entry
-/// is there.
-pub(crate) fn change(mut commit: Commit<Hide>, published: Published) -> Result<Changed> {
-    change_once(&mut commit, published)
-}
-
-/// Like [`change`], with the commit to be asked why it failed.
-pub(crate) fn change_once(commit: &mut Commit<Hide>, mut published: Published) -> Result<Changed> {
+/// is there; the commit can be asked why it failed.
+pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published) -> Result<Changed> {
     match commit.run(published.files()) {
         Ok(version) => {
             commit.stage().packed = None;

@@ -22,6 +22,7 @@ mod parallel;
 mod probe;
 mod snapshot;
 mod source;
+mod spill;
 mod statistics;
 mod table;
 mod upsert;

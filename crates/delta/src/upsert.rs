@@ -45,7 +45,7 @@ use self::old::{Found, Merge};
 use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
-use crate::hide::{Changed, Depends, Hide, change_once};
+use crate::hide::{Changed, Depends, Hide, change};
 use crate::write::{Base, Commit, DataFiles, Evolve, Evolved, Published};
 use crate::{Snapshot, Table, vectors};
 
@@ -196,7 +196,7 @@ impl Upsert<'_> {
             *windows = None;
         }
         let published = new.map_or_else(|| Ok(Published::none()), DataFiles::publish)?;
-        match change_once(&mut commit, published) {
+        match change(&mut commit, published) {
             Ok(changed) => Ok(Some(changed)),
             Err(_) if commit.stage().is_outdated() => Ok(None),
             Err(error) => Err(error),

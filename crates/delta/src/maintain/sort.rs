@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,10 +9,10 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use lakerace_io::{Error, Result};
 use tempfile::TempDir;
+
+use crate::spill::{self, RunWriter};
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;
@@ -69,32 +67,18 @@ impl Sorter {
     fn spill(&mut self) -> Result<()> {
         let folder = match &self.folder {
             Some(folder) => folder,
-            None => self.folder.insert(temporary_folder()?),
+            None => self.folder.insert(spill::folder("lakerace-sort-")?),
         };
         let path = folder.path().join(format!("{}.arrow", self.runs.len()));
-        let batches = sorted(std::mem::take(&mut self.batches));
-        write_run(&path, &self.schema, batches).map_err(|e| broken(e, &path))?;
+        let mut run = RunWriter::create(&path, &self.schema)?;
+        for batch in sorted(std::mem::take(&mut self.batches)) {
+            run.write(&batch.map_err(internal)?)?;
+        }
+        run.finish()?;
         self.bytes = 0;
         self.runs.push(path);
         Ok(())
     }
-}
-
-fn temporary_folder() -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("lakerace-sort-").tempdir();
-    made.map_err(|e| Error::from(e).at(std::env::temp_dir().display()))
-}
-
-fn write_run(
-    path: &Path,
-    schema: &Schema,
-    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
-) -> Result<(), ArrowError> {
-    let mut writer = StreamWriter::try_new(BufWriter::new(File::create(path)?), schema)?;
-    for batch in batches {
-        writer.write(&batch?)?;
-    }
-    writer.finish()
 }
 
 /// The rows of these batches in the order of their keys.
@@ -147,10 +131,8 @@ impl Source {
     }
 
     fn run(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::from(e).at(path.display()))?;
-        let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|e| broken(e, path))?;
-        let path = path.to_owned();
-        Self::over(Box::new(reader.map(move |batch| batch.map_err(|e| broken(e, &path)))))
+        let (reader, path) = (spill::open(path, None)?, path.to_owned());
+        Self::over(Box::new(reader.map(move |batch| batch.map_err(|error| spill::broken(error, &path)))))
     }
 
     fn over(batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>) -> Result<Self> {
@@ -216,14 +198,6 @@ fn without_key(batch: &RecordBatch) -> Result<RecordBatch> {
 
 fn internal(error: impl std::fmt::Display) -> Error {
     Error::internal(error.to_string())
-}
-
-fn broken(error: ArrowError, path: &Path) -> Error {
-    let error = match error {
-        ArrowError::IoError(_, error) => Error::from(error),
-        error => Error::internal(format!("a sorted run can't be kept: {error}")),
-    };
-    error.at(path.display())
 }
 
 #[cfg(test)]

@@ -1,21 +1,18 @@
 //! Sources that don't fit into memory: sorted runs on the local disk, merged again in the order of keys.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, make_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use lakerace_io::{Error, Result};
 use tempfile::TempDir;
 
 use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
 use super::operator::MergeOperators;
 use crate::key::{KeyColumns, Keys};
+use crate::spill::{self, RunReader, RunWriter};
 
 /// Rows that a run is written and read by at most.
 const BATCH_ROWS: usize = 8192;
@@ -53,7 +50,7 @@ pub(crate) struct MergedChunks {
 /// A run that is being read.
 #[derive(Debug)]
 struct Run {
-    reader: StreamReader<BufReader<File>>,
+    reader: RunReader,
     path: PathBuf,
     /// The rows read and not yet given, with their keys. `None` at the end of the run.
     ahead: Option<(RecordBatch, Keys)>,
@@ -69,11 +66,7 @@ impl Runs {
         operators: MergeOperators,
         limit_bytes: usize,
     ) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("lakerace-upsert-")
-            .tempdir()
-            .map_err(|error| Error::from(error).at(std::env::temp_dir().display()))?;
-        let folder = Arc::new(folder);
+        let folder = Arc::new(spill::folder("lakerace-upsert-")?);
         Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, folder, files: Vec::new(), made: 0 })
     }
 
@@ -118,19 +111,16 @@ impl Runs {
     ) -> Result<()> {
         let path = self.folder.path().join(format!("{}.arrow", self.made));
         self.made += 1;
-        let named = |error: ArrowError| broken(error).at(path.display());
-        let file = File::create(&path).map_err(|error| Error::from(error).at(path.display()))?;
-        let mut writer = StreamWriter::try_new(BufWriter::new(file), &self.schema).map_err(named)?;
+        let mut run = RunWriter::create(&path, &self.schema)?;
         for chunk in chunks {
             for batch in chunk?.borrow().sorted(batch_rows) {
                 let batch = batch?;
-                let columns = batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(named)?;
+                let columns = batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(internal)?;
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                let batch = RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(named)?;
-                writer.write(&batch).map_err(named)?;
+                run.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(internal)?)?;
             }
         }
-        writer.finish().map_err(named)?;
+        run.finish()?;
         self.files.push(path);
         Ok(())
     }
@@ -142,9 +132,9 @@ impl Runs {
 
     /// The runs' keys, in rows of the key columns alone.
     pub fn merge_keys(&self) -> Result<MergedChunks> {
-        let at = |name: &str| self.schema.index_of(name).map_err(broken);
+        let at = |name: &str| self.schema.index_of(name).map_err(internal);
         let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
-        let schema = Arc::new(self.schema.project(&columns).map_err(broken)?);
+        let schema = Arc::new(self.schema.project(&columns).map_err(internal)?);
         self.merged(schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
     }
 
@@ -171,16 +161,13 @@ impl Runs {
 
 impl Run {
     fn open(path: &Path, projection: Option<Vec<usize>>, columns: &KeyColumns) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::from(error).at(path.display()))?;
-        let reader = StreamReader::try_new(BufReader::new(file), projection);
-        let reader = reader.map_err(|error| broken(error).at(path.display()))?;
-        let mut run = Self { reader, path: path.to_owned(), ahead: None };
+        let mut run = Self { reader: spill::open(path, projection)?, path: path.to_owned(), ahead: None };
         run.read_ahead(columns)?;
         Ok(run)
     }
 
     fn read_ahead(&mut self, columns: &KeyColumns) -> Result<()> {
-        let batch = self.reader.next().transpose().map_err(|error| broken(error).at(self.path.display()))?;
+        let batch = self.reader.next().transpose().map_err(|error| spill::broken(error, &self.path))?;
         self.ahead = match batch {
             Some(batch) => Some((batch.clone(), columns.keys(&batch, 0)?)),
             None => None,
@@ -248,15 +235,8 @@ fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-fn broken(error: ArrowError) -> Error {
-    match error {
-        ArrowError::IoError(_, error) => Error::from(error),
-        ArrowError::ExternalError(error) => match error.downcast::<Error>() {
-            Ok(error) => *error,
-            Err(error) => Error::internal(format!("a sorted run can't be kept: {error}")),
-        },
-        error => Error::internal(format!("a sorted run can't be kept: {error}")),
-    }
+fn internal(error: ArrowError) -> Error {
+    Error::internal(error.to_string())
 }
 
 #[cfg(test)]
