@@ -4,6 +4,7 @@ mod bits;
 mod columns;
 mod order;
 mod set;
+mod spread;
 mod strings;
 
 pub(crate) use columns::KeyColumns;

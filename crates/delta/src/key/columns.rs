@@ -1,6 +1,8 @@
 //! From key columns to keys.
 
 use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -15,13 +17,15 @@ use lakerace_format::names;
 use lakerace_format::predicate::{Bounds, ColumnRef, Value, array_of};
 use lakerace_io::{Error, Result};
 
-use super::{ByteKeys, Keys};
+use super::{ByteKeys, KeyList, Keys};
 
 /// The columns whose values together name a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyColumns {
     columns: Vec<KeyColumn>,
     layout: Layout,
+    /// Each column but the first, alone.
+    others: Vec<Self>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +67,41 @@ impl KeyColumns {
             }
             columns.push(KeyColumn { name: name.to_owned(), data_type });
         }
+        Ok(Self::of(columns))
+    }
+
+    fn of(columns: Vec<KeyColumn>) -> Self {
         let bits: Option<u32> = columns.iter().map(|column| bits(&column.data_type)).sum();
         let layout = match bits {
             Some(0..=64) => Layout::Narrow,
             Some(65..=128) => Layout::Wide,
             _ => Layout::Bytes,
         };
-        Ok(Self { columns, layout })
+        let others = columns.iter().skip(1).map(|column| Self::of(vec![column.clone()])).collect();
+        Self { columns, layout, others }
+    }
+
+    /// Each column but the first, alone.
+    pub fn others(&self) -> &[Self] {
+        &self.others
+    }
+
+    /// The values of each column but the first in some of these columns' keys, as keys of [`Self::others`].
+    pub fn take_apart(&self, keys: &Keys, range: Range<usize>) -> Option<Vec<Keys>> {
+        let widths: Option<Vec<u32>> = self.columns.iter().map(|column| bits(&column.data_type)).collect();
+        match (keys, widths) {
+            (Keys::Narrow(_) | Keys::Wide(_), Some(widths)) => Some(unpacked(keys, range, &widths)),
+            (Keys::Bytes(_), _) => {
+                let fields = self.columns.iter().map(|column| SortField::new(column.data_type.clone())).collect();
+                let converter = RowConverter::new(fields).ok()?;
+                let (parser, Keys::Bytes(rows)) = (converter.parser(), keys.slice(range)) else { return None };
+                let rows = (0..rows.len()).map(|row| parser.parse(rows.key(row)));
+                let arrays = converter.convert_rows(rows).ok()?;
+                let others = self.others.iter().zip(arrays.into_iter().skip(1));
+                others.map(|(column, array)| column.encode(&[Arc::clone(&array)], array.len()).ok()).collect()
+            }
+            _ => None,
+        }
     }
 
     /// Their names, in the order given.
@@ -244,6 +276,24 @@ fn bits(data_type: &DataType) -> Option<u32> {
         Decimal128(..) => Some(128),
         _ => None,
     }
+}
+
+/// The columns but the first of keys that are packed side by side in so many bits each.
+fn unpacked(keys: &Keys, range: Range<usize>, widths: &[u32]) -> Vec<Keys> {
+    let part = |at: usize| {
+        let shift: u32 = widths[at + 1..].iter().sum();
+        let mask = 1u128.checked_shl(widths[at]).map_or(u128::MAX, |one| one - 1);
+        match keys {
+            Keys::Narrow(keys) => {
+                Keys::Narrow(keys[range.clone()].iter().map(|key| (key >> shift) & mask as u64).collect())
+            }
+            Keys::Wide(keys) => {
+                Keys::Narrow(keys[range.clone()].iter().map(|key| ((key >> shift) & mask) as u64).collect())
+            }
+            Keys::Bytes(_) => Keys::Narrow(Vec::new()),
+        }
+    };
+    (1..widths.len()).map(part).collect()
 }
 
 fn narrow(arrays: &[ArrayRef], rows: usize) -> Vec<u64> {

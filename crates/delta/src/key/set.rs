@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 
 use super::bits::Bits;
+use super::columns::KeyColumns;
+use super::spread::Values;
 use super::{Key, KeyList, Keys};
 
 /// Distinct keys in order, to be found in the rows of other batches. Shared by threads.
@@ -18,6 +20,8 @@ pub(crate) struct KeySet {
     /// `None`: the keys lie too far apart.
     bits: OnceLock<Option<Bits>>,
     hashed: OnceLock<Hashed>,
+    /// Of each key column but the first.
+    values: OnceLock<Vec<Values>>,
 }
 
 #[derive(Debug)]
@@ -34,7 +38,7 @@ const WALKED_ROWS_PER_KEY: usize = 16;
 impl KeySet {
     /// The set of these keys, which are in order and distinct, at most 2^32 of them.
     pub fn new(keys: Keys) -> Self {
-        Self { keys, bits: OnceLock::new(), hashed: OnceLock::new() }
+        Self { keys, bits: OnceLock::new(), hashed: OnceLock::new(), values: OnceLock::new() }
     }
 
     /// The keys, in order.
@@ -67,8 +71,12 @@ impl KeySet {
 
     /// Whether a key is in a range, whose ends are lists of one key; `None`: it has no upper end.
     pub fn any_between(&self, low: &Keys, high: Option<&Keys>) -> bool {
-        let from = self.keys.rows_below(low);
-        from < self.keys.len() && high.is_none_or(|high| self.keys.rows_up_to(high) > from)
+        self.keys.any_between(low, high)
+    }
+
+    /// The values of each of these key columns but the first.
+    pub fn values(&self, columns: &KeyColumns) -> &[Values] {
+        self.values.get_or_init(|| Values::of(columns, &self.keys))
     }
 
     fn find_in<L: KeyList>(&self, keys: &L, batch: &L, found: impl FnMut(usize, usize)) {

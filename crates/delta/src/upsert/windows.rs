@@ -168,11 +168,22 @@ pub(crate) type Match = (u64, u32);
 impl KeyProbe<'_> {
     /// Whether rows of which this is known may have one of the keys.
     pub fn keeps(&self, statistics: &dyn ColumnStatistics) -> bool {
-        let bounds = statistics.bounds(&self.columns.first());
-        if statistics.row_count().is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {
+        let rows = statistics.row_count();
+        // The bounds of a column that is not null in all rows.
+        let bounds = |columns: &KeyColumns| {
+            let bounds = statistics.bounds(&columns.first());
+            rows.is_none_or(|rows| rows != 0 && bounds.null_count != Some(rows)).then_some(bounds)
+        };
+        let range = |columns: &KeyColumns| bounds(columns).map(|bounds| columns.range(&bounds));
+        let Some(first) = range(self.columns) else { return false };
+        if first.is_some_and(|(low, high)| !self.keys.any_between(&low, high.as_ref())) {
             return false;
         }
-        self.columns.range(&bounds).is_none_or(|(low, high)| self.keys.any_between(&low, high.as_ref()))
+        self.columns.others().iter().enumerate().all(|(number, column)| match range(column) {
+            None => false,
+            Some(None) => true,
+            Some(Some((low, high))) => self.keys.values(self.columns)[number].any_between(&low, high.as_ref()),
+        })
     }
 
     /// Which of these files have to be looked into, by their numbers.

@@ -392,3 +392,27 @@ fn other_changes_that_break_off_are_whole_or_not_there() {
         Ok(changed)
     });
 }
+
+#[test]
+fn files_are_left_out_by_each_key_column() {
+    let some = |text: &str| -> Vec<(i64, String)> { (0..100).map(|id| (id, text.to_owned())).collect() };
+    for partition_by in [&["text"][..], &[]] {
+        for key in [["id", "text"], ["text", "id"]] {
+            let inner = Arc::new(InMemory::new());
+            let table = table(&inner);
+            write(&table, WriteMode::Error, batch(&some("a")), partition_by, &[]);
+            for text in ["b", "d"] {
+                write(&table, WriteMode::Append, batch(&some(text)), &[], &[]);
+            }
+            let of_b: Vec<(i64, String)> = (50..60).map(|id| (id, "b".to_owned())).collect();
+            let plan = explain_upsert(&table, stream(vec![batch(&of_b)]), &options(&key)).unwrap();
+            assert_eq!(plan.files.iter().filter(|file| file.pruned.is_none()).count(), 1, "{plan}");
+            let changed = upsert(&table, stream(vec![batch(&of_b)]), &options(&key)).unwrap();
+            assert_eq!((changed.probed, changed.hidden), (1, 10), "{partition_by:?} {key:?}");
+            // A text that no file has.
+            let of_c: Vec<(i64, String)> = (50..60).map(|id| (id, "c".to_owned())).collect();
+            let changed = upsert(&table, stream(vec![batch(&of_c)]), &options(&key)).unwrap();
+            assert_eq!((changed.probed, changed.hidden, changed.written.rows), (0, 0, 10));
+        }
+    }
+}
