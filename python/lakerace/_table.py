@@ -203,7 +203,8 @@ class Table:
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 
         Args:
-            source: A location, a scan, or anything with `__arrow_c_stream__`.
+            source: A location, a scan, or anything with `__arrow_c_stream__`. A CSV file is read in the types of the
+                table's columns.
             key: The key's columns, in place of the table's.
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
             merge: How values of columns are merged with those of the table: `last` (the others' default),
@@ -334,6 +335,7 @@ class Table:
     def changes(self, first: int, last: int | None = None) -> ArrowStream:
         """The rows that versions inserted, updated and deleted: an Arrow stream, for one consumer.
 
+        The table must have a change data feed: it is made with the property `delta.enableChangeDataFeed=true`.
         Its columns are the table's, `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`),
         `_commit_version` and `_commit_timestamp`.
 

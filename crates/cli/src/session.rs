@@ -109,6 +109,7 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
         schema: args.schema.clone(),
         infer_rows: args.infer_rows,
         on_bad_row: args.on_bad_row.into(),
+        ..CsvOptions::default()
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::read_ahead;
 use crate::target::Target;
-use crate::{ReadOptions, Scan};
+use crate::{ReadOptions, Scan, typed};
 
 /// What to do about a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -48,7 +48,10 @@ pub struct CopyOptions {
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     // What is wrong with the target shows before anything is read.
     let target = Target::resolve(target, options, job)?;
-    let scan = Scan::open(source, &options.read, job)?;
+    let scan = match &target {
+        Target::Table(table) => typed::open(source, &options.read, table.table(), options.evolve, job)?,
+        Target::Files(_) => Scan::open(source, &options.read, job)?,
+    };
     target.refuse_sources(scan.plan())?;
     if let Some(rows) = scan.known_rows() {
         job.meter().plan_write(rows);

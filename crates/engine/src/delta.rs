@@ -73,6 +73,11 @@ impl TableTarget {
         Ok(Self { table: Table::at(location, &options.read.storage, job)? })
     }
 
+    /// The table, which may be there or not.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// Begins to write.
     pub(crate) fn create(&self, schema: &SchemaRef, options: &CopyOptions) -> Result<Box<dyn Sink>> {
         let write = TableWrite {

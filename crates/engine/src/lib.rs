@@ -29,6 +29,7 @@ mod report;
 mod scan;
 mod schema;
 mod target;
+mod typed;
 mod upsert;
 
 pub use checksum::{Checksum, checksum};
@@ -52,6 +53,6 @@ pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
 pub use upsert::{
-    UpsertOptions, delete, delete_keys, delete_keys_batches, explain_upsert, explain_upsert_batches, upsert,
-    upsert_batches,
+    UpsertOptions, delete, delete_keys, delete_keys_batches, explain_upsert, explain_upsert_batches, read_for_table,
+    upsert, upsert_batches,
 };

@@ -96,6 +96,16 @@ impl Scan {
         Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges)
     }
 
+    /// The format of what is read.
+    pub(crate) fn format(&self) -> String {
+        self.source.info().format
+    }
+
+    /// All columns that there are, whether they are read or not.
+    pub(crate) fn source_schema(&self) -> SchemaRef {
+        self.source.schema()
+    }
+
     /// Rows that the scan will give, where that is known before.
     pub(crate) fn known_rows(&self) -> Option<u64> {
         let limit = self.plan.request.limit.unwrap_or(u64::MAX);

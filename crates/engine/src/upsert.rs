@@ -5,7 +5,7 @@ use lakerace_format::Batches;
 use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::delta::open_table;
-use crate::{ReadOptions, Scan, parse_filter};
+use crate::{ReadOptions, parse_filter, typed};
 
 /// How to upsert, or to delete by keys.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +18,7 @@ pub struct UpsertOptions {
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    upsert_batches(table, read(source, options, job)?, options, job)
+    upsert_batches(table, read_for_table(table, source, options, job)?, options, job)
 }
 
 /// Like [`upsert`], from batches that the caller makes.
@@ -28,7 +28,7 @@ pub fn upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, jo
 
 /// What an upsert would do. Reads the source, and of the table no more than its log and footers.
 pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
-    explain_upsert_batches(table, read(source, options, job)?, options, job)
+    explain_upsert_batches(table, read_for_table(table, source, options, job)?, options, job)
 }
 
 /// Like [`explain_upsert`], from batches that the caller makes.
@@ -43,7 +43,7 @@ pub fn delete(table: &str, condition: &str, storage: &StorageOptions, job: &Job)
 
 /// Deletes the rows of a Delta table that have the key of a row of `source`.
 pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    delete_keys_batches(table, read(source, options, job)?, options, job)
+    delete_keys_batches(table, read_for_table(table, source, options, job)?, options, job)
 }
 
 /// Like [`delete_keys`], from batches that the caller makes.
@@ -51,6 +51,8 @@ pub fn delete_keys_batches(table: &str, batches: Batches, options: &UpsertOption
     lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
 }
 
-fn read(source: &str, options: &UpsertOptions, job: &Job) -> Result<Batches> {
-    Scan::open(source, &options.read, job)?.batches()
+/// The rows of a location for an upsert or a delete by keys. Columns of CSV whose type is not given have that of the table.
+pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Batches> {
+    let table = open_table(table, &options.read.storage, job)?;
+    typed::open(source, &options.read, &table, options.rows.evolve, job)?.batches()
 }

@@ -49,6 +49,9 @@ pub struct CsvOptions {
     /// The schema, as Arrow-style text: `id int64, price decimal(15,2), day date32, at timestamp(us, UTC), name utf8`,
     /// each with an optional `not null`. `None`: inferred.
     pub schema: Option<String>,
+    /// Types of columns that the files may have, as text like [`Self::schema`]: those of columns that it does not name, in place
+    /// of inferred ones. A type that text can't hold is an error.
+    pub types: Option<String>,
     /// Rows looked at to infer the schema. Default 10,000 (and at most 4 MiB of text).
     pub infer_rows: Option<usize>,
     /// Rows that do not fit.

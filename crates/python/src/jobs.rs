@@ -115,7 +115,7 @@ fn changed(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let options = keywords.upsert()?;
-    let (batches, job) = rows_of(py, source, &keywords, &options)?;
+    let (batches, job) = rows_of(py, &table, source, &keywords, &options)?;
     let payer = job.clone();
     let changed = interrupt::run(py, &job, move || change(&table, batches, &options, &payer))?;
     let report = clock.report(rows(&changed), &job, &Prices::default());
@@ -132,24 +132,25 @@ pub(crate) fn explain_upsert(
 ) -> PyResult<(String, Py<PyAny>)> {
     let keywords = Keywords::new(options);
     let options = keywords.upsert()?;
-    let (batches, job) = rows_of(py, source, &keywords, &options)?;
+    let (batches, job) = rows_of(py, &table, source, &keywords, &options)?;
     let payer = job.clone();
     let plan = move || lakerace::explain_upsert_batches(&table, batches, &options, &payer);
     let plan = interrupt::run(py, &job, plan)?;
     Ok((plan.to_string(), convert::to_python(py, &plan)?))
 }
 
-/// The rows of a source, and the job that pays for them.
+/// The rows of a source for a table, and the job that pays for them.
 fn rows_of(
     py: Python<'_>,
+    table: &str,
     source: &Bound<'_, PyAny>,
     keywords: &Keywords<'_>,
     options: &UpsertOptions,
 ) -> PyResult<(Batches, Job)> {
     if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
-        let (payer, read) = (job.clone(), options.read.clone());
-        let open = move || lakerace::Scan::open(&location, &read, &payer)?.batches();
+        let (payer, table, options) = (job.clone(), table.to_owned(), options.clone());
+        let open = move || lakerace::read_for_table(&table, &location, &options, &payer);
         return Ok((interrupt::run(py, &job, open)?, job));
     }
     match source.cast::<Scan>() {

@@ -78,7 +78,11 @@ impl CsvSource {
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let schema = match given {
             Some(given) if !rules.header => given,
-            given => learn_schema(&objects, &rules, given.as_ref(), options.infer_rows.unwrap_or(INFER_ROWS))?,
+            given => {
+                let expected = options.types.as_deref().map(parse_schema).transpose()?;
+                let rows = options.infer_rows.unwrap_or(INFER_ROWS);
+                learn_schema(&objects, &rules, given.as_ref(), expected.as_ref(), rows)?
+            }
         };
         for field in schema.fields() {
             column_for(field, 0)?;
@@ -246,9 +250,15 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
     Schema::new(fields)
 }
 
-/// The schema from the first file's front: given types where there are, inferred ones for the other columns. Where the
+/// The schema from the first file's front: types that are given or expected where there are, inferred ones for the other columns. Where the
 /// first file has no row, types come from the first that has one.
-fn learn_schema(objects: &[Object], rules: &Rules, given: Option<&Schema>, rows: usize) -> Result<Schema> {
+fn learn_schema(
+    objects: &[Object],
+    rules: &Rules,
+    given: Option<&Schema>,
+    expected: Option<&Schema>,
+    rows: usize,
+) -> Result<Schema> {
     let first = Sample::read(&objects[0], rules, rows)?;
     let names = &first.names;
     if let Some(given) = given {
@@ -259,9 +269,10 @@ fn learn_schema(objects: &[Object], rules: &Rules, given: Option<&Schema>, rows:
             }
         }
     }
-    let is_given = |name: &str| given.is_some_and(|g| g.index_of(name).is_ok());
+    let known =
+        |name: &str| [given, expected].into_iter().flatten().find_map(|schema| schema.field_with_name(name).ok());
     let mut types = vec![DataType::Utf8View; names.len()];
-    if !names.iter().all(|n| is_given(n)) {
+    if !names.iter().all(|n| known(n).is_some()) {
         let (found, mut seen) = first.types(rules, rows);
         types = found;
         for object in objects.iter().skip(1) {
@@ -278,9 +289,9 @@ fn learn_schema(objects: &[Object], rules: &Rules, given: Option<&Schema>, rows:
             }
         }
     }
-    let fields = names.iter().zip(types).map(|(name, data_type)| match given.map(|g| g.field_with_name(name)) {
-        Some(Ok(field)) => field.clone(),
-        _ => Field::new(name, data_type, true),
+    let fields = names.iter().zip(types).map(|(name, data_type)| match known(name) {
+        Some(field) => field.clone(),
+        None => Field::new(name, data_type, true),
     });
     Ok(Schema::new(fields.collect::<Vec<_>>()))
 }

@@ -1,0 +1,45 @@
+//! Text that goes into a Delta table: its columns have the types of the table's, where nobody says otherwise.
+
+use arrow::datatypes::{DataType, Field, Schema};
+use lakerace_delta::{Evolve, Table};
+use lakerace_format::CsvOptions;
+use lakerace_format::csv::Dialect;
+use lakerace_format::schema_text::print_schema;
+use lakerace_io::{ErrorKind, Job, Result};
+
+use crate::{ReadOptions, Scan};
+
+/// Opens a source whose rows go into a table. Of CSV and TBL, columns that the table has, and whose type is not given, are
+/// read in the table's type: what the front of a file looks like says little of what its column is.
+///
+/// Numbers stay as they look where they may widen the table's.
+pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evolve, job: &Job) -> Result<Scan> {
+    let scan = Scan::open(source, read, job)?;
+    if ![Dialect::Csv, Dialect::Tbl].iter().any(|dialect| dialect.name() == scan.format()) {
+        return Ok(scan);
+    }
+    let snapshot = match table.snapshot(None) {
+        Ok(snapshot) => snapshot,
+        // It is to be made of what is read.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(scan),
+        Err(error) => return Err(error),
+    };
+    let looks = scan.source_schema();
+    let widens = |of: &DataType, to: &DataType| evolve.widen && is_plain_number(of) && to.is_numeric();
+    let is_typed = |field: &&Field| {
+        let name = field.name();
+        let like = looks.field_with_name(name).is_ok_and(|like| !widens(field.data_type(), like.data_type()));
+        like && !field.data_type().is_nested() && !field.data_type().is_binary()
+    };
+    let fields: Vec<Field> = snapshot.schema().fields().iter().map(AsRef::as_ref).filter(is_typed).cloned().collect();
+    if fields.iter().all(|field| looks.field_with_name(field.name()).is_ok_and(|like| like == field)) {
+        return Ok(scan);
+    }
+    let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };
+    Scan::open(source, &ReadOptions { csv, ..read.clone() }, job)
+}
+
+/// Integers and floats: what a wider type can take the place of.
+fn is_plain_number(data_type: &DataType) -> bool {
+    data_type.is_integer() || data_type.is_floating()
+}

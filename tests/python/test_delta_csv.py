@@ -1,0 +1,113 @@
+"""CSV into Delta tables: columns are read in the table's types."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import ok, run
+
+import lakerace as lr
+
+SCHEMA = pa.schema(
+    {
+        "id": pa.int32(),
+        "code": pa.string(),
+        "price": pa.decimal128(9, 2),
+        "day": pa.date32(),
+        "at": pa.timestamp("us", "UTC"),
+        "wall": pa.timestamp("us"),
+        "yes": pa.bool_(),
+        "share": pa.float32(),
+    }
+)
+MOMENT = datetime(2026, 1, 2, 3, 4, 5)
+ROW = {
+    "id": 1,
+    "code": "001",
+    "price": Decimal("1.50"),
+    "day": date(2026, 1, 2),
+    "at": MOMENT.replace(tzinfo=timezone.utc),
+    "wall": MOMENT,
+    "yes": True,
+    "share": 0.5,
+}
+#: What is inferred from these lines fits no column of the table but one.
+LINES = """code,id,day,price,at,wall,yes,share
+7,1,2026-02-03,3,2026-02-03T00:00:00Z,2026-02-03,0,1
+08,2,2026-02-04,4.25,2026-02-03 04:05:06+01:00,2026-02-03 01:02:03,1,2
+"""
+
+
+def made(folder: Path, **properties: str) -> lr.Table:
+    lr.copy(pa.Table.from_pylist([ROW], SCHEMA), f"delta:{folder}", table_properties=properties)
+    return lr.Table(folder, key="id")
+
+
+def read(table: lr.Table) -> list[dict[str, Any]]:
+    return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: (row["id"], row["code"]))
+
+
+def test_csv_has_the_types_of_the_table(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.csv"
+    lines.write_text(LINES)
+    midnight = datetime(2026, 2, 3)
+    first = {
+        "id": 1,
+        "code": "7",
+        "price": Decimal("3.00"),
+        "day": date(2026, 2, 3),
+        "at": midnight.replace(tzinfo=timezone.utc),
+        "wall": midnight,
+        "yes": False,
+        "share": 1.0,
+    }
+    table = made(tmp_path / "upserted")
+    assert table.explain_upsert(lines).to_dict()["rows"] == 2
+    changed = table.upsert(lines)
+    assert (changed.rows, changed.rows_hidden) == (2, 1)
+    rows = read(table)
+    assert rows[0] == first
+    assert rows[1]["code"] == "08"
+    assert rows[1]["at"] == datetime(2026, 2, 3, 3, 5, 6, tzinfo=timezone.utc)
+    ok("copy", lines, tmp_path / "upserted", "--mode", "append")
+    assert read(table) == [first, first, rows[1], rows[1]]
+    ok("copy", lines, tmp_path / "upserted", "--mode", "overwrite")
+    assert read(table) == [first, rows[1]]
+    gone = tmp_path / "gone.csv"
+    gone.write_text("code,note\n08,x\n")
+    assert ok("delete", tmp_path / "upserted", "--keys", gone, "--key", "code", "--json").json["rows_hidden"] == 1
+    assert read(table) == [first]
+
+
+def test_values_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    made(tmp_path / "table")
+    lines = tmp_path / "lines.csv"
+    lines.write_text("id,price\n1,2.50\n2,1.005\n")
+    refused = run("upsert", tmp_path / "table", lines, "--key", "id")
+    assert refused.code == 4
+    assert "line 3" in refused.err
+    assert '"price"' in refused.err
+    assert "decimal" in refused.err
+    # What is given counts.
+    refused = run("upsert", tmp_path / "table", lines, "--key", "id", "--schema", "price double")
+    assert refused.code == 4
+    assert "line" not in refused.err
+    assert lr.scan(tmp_path / "table").count() == 1
+
+
+def test_numbers_that_may_widen_the_table_stay_as_they_are(tmp_path: Path) -> None:
+    table = made(tmp_path / "table", **{"delta.enableTypeWidening": "true"})
+    lines = tmp_path / "lines.csv"
+    lines.write_text(f"id\n{2**40}\n")
+    with pytest.raises(lr.InvalidInputError, match="line 2"):
+        lr.copy(lines, tmp_path / "table", mode="append")
+    lines.write_text(f"id,day,share,v\n{2**40},2026-03-04,0.1,1\n")
+    ok("copy", lines, tmp_path / "table", "--mode", "append", "--evolve", "add,widen")
+    rows = read(table)
+    assert (rows[1]["id"], rows[1]["day"], rows[1]["v"]) == (2**40, date(2026, 3, 4), 1)
+    assert rows[1]["share"] == pytest.approx(0.1, abs=1e-12)
