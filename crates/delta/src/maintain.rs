@@ -6,6 +6,7 @@ mod entry;
 mod history;
 pub(crate) mod log_files;
 mod restore;
+mod sidecars;
 mod sort;
 mod vacuum;
 mod zorder;

@@ -2,15 +2,19 @@
 //!
 //! A version can be read where a checkpoint at or before it and the entries from there on are left. So of the versions that
 //! are old enough only those before a checkpoint go that itself is old enough: every version within the retention, and the one
-//! that was the last when it began, stays readable.
+//! that was the last when it began, stays readable. Parts of checkpoints in files of their own go when no checkpoint that is left
+//! names them.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use delta_kernel::SnapshotRef;
 use delta_kernel::table_features::TableFeature;
 use lakerace_io::Result;
+use lakerace_io::object_store::path::Path;
 
 use super::log_files::{self, LogFile, LogFileKind};
+use super::sidecars;
 use crate::Table;
 
 /// Where the table does not say how long its history stays.
@@ -29,12 +33,19 @@ pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
     let retention = properties.log_retention_duration.unwrap_or(RETENTION);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let cutoff = i64::try_from(since_1970.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX);
-    let files = log_files::list(table)?;
-    let gone: Vec<_> = expired(&files, cutoff).into_iter().map(|file| file.info.path.clone()).collect();
-    if gone.is_empty() {
-        return Ok(0);
+    let (files, found) = log_files::list_all(table)?;
+    let gone: HashSet<&Path> = expired(&files, cutoff).into_iter().map(|file| &file.info.path).collect();
+    let kept: Vec<&LogFile> = files.iter().filter(|file| !gone.contains(&file.info.path)).collect();
+    let mut removed = 0;
+    if !gone.is_empty() {
+        removed = table.store().delete_all(gone.into_iter().cloned().collect())?;
     }
-    table.store().delete_all(gone)
+    // Behind their checkpoints: one that is left has all of its parts.
+    let unnamed = sidecars::expired(table, &found, &kept, cutoff)?;
+    if !unnamed.is_empty() {
+        removed += table.store().delete_all(unnamed)?;
+    }
+    Ok(removed)
 }
 
 /// The files of the log that no version needs that was the last one at a moment, or came later.

@@ -29,6 +29,8 @@ pub(crate) enum LogFileKind {
     Joined { last: u64 },
 }
 
+/// The folder, in that of the log, with parts of checkpoints.
+const SIDECARS: &str = "_sidecars";
 /// Digits of a version in a name.
 const VERSION_DIGITS: usize = 20;
 /// Digits of the number of a checkpoint's part.
@@ -36,11 +38,17 @@ const PART_DIGITS: usize = 10;
 
 /// The files of the log, in the order of their names. One LIST for each thousand of them.
 pub(crate) fn list(table: &Table) -> Result<Vec<LogFile>> {
+    list_all(table).map(|(files, _)| files)
+}
+
+/// Like [`list`], with the parts of checkpoints that are in files of their own.
+pub(crate) fn list_all(table: &Table) -> Result<(Vec<LogFile>, Vec<ObjectInfo>)> {
     let folder = table.root().clone().join(LOG);
-    let depth = folder.parts().count() + 1;
+    let (depth, parts) = (folder.parts().count() + 1, folder.clone().join(SIDECARS));
     let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
-    let in_folder = found.into_iter().filter(|info| info.path.parts().count() == depth);
-    Ok(in_folder.filter_map(parse).collect())
+    let (in_folder, below): (Vec<_>, Vec<_>) = found.into_iter().partition(|info| info.path.parts().count() == depth);
+    let sidecars = below.into_iter().filter(|info| info.path.prefix_matches(&parts)).collect();
+    Ok((in_folder.into_iter().filter_map(parse).collect(), sidecars))
 }
 
 /// When each version was made, in milliseconds since 1970, by its entry's time in the store. No two are the same: clocks

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use lakerace_delta::{DeltaSource, history};
+use lakerace_format::{ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::{ObjectStore, PutOptions};
 use lakerace_io::wrap::Metered;
 use lakerace_io::{Job, JobOptions};
 
-use crate::common::{append, create, names, on, put, read, read_at, rows, table, version};
+use crate::common::{append, create, entry, names, on, put, read, read_at, rows, table, version};
 
 fn entries(inner: &Arc<InMemory>) -> Vec<u64> {
     let version = |name: String| name.strip_prefix("lake/table/_delta_log/")?.strip_suffix(".json")?.parse().ok();
@@ -118,4 +119,64 @@ fn history_tells_what_each_version_did() {
     assert_eq!(history(&table, Some(2)).unwrap(), told[..2]);
     let nothing = on(Arc::new(InMemory::new()));
     assert_eq!(history(&nothing, None).unwrap_err().kind(), lakerace_io::ErrorKind::NotFound);
+}
+
+/// A table that Spark has made, whose checkpoint has parts in files of their own.
+fn with_sidecars() -> Arc<InMemory> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python/delta_golden/tables");
+    let inner = Arc::new(InMemory::new());
+    let mut folders = vec![folder.join("checkpoint-sidecars")];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+                continue;
+            }
+            let below = entry.strip_prefix(folder.join("checkpoint-sidecars")).unwrap().to_str().unwrap().to_owned();
+            let bytes = std::fs::read(entry).unwrap();
+            let path = Path::from(format!("lake/table/{below}"));
+            block_on(inner.put_opts(&path, bytes.into(), PutOptions::default())).unwrap();
+        }
+    }
+    inner
+}
+
+#[test]
+fn parts_of_checkpoints_go_when_no_checkpoint_names_them() {
+    let inner = with_sidecars();
+    let table = table(&inner);
+    let of_spark = |name: &String| name.contains("/_sidecars/");
+    let parts: Vec<String> = names(&inner).into_iter().filter(of_spark).collect();
+    let checkpoint = names(&inner).into_iter().find(|name| name.contains(".checkpoint.")).unwrap();
+    assert!(!parts.is_empty());
+    let (at, count) = (version(&table), row_count(&table).unwrap());
+    // Its history does not stay any more.
+    let metadata =
+        (0..=at).rev().flat_map(|version| entry(&inner, version)).find(|line| line.get("metaData").is_some());
+    let mut metadata = metadata.unwrap();
+    metadata["metaData"]["configuration"]["delta.logRetentionDuration"] = "interval 0 seconds".into();
+    metadata["metaData"]["configuration"]["delta.checkpointInterval"] = "1".into();
+    let path = Path::from(format!("lake/table/_delta_log/{:020}.json", at + 1));
+    block_on(inner.put_opts(&path, format!("{metadata}\n").into(), PutOptions::default())).unwrap();
+    let schema = table.snapshot(None).unwrap().schema().clone();
+    for round in 0..4 {
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        let row = schema.fields().iter().map(|field| arrow::array::new_null_array(field.data_type(), 1)).collect();
+        let row = arrow::array::RecordBatch::try_new(schema.clone(), row).unwrap();
+        crate::common::write(&table, lakerace_delta::WriteMode::Append, row, &[], &[]);
+        let now = names(&inner);
+        if now.contains(&checkpoint) {
+            assert!(parts.iter().all(|part| now.contains(part)), "round {round}: a checkpoint without its parts");
+        }
+        assert_eq!(row_count(&table).unwrap(), count + round + 1);
+    }
+    let now = names(&inner);
+    assert!(!now.contains(&checkpoint) && parts.iter().all(|part| !now.contains(part)), "{now:?}");
+}
+
+/// The rows of a table.
+fn row_count(table: &lakerace_delta::Table) -> lakerace_io::Result<usize> {
+    let source = DeltaSource::open(table.snapshot(None)?)?;
+    let plan = source.plan(&ReadRequest::default())?;
+    source.read(&plan)?.map(|batch| batch.map(|batch| batch.num_rows())).sum()
 }
