@@ -51,14 +51,14 @@ test-rust:
 test-python: build
 	$(BIN)/pytest tests/python
 
-# Whether Spark reads the ORC files that we write. Not part of `test`: it needs Java 17, and downloads about 400 MB the
+# Whether Spark reads the ORC files and the change data feeds that we write. Not part of `test`: it needs Java 17, and downloads about 400 MB the
 # first time, which the bench uses too.
 test-spark: build
 	$(BIN)/pytest tests/spark
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:
-	for target in parquet orc csv filter schema_text commit_marker; do fuzz/run $$target 60 || exit 1; done
+	for target in parquet orc csv filter schema_text commit_marker log_entry deletion_vector; do fuzz/run $$target 60 || exit 1; done
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw

@@ -1,5 +1,7 @@
 //! What the fuzz targets share.
 
+pub mod tables;
+
 use std::sync::Once;
 
 use arrow::datatypes::SchemaRef;
@@ -38,7 +40,7 @@ fn attempt(url: &str, options: &ReadOptions, job: &Job) -> Option<SchemaRef> {
 
 /// The parquet crate panics on some damaged data, which its callers turn into errors. libFuzzer's hook would end the
 /// process at the panic already: ours does so for our own code only. A panic that nobody catches ends it in any case.
-fn bear_panics_of_others() {
+pub fn bear_panics_of_others() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let strict = std::panic::take_hook();
