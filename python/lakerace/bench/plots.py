@@ -133,7 +133,9 @@ def _ratios(report: Document, headings: bool) -> Figure:
         fastest = result.fastest(peers)
         if line % 2 == 0:
             axis.axhspan(line - 0.5, line + 0.5, color="#f5f7f9", linewidth=0, zorder=0)
-        label = f"{result.bench}, {result.store}, {result.title.split(',')[0]}, {result.threads} thr."
+        # A comma without a blank is part of a number.
+        what = result.title.split(", ")[0].split(" into ")[0]
+        label = f"{result.bench}, {result.store}, {what}, {result.threads} thr."
         axis.text(
             -0.012, line, label, ha="right", va="center", fontsize=9, color=INK, transform=axis.get_yaxis_transform()
         )
