@@ -215,33 +215,53 @@ def test_changes_follow_from_files_and_vectors(tmp_path: Path) -> None:
     assert run("changes", folder, "--from", 2, "--to", 1).code == 2
 
 
-def test_rows_of_tables_with_a_feed_are_not_replaced_unseen(tmp_path: Path) -> None:
+def test_changes_of_rows_that_are_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "table"
-    rows = pa.table({"id": [1, 2, 3]})
-    lr.copy(rows, f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})
-    with pytest.raises(lr.UnsupportedError, match="enableChangeDataFeed"):
-        lr.Table(folder, key="id").upsert(rows)
-    with pytest.raises(lr.UnsupportedError, match="enableChangeDataFeed"):
-        lr.copy(rows, folder, mode="overwrite")
+    lr.copy(pa.table({"id": [1, 2, 3], "s": ["a", "b", None]}), tmp_path / "rows.parquet")
+    ok("copy", tmp_path / "rows.parquet", f"delta:{folder}", "--table-property", "delta.enableChangeDataFeed=true")
+    lr.Table(folder, key="id").upsert(pa.table({"id": [2, 3, 4], "s": ["B", "C", "D"]}))
+    lr.copy(pa.table({"id": [2], "s": ["x"]}), folder, mode="overwrite")
+
+    def seen(reader: Any, version: int) -> list[tuple[int, str | None, str]]:
+        rows = pa.table(reader(version)).to_pylist()
+        kept = [(row["id"], row["s"], row["_change_type"]) for row in rows if row["_commit_version"] == version]
+        return sorted(kept, key=lambda row: (row[0], row[2] == "update_postimage", row[2]))
+
+    def told(version: int) -> Any:
+        return lr.Table(folder).changes(version, version)
+
+    before, after = "update_preimage", "update_postimage"
+    expected = [(2, "b", before), (2, "B", after), (3, None, before), (3, "C", after), (4, "D", "insert")]
+    assert seen(told, 1) == expected
+    gone = [(1, "a", "delete"), (2, "B", "delete"), (2, "x", "insert"), (3, "C", "delete"), (4, "D", "delete")]
+    assert seen(told, 2) == gone
+    cdc = actions(folder, 1, "cdc")
+    assert [(action["dataChange"], action["path"].split("/")[0]) for action in cdc] == [(False, "_change_data")]
+    assert pq.read_table(folder / cdc[0]["path"]).num_rows == len(expected)
+    # As others read it.
+    deltalake = pytest.importorskip("deltalake")
+    table = deltalake.DeltaTable(str(folder))
+    assert seen(lambda version: table.load_cdf(starting_version=version, ending_version=version), 1) == expected
     other = tmp_path / "other"
-    lr.copy(rows, f"delta:{other}")
+    lr.copy(pa.table({"id": [1]}), f"delta:{other}")
     with pytest.raises(lr.UnsupportedError):
         pa.table(lr.Table(other).changes(0))
 
 
-def test_rows_with_ids_are_added_only(tmp_path: Path) -> None:
+def test_rows_with_ids_are_not_moved(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     rows = pa.table({"id": [1, 2, 3]})
     lr.copy(rows, f"delta:{folder}", table_properties={"delta.enableRowTracking": "true"})
     lr.copy(pa.table({"id": [4]}), folder, mode="append")
     table = lr.Table(folder, key="id")
-    for job in (
-        lambda: table.upsert(rows),
-        lambda: table.delete("id = 1"),
-        table.compact,
-        lambda: table.restore(0),
-        lambda: lr.copy(rows, folder, mode="overwrite"),
-    ):
+    for job in (table.compact, lambda: table.restore(0)):
         with pytest.raises(lr.UnsupportedError, match="enableRowTracking"):
             job()
-    assert table.scan().count() == 4
+    table.upsert(pa.table({"id": [3, 4, 5]}))
+    table.delete("id = 1")
+    lr.copy(rows, folder, mode="overwrite")
+    infos = [actions(folder, version, "commitInfo")[0] for version in range(1, 5)]
+    kept = [info["tags"]["delta.rowTracking.preserved"] for info in infos]
+    assert kept == ["true", "false", "true", "true"]
+    bases = [actions(folder, version, "add")[0]["baseRowId"] for version in (0, 1, 4)]
+    assert bases == [0, 3, 7]

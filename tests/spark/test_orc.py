@@ -5,21 +5,17 @@ The bench's Spark environment is made where it is absent, which downloads about 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 import read_orc
+from asking import ask
 from orc_tables import CODECS, DAYS, TABLES, calendar
 
 import lakerace as lr
-from lakerace.bench import contestant
 
-HERE = Path(__file__).parent
 TABLES_FOR_SPARK = {**TABLES, "calendar": lambda: calendar(DAYS, "us")}
 FILTERED_ROWS = 100_000
 
@@ -96,18 +92,7 @@ class Answers:
             lr.copy(table, path, bloom_filter=blooms)
             for column, condition in CONDITIONS.items():
                 questions[f"{key}-{column}"] = {"path": str(path), "where": condition}
-        spark = contestant.named("spark")
-        done = subprocess.run(
-            [str(spark.python()), str(HERE / "read_orc.py"), str(spark.folder)],
-            input=json.dumps(list(questions.values())),
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-            env={**os.environ, "TZ": "UTC"},
-        )
-        assert done.returncode == 0, done.stderr
-        self.answers = dict(zip(questions, json.loads(done.stdout.splitlines()[-1]), strict=True))
+        self.answers = dict(zip(questions, ask("read_orc.py", list(questions.values())), strict=True))
 
 
 @pytest.fixture(scope="module")

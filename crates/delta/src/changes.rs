@@ -23,6 +23,10 @@ use crate::Table;
 use crate::engine::{ROOT, TableEngine};
 use crate::error::{from_kernel, guarded};
 
+/// The column of change files that says what became of a row.
+pub(crate) const CHANGE_TYPE: &str = "_change_type";
+/// The folder of change files, in the table's.
+pub(crate) const CHANGE_FOLDER: &str = "_change_data";
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 

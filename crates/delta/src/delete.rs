@@ -22,7 +22,7 @@ pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
     let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete);
     let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    change(&mut commit, Published::none())
+    change(&mut commit, Published::none(), Published::none())
 }
 
 /// A condition as a probe.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use arrow::array::RecordBatch;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::Written;
@@ -13,7 +14,7 @@ use crate::error::guarded;
 use crate::files::TableFile;
 use crate::probe::Probe;
 use crate::vectors::{self, Packed};
-use crate::write::{Commit, Outcome, Published, Stage, check_change_feed, check_row_tracking, scan_rows, selected};
+use crate::write::{Commit, Outcome, Published, Stage, change_file, scan_rows, selected};
 
 /// What an upsert or a delete did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(crate) struct Hide {
     is_outdated: bool,
     /// The vectors of the last attempt.
     packed: Option<Object>,
+    /// The actions that name change files. Where there is none, readers of the feed learn by the files and vectors.
+    changes: Vec<RecordBatch>,
     changed: Changed,
 }
 
@@ -68,6 +71,7 @@ impl Hide {
             depends: Depends::Nothing,
             is_outdated: false,
             packed: None,
+            changes: Vec::new(),
             changed: Changed::default(),
         }
     }
@@ -189,9 +193,16 @@ impl Stage for Hide {
             return Err(Error::invalid("the table takes new rows only (delta.appendOnly)")
                 .advice("append, insert only, or unset the property"));
         }
-        check_row_tracking(snapshot)?;
-        // Of rows that only go, readers of the feed learn by the vectors.
-        if self.operation == UpdateTableOperation::Merge { check_change_feed(snapshot) } else { Ok(()) }
+        Ok(())
+    }
+
+    fn keeps_row_ids(&self) -> bool {
+        // Rows that an upsert replaces come back as new ones.
+        self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
+    }
+
+    fn more_actions(&mut self) -> Vec<RecordBatch> {
+        self.changes.clone()
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
@@ -224,16 +235,19 @@ impl Stage for Hide {
     }
 }
 
-/// Commits the change together with new files. Behind an error it leaves nothing, unless nobody knows whether the entry
-/// is there; the commit can be asked why it failed.
-pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published) -> Result<Changed> {
+/// Commits the change together with new files and change files. Behind an error it leaves nothing, unless nobody knows whether
+/// the entry is there; the commit can be asked why it failed.
+pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published, mut changes: Published) -> Result<Changed> {
+    commit.stage().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
     match commit.run(published.files()) {
         Ok(version) => {
             commit.stage().packed = None;
+            changes.written();
             Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
         }
         Err((error, outcome)) => {
             published.give_up(outcome);
+            changes.give_up(outcome);
             match outcome {
                 Outcome::Absent => commit.stage().drop_packed(),
                 Outcome::Unknown => commit.stage().packed = None,

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use delta_kernel::SnapshotRef;
+use delta_kernel::table_features::TableFeature;
 use lakerace_format::TableSchema;
 use lakerace_io::{Error, Result};
 
@@ -65,6 +66,11 @@ impl Snapshot {
     pub fn key(&self) -> Vec<String> {
         let names = self.kernel.metadata_configuration().get(KEY_PROPERTY);
         names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()).unwrap_or_default()
+    }
+
+    /// Whether its readers are to be told of each row that changes.
+    pub(crate) fn has_change_feed(&self) -> bool {
+        self.kernel.table_configuration().is_feature_enabled(&TableFeature::ChangeDataFeed)
     }
 
     pub(crate) fn columns(&self) -> &TableColumns {

@@ -24,6 +24,7 @@
 
 mod chunk;
 mod explain;
+mod feed;
 mod old;
 mod operator;
 mod runs;
@@ -41,6 +42,7 @@ pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
 
 use self::chunk::Chunk;
+use self::feed::ChangeFiles;
 use self::old::{Found, Merge};
 use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
@@ -157,6 +159,23 @@ struct Upsert<'a> {
     ends: Ends,
 }
 
+/// Files that an upsert writes.
+struct New {
+    rows: DataFiles,
+    /// Where the table has a change data feed.
+    changes: Option<ChangeFiles>,
+    /// Whether all rows come at once.
+    is_one_window: bool,
+}
+
+impl New {
+    /// Makes them visible: the table's rows, and the changes.
+    fn publish(self) -> Result<(Published, Published)> {
+        let changes = self.changes.map_or_else(|| Ok(Published::none()), ChangeFiles::publish)?;
+        Ok((self.rows.publish()?, changes))
+    }
+}
+
 /// What was found in the files of a version.
 type FoundRows = Vec<Option<RoaringTreemap>>;
 
@@ -179,9 +198,11 @@ impl Upsert<'_> {
         let mut new = match self.ends {
             Ends::Delete => None,
             Ends::Upsert => {
-                let (targets, options) = (commit.targets(&state)?, self.write_options());
-                let files = DataFiles::new(self.table, &self.shape.written, &targets, state, &options);
-                Some(files.map_err(named)?)
+                let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
+                let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);
+                let changes = self.feeds().then(changes).transpose().map_err(named)?;
+                let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
+                Some(New { rows, changes, is_one_window: matches!(all, Windows::Memory(_)) })
             }
         };
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
@@ -195,8 +216,8 @@ impl Upsert<'_> {
         if depends == Depends::Nothing {
             *windows = None;
         }
-        let published = new.map_or_else(|| Ok(Published::none()), DataFiles::publish)?;
-        match change(&mut commit, published) {
+        let (published, changes) = new.map_or_else(|| Ok((Published::none(), Published::none())), New::publish)?;
+        match change(&mut commit, published, changes) {
             Ok(changed) => Ok(Some(changed)),
             Err(_) if commit.stage().is_outdated() => Ok(None),
             Err(error) => Err(error),
@@ -213,13 +234,19 @@ impl Upsert<'_> {
     fn depends(&self) -> Depends {
         match self.ends {
             Ends::Upsert if self.options.insert_only => Depends::Presence,
-            Ends::Upsert if self.shape.operators.combine_rows() => Depends::Values,
+            // Change files have the rows as they were.
+            Ends::Upsert if self.feeds() || self.shape.operators.combine_rows() => Depends::Values,
             Ends::Upsert | Ends::Delete => Depends::Nothing,
         }
     }
 
+    /// Whether change files are to tell of rows that are replaced.
+    fn feeds(&self) -> bool {
+        self.ends == Ends::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
+    }
+
     /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.
-    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut DataFiles>) -> Result<FoundRows> {
+    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut New>) -> Result<FoundRows> {
         let probe = KeyProbe { columns: &self.shape.columns, keys: window.keys() };
         let Some(new) = new else { return probe.rows(&self.snapshot, files) };
         if self.depends() != Depends::Nothing {
@@ -232,7 +259,7 @@ impl Upsert<'_> {
         // Both cores have work: one decodes keys while the other encodes rows.
         std::thread::scope(|scope| {
             let finder = scope.spawn(|| probe.rows(&self.snapshot, files));
-            let written = window.sorted(SLICE_ROWS).try_for_each(|batch| new.write(&batch?));
+            let written = window.sorted(SLICE_ROWS).try_for_each(|batch| new.rows.write(&batch?));
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
             written.and(found)
         })
@@ -259,16 +286,21 @@ impl Upsert<'_> {
         window: &Chunk,
         files: &[&TableFile],
         found: Vec<Option<Vec<Match>>>,
-        new: &mut DataFiles,
+        new: &mut New,
     ) -> Result<()> {
         if self.options.insert_only {
             let mut is_known = vec![false; window.rows()];
             found.iter().flatten().flatten().for_each(|(_, key)| is_known[*key as usize] = true);
             let unknown: Vec<u32> = (0..window.rows() as u32).filter(|key| !is_known[*key as usize]).collect();
-            return unknown.chunks(SLICE_ROWS).try_for_each(|keys| self.write_whole(&window.take(keys)?, new));
+            return unknown
+                .chunks(SLICE_ROWS)
+                .try_for_each(|keys| self.write_whole(&window.take(keys)?, &mut new.rows));
         }
         let matches = files.iter().copied().zip(found);
         let found = Found { files: matches.filter_map(|(file, matches)| Some((file, matches?))).collect() };
+        if new.is_one_window && found.files.iter().all(|(_, matches)| matches.is_empty()) {
+            new.changes = None;
+        }
         let merge = Merge {
             snapshot: &self.snapshot,
             table_schema: self.evolved.as_ref().map_or(self.snapshot.table_schema(), |evolved| &evolved.columns.schema),
@@ -276,7 +308,7 @@ impl Upsert<'_> {
             operators: &self.shape.operators,
             memory_bytes: self.options.memory_bytes as usize / 4,
         };
-        merge.rows(window, &found, &mut |batch| new.write(batch))
+        merge.rows(window, &found, &mut |batch| new.rows.write(batch), new.changes.as_mut())
     }
 
     /// Writes rows of the source, which may lack columns.

@@ -17,12 +17,11 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets};
+pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets, change_file, tracks_rows};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
@@ -120,23 +119,11 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
     Ok(Base::Existing(Box::new(snapshot)))
 }
 
-/// An error where rows keep their ids from file to file: files can then be added, and not removed or given vectors.
+/// An error where rows would have to keep their ids from file to file.
 pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
-    let configuration = snapshot.kernel().table_configuration();
-    if configuration.is_feature_enabled(&TableFeature::RowTracking) {
-        return Err(Error::unsupported("changing files of a table whose rows have ids (delta.enableRowTracking)")
-            .advice("append only, or write with another engine"));
-    }
-    Ok(())
-}
-
-/// An error where readers of the table want to be told of each row that was replaced.
-pub(crate) fn check_change_feed(snapshot: &Snapshot) -> Result<()> {
-    if snapshot.kernel().table_properties().enable_change_data_feed == Some(true) {
-        return Err(Error::unsupported(
-            "replacing rows of a table with a change data feed (delta.enableChangeDataFeed): its change files can't be written",
-        )
-        .advice("append and delete in two steps, or write with another engine"));
+    if tracks_rows(snapshot) {
+        return Err(Error::unsupported("moving rows of a table whose rows have ids (delta.enableRowTracking)")
+            .advice("append, upsert, delete and overwrite only, or use another engine"));
     }
     Ok(())
 }
@@ -172,11 +159,7 @@ impl Stage for WriteMode {
                 "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
             ));
         }
-        if *self == Self::Append {
-            return Ok(());
-        }
-        check_row_tracking(snapshot)?;
-        check_change_feed(snapshot)
+        Ok(())
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {

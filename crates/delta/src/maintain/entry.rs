@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub info: Option<CommitInfo>,
     pub added: Vec<FileAction>,
     pub removed: Vec<FileAction>,
+    /// Change files.
+    pub changes: Vec<FileAction>,
 }
 
 /// Who made a version, and how.
@@ -28,7 +30,7 @@ pub(crate) struct CommitInfo {
     pub engine_info: Option<String>,
 }
 
-/// A file that a version added or removed.
+/// A file that a version added or removed, or by which it tells of changes.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileAction {
@@ -51,6 +53,7 @@ struct Line {
     commit_info: Option<CommitInfo>,
     add: Option<FileAction>,
     remove: Option<FileAction>,
+    cdc: Option<FileAction>,
 }
 
 impl Entry {
@@ -73,6 +76,7 @@ impl Entry {
             entry.info = entry.info.or(line.commit_info);
             entry.added.extend(line.add);
             entry.removed.extend(line.remove);
+            entry.changes.extend(line.cdc);
         }
         Ok(entry)
     }

@@ -5,9 +5,10 @@
 //! - the last version has it, or one of its deletion vectors is in it;
 //! - it was removed from the table less than the retention ago: a version that was the last one within it needs the file. This
 //!   is told by the tombstones of the last checkpoint, and by all entries of the log that are younger than the retention;
+//! - it is a change file, and the version that it tells of came less than the retention ago;
 //! - it is itself younger than the retention: its writer may be about to commit it;
 //! - its name, or that of a folder above it, begins with `_` or `.`: the log, and what other programs keep there. Folders of
-//!   partitions are an exception, and so is what killed writers of ours have left.
+//!   partitions and that of change files are exceptions, and so is what killed writers of ours have left.
 //!
 //! All else below the table's folder goes.
 
@@ -26,6 +27,7 @@ use lakerace_io::{Error, ObjectInfo, Result};
 use super::entry::{Entry, FileAction};
 use super::history::READERS;
 use super::log_files::{self, LogFile, LogFileKind};
+use crate::changes::CHANGE_FOLDER;
 use crate::{Snapshot, Table, parallel, vectors};
 
 /// How to vacuum.
@@ -111,6 +113,7 @@ fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
     let partitions: Vec<String> = partition_prefixes(snapshot);
     let is_data = |info: &ObjectInfo| {
         let below = info.path.as_ref().strip_prefix(root.as_ref()).unwrap_or_default().trim_start_matches('/');
+        let below = below.strip_prefix(CHANGE_FOLDER).map_or(below, |below| below.trim_start_matches('/'));
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
     let listed = table.store().list(root).map_err(|error| error.at(table.place()))?;
@@ -137,8 +140,8 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let files = log_files::list(table)?;
     let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
     let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
-    for removed in parallel::each(&young, READERS, |file| Ok(Entry::read(table, file)?.removed))? {
-        for file in removed {
+    for entry in parallel::each(&young, READERS, |file| Entry::read(table, file))? {
+        for file in entry.removed.into_iter().chain(entry.changes) {
             needed.extend(places(table, &file)?);
         }
     }

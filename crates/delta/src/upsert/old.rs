@@ -4,13 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::interleave;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use lakerace_format::{HiddenRows, InputFile, ParquetSource, ReadRequest, Source, TableSchema};
 use lakerace_io::{Error, Result};
 
 use super::chunk::Chunk;
+use super::feed::ChangeFiles;
 use super::operator::MergeOperators;
 use super::windows::Match;
 use crate::Snapshot;
@@ -39,34 +40,44 @@ const SLICE_ROWS: usize = 65_536;
 const EXPANSION: u64 = 4;
 
 impl Merge<'_> {
-    /// The rows of a window, merged with those of the table, in order.
+    /// The rows of a window, merged with those of the table, in order. `changes` takes them with the rows that they replace.
     pub fn rows(
         &self,
         window: &Chunk,
         found: &Found<'_>,
         write: &mut dyn FnMut(&RecordBatch) -> Result<()>,
+        mut changes: Option<&mut ChangeFiles>,
     ) -> Result<()> {
-        let step = self.step_rows(found);
+        let fields = self.old_fields(changes.is_some());
+        let step = self.step_rows(found, &fields);
         for start in (0..window.rows()).step_by(step) {
             let range = start..(start + step).min(window.rows());
-            let old = self.old(found, &range)?;
+            let old = self.old(found, &range, &fields)?;
+            if let (Some(changes), Some(rows)) = (&mut changes, old.repeated()?) {
+                changes.deleted(&rows)?;
+            }
             for first in range.clone().step_by(SLICE_ROWS) {
                 let slice = first..(first + SLICE_ROWS).min(range.end);
-                write(&self.merged(&window.slice(slice.clone())?, &old, slice)?)?;
+                let before = old.rows(slice.clone())?;
+                let rows = self.merged(&window.slice(slice.clone())?, &before)?;
+                write(&rows)?;
+                if let Some(changes) = &mut changes {
+                    changes.upserted(&before, &old.has_row(slice), &rows)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// The columns that are read of the table.
-    fn old_fields(&self) -> Vec<FieldRef> {
-        let needs = |field: &&FieldRef| self.operators.of(field.name()).needs_old();
+    /// The columns that are read of the table: all, in their order, or those that the written ones depend on.
+    fn old_fields(&self, all: bool) -> Vec<FieldRef> {
+        let needs = |field: &&FieldRef| all || self.operators.of(field.name()).needs_old();
         self.schema.fields().iter().filter(needs).cloned().collect()
     }
 
     /// Keys whose rows of the table fit into memory.
-    fn step_rows(&self, found: &Found<'_>) -> usize {
-        let fixed: u64 = self.old_fields().iter().map(|field| width(field.data_type())).sum();
+    fn step_rows(&self, found: &Found<'_>, fields: &[FieldRef]) -> usize {
+        let fixed: u64 = fields.iter().map(|field| width(field.data_type())).sum();
         let (mut bytes, mut rows) = (0u64, 0u64);
         for (file, _) in &found.files {
             bytes = bytes.saturating_add(file.size_bytes);
@@ -77,7 +88,7 @@ impl Merge<'_> {
     }
 
     /// The rows of the table whose keys are in a range.
-    fn old(&self, found: &Found<'_>, range: &Range<usize>) -> Result<Old> {
+    fn old(&self, found: &Found<'_>, range: &Range<usize>, fields: &[FieldRef]) -> Result<Old> {
         let is_in = |key: u32| range.contains(&(key as usize));
         let (mut inputs, mut keys) = (Vec::new(), Vec::new());
         for (file, matches) in &found.files {
@@ -89,11 +100,11 @@ impl Merge<'_> {
             inputs.push(InputFile { object, constants, hidden: Some(Arc::new(hidden)) });
             keys.extend(wanted.iter().map(|(_, key)| *key));
         }
-        let fields = self.old_fields();
         let columns = fields.iter().map(|field| field.name().clone()).collect();
         let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.iter().map(nullable).collect::<Vec<_>>()));
-        let (mut batches, mut places, mut number) = (Vec::new(), vec![NOWHERE; range.len()], 0);
+        let (mut batches, mut places, mut repeated, mut number) =
+            (Vec::new(), vec![NOWHERE; range.len()], Vec::new(), 0);
         if !inputs.is_empty() {
             let job = self.snapshot.table().job();
             let source = ParquetSource::open_table(inputs, self.table_schema, job)?;
@@ -103,7 +114,9 @@ impl Merge<'_> {
                 for row in 0..batch.num_rows() {
                     let key = keys.get(number).ok_or_else(|| Error::internal("more rows than were asked for"))?;
                     // Where a key is in the table more than once, its last row counts.
-                    places[*key as usize - range.start] = (batches.len() as u32 + 1, row as u32);
+                    let place = (batches.len() as u32 + 1, row as u32);
+                    let before = std::mem::replace(&mut places[*key as usize - range.start], place);
+                    repeated.extend((before != NOWHERE).then_some(before));
                     number += 1;
                 }
                 batches.push(batch);
@@ -112,12 +125,14 @@ impl Merge<'_> {
         if number != keys.len() {
             return Err(Error::internal(format!("{number} rows where {} were asked for", keys.len())));
         }
-        Ok(Old { schema, batches, first_key: range.start, places })
+        Ok(Old { schema, batches, first_key: range.start, places, repeated })
     }
 
     /// Rows of the source as rows of the table.
-    fn merged(&self, new: &RecordBatch, old: &Old, keys: Range<usize>) -> Result<RecordBatch> {
-        let old = old.rows(keys)?;
+    fn merged(&self, new: &RecordBatch, old: &RecordBatch) -> Result<RecordBatch> {
+        let needed =
+            (0..old.num_columns()).filter(|at| self.operators.of(old.schema_ref().field(*at).name()).needs_old());
+        let old = old.project(&needed.collect::<Vec<_>>()).map_err(unfit)?;
         let rows = new.num_rows();
         let column = |name: &str, data_type: &DataType| match new.column_by_name(name) {
             Some(column) => Arc::clone(column),
@@ -127,7 +142,10 @@ impl Merge<'_> {
         let fresh = old.schema_ref().fields().iter().map(|field| column(field.name(), field.data_type())).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let fresh = RecordBatch::try_new_with_options(old.schema(), fresh, &options).map_err(unfit)?;
-        let merged = self.operators.merge_where(&vec![true; rows], &old, &fresh)?;
+        let merged = match old.num_columns() {
+            0 => fresh,
+            _ => self.operators.merge_where(&vec![true; rows], &old, &fresh)?,
+        };
         let columns = self.schema.fields().iter().map(|field| match merged.column_by_name(field.name()) {
             Some(merged) => Arc::clone(merged),
             None => column(field.name(), field.data_type()),
@@ -153,13 +171,31 @@ struct Old {
     first_key: usize,
     /// Where the row of a key is: the batch, counted from 1, and the row in it.
     places: Vec<(u32, u32)>,
+    /// Where further rows of keys are that the table has more than once.
+    repeated: Vec<(u32, u32)>,
 }
 
 impl Old {
     /// The rows of a range of keys; nulls for those that the table does not have.
     fn rows(&self, keys: Range<usize>) -> Result<RecordBatch> {
-        let rows = keys.len();
-        let places = &self.places[keys.start - self.first_key..keys.end - self.first_key];
+        self.at(self.places(keys))
+    }
+
+    /// Which keys of a range the table has.
+    fn has_row(&self, keys: Range<usize>) -> BooleanArray {
+        self.places(keys).iter().map(|place| Some(*place != NOWHERE)).collect()
+    }
+
+    /// Further rows of keys that the table has more than once.
+    fn repeated(&self) -> Result<Option<RecordBatch>> {
+        (!self.repeated.is_empty()).then(|| self.at(&self.repeated)).transpose()
+    }
+
+    fn places(&self, keys: Range<usize>) -> &[(u32, u32)] {
+        &self.places[keys.start - self.first_key..keys.end - self.first_key]
+    }
+
+    fn at(&self, places: &[(u32, u32)]) -> Result<RecordBatch> {
         let at: Vec<(usize, usize)> = places.iter().map(|(batch, row)| (*batch as usize, *row as usize)).collect();
         let column = |(number, field): (usize, &FieldRef)| {
             let none = new_null_array(field.data_type(), 1);
@@ -167,7 +203,7 @@ impl Old {
             interleave(&arrays.collect::<Vec<_>>(), &at).map_err(unfit)
         };
         let columns = self.schema.fields().iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(unfit)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::committer::FileSystemCommitter;
@@ -25,7 +25,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::evolve::Evolved;
 use super::files::AddedFile;
 use super::fit::Target;
-use super::more::{MoreActions, WithMore};
+use super::more::{More, MoreActions, WithMore};
 use crate::columns::{TableColumns, with_field_ids};
 use crate::engine::ROOT;
 use crate::error::{from_kernel, guarded};
@@ -57,6 +57,12 @@ pub(crate) trait Stage: Send {
 
     /// Whether it changes the table's rows; false for what only stores the same rows in another way.
     fn changes_data(&self) -> bool {
+        true
+    }
+
+    /// Whether every row that it writes and that the table had before, changed or not, keeps its id (row tracking), after
+    /// [`Self::stage`]. So it is where no such row is written.
+    fn keeps_row_ids(&self) -> bool {
         true
     }
 
@@ -111,6 +117,7 @@ pub(crate) struct Commit<S> {
 }
 
 /// The columns of a table, as a write needs them.
+#[derive(Debug, Clone)]
 pub(crate) struct Targets {
     /// Those that files have.
     pub data: Vec<Target>,
@@ -225,7 +232,13 @@ impl<S: Stage> Commit<S> {
         batches.into_iter().for_each(|batch| update.add_files(batch));
         let mut more = self.stage.more_actions();
         more.extend(self.evolved.as_ref().map(|evolved| evolved.action.clone()));
-        self.more.set(more, self.stage.vectors());
+        let tells_changes = self.stage.changes_data() && snapshot.has_change_feed();
+        // The kernel says of every entry that they are kept.
+        let gives_ids = tracks_rows(snapshot) && !self.stage.keeps_row_ids();
+        if tracks_rows(snapshot) {
+            update.ack_row_tracking_preservation();
+        }
+        self.more.set(More { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
         attempted(&table, !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -302,7 +315,10 @@ impl<S: Stage> Commit<S> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
-        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, self.stage.changes_data());
+        // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes by it: it
+        // does not know of our change files. What it says of data is put right on the way to the log.
+        let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
+        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, changes_data);
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
         self.table.kernel(|engine| builder.build(engine, Box::new(WithMore(self.more.clone()))))
     }
@@ -348,6 +364,11 @@ fn attempted<S>(
         CommitResult::Conflicted(conflicted) => Ok(Attempt::Taken(conflicted.conflict_version())),
         CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),
     }
+}
+
+/// Whether rows of a table have ids.
+pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
+    snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
 }
 
 /// The columns of a table that exists.
@@ -397,6 +418,25 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
 
 /// A file as the kernel takes it.
 fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
+    let mut columns = place(file)?;
+    columns.extend::<Vec<(&str, ArrayRef, bool)>>(vec![
+        ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
+        ("stats", Arc::new(file.statistics.clone()), true),
+    ]);
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    Ok(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// The action that names a change file.
+pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
+    let mut columns = place(file)?;
+    columns.push(("dataChange", Arc::new(BooleanArray::from(vec![false])), false));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(internal)
+}
+
+/// What all actions say of a file.
+fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for (name, value) in &file.partition_values {
@@ -405,15 +445,11 @@ fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
     }
     partitions.append(true).map_err(internal)?;
     let size = i64::try_from(file.size_bytes).map_err(internal)?;
-    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+    Ok(vec![
         ("path", Arc::new(StringArray::from(vec![file.name.as_str()])), false),
         ("partitionValues", Arc::new(partitions.finish()), false),
         ("size", Arc::new(Int64Array::from(vec![size])), false),
-        ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
-        ("stats", Arc::new(file.statistics.clone()), true),
-    ];
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
-    Ok(Box::new(ArrowEngineData::new(batch)))
+    ])
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {

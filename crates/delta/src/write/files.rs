@@ -19,6 +19,7 @@ use super::commit::{Outcome, Targets};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
 use crate::Table;
+use crate::changes::CHANGE_FOLDER;
 use crate::error::from_kernel;
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
@@ -42,6 +43,7 @@ pub(crate) struct DataFiles {
     options: WriteOptions,
     number: usize,
     random: u128,
+    is_of_changes: bool,
 }
 
 /// The partition columns of batches.
@@ -110,7 +112,15 @@ impl DataFiles {
             options: options.clone(),
             number: 0,
             random: rand::random(),
+            is_of_changes: false,
         })
+    }
+
+    /// For change files in place of data files: the log knows no statistics of them.
+    pub fn of_changes(mut self) -> Self {
+        self.is_of_changes = true;
+        self.stats_columns.clear();
+        self
     }
 
     /// Takes a batch.
@@ -201,9 +211,13 @@ impl DataFiles {
         }
         let context = &self.contexts[partition];
         let number = self.done.len() + self.open.len();
-        let name = format!("part-{number:05}-{:032x}.parquet", self.random.wrapping_add(number as u128));
+        let kind = if self.is_of_changes { "cdc" } else { "part" };
+        let name = format!("{kind}-{number:05}-{:032x}.parquet", self.random.wrapping_add(number as u128));
         let url = context.write_dir().join(&name).map_err(|e| Error::internal(e.to_string()))?;
-        let name = context.resolve_file_path(&url).map_err(from_kernel)?;
+        let mut name = context.resolve_file_path(&url).map_err(from_kernel)?;
+        if self.is_of_changes {
+            name = format!("{CHANGE_FOLDER}/{name}");
+        }
         let object = self.table.object(&name)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
         let deferred = output.defer();

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
@@ -22,24 +25,33 @@ pub(crate) struct MoreActions {
     more: Arc<Mutex<More>>,
 }
 
+/// What one entry has.
 #[derive(Debug, Clone, Default)]
-struct More {
+pub(crate) struct More {
     /// Batches with one column, which has the action's name.
-    batches: Vec<RecordBatch>,
+    pub batches: Vec<RecordBatch>,
     /// The deletion vectors of files that are added, by their names.
-    vectors: HashMap<String, DeletionVectorDescriptor>,
+    pub vectors: HashMap<String, DeletionVectorDescriptor>,
+    /// It changes data, though the kernel takes it for one that does not.
+    pub tells_changes: bool,
+    /// Rows that are written again get new ids.
+    pub gives_ids: bool,
 }
+
+/// The tag that says whether all rows keep their ids.
+const IDS_ARE_KEPT: &str = "delta.rowTracking.preserved";
 
 impl MoreActions {
     /// Takes these in place of those before.
-    pub fn set(&self, batches: Vec<RecordBatch>, vectors: HashMap<String, DeletionVectorDescriptor>) {
-        *self.more.lock().unwrap_or_else(PoisonError::into_inner) = More { batches, vectors };
+    pub fn set(&self, more: More) {
+        *self.more.lock().unwrap_or_else(PoisonError::into_inner) = more;
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
-        more.batches.is_empty() && more.vectors.is_empty()
+        let More { batches, vectors, tells_changes, gives_ids } = &*more;
+        batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
     }
 }
 
@@ -53,8 +65,16 @@ impl Committer for WithMore {
         actions: KernelResultIterator<'_, FilteredEngineData>,
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
-        let More { batches, vectors } = self.0.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let actions = actions.map(move |batch| with_vectors(batch?, &vectors));
+        let more = self.0.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let More { batches, vectors, tells_changes, gives_ids } = more;
+        let actions = actions.map(move |batch| {
+            let mut batch = with_vectors(batch?, &vectors)?;
+            if tells_changes {
+                batch = with_field(batch, "dataChange", &|rows| Arc::new(BooleanArray::from(vec![true; rows])))?;
+            }
+            let has_info = batch.data().has_field(&ColumnName::new(["commitInfo"]));
+            if gives_ids && has_info { with_field(batch, "tags", &ids_are_new) } else { Ok(batch) }
+        });
         let more = batches.into_iter().map(|batch| Ok(all_of(batch)));
         FileSystemCommitter::new().commit(engine, Box::new(actions.chain(more)), commit_metadata)
     }
@@ -70,6 +90,46 @@ impl Committer for WithMore {
 
 fn all_of(batch: RecordBatch) -> FilteredEngineData {
     FilteredEngineData::with_all_rows_selected(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// The actions of a batch with another value of a field, where they have it.
+fn with_field(
+    batch: FilteredEngineData,
+    name: &str,
+    values: &dyn Fn(usize) -> ArrayRef,
+) -> KernelResult<FilteredEngineData> {
+    let batch = batch.apply_selection_vector().try_into_record_batch()?;
+    let mut columns: Vec<(Field, ArrayRef)> = Vec::with_capacity(batch.num_columns());
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let mut column = Arc::clone(column);
+        if let Some(actions) = column.as_struct_opt()
+            && let Some(at) = actions.fields().iter().position(|field| field.name() == name)
+        {
+            let values = values(actions.len());
+            let (mut fields, mut parts) = (actions.fields().to_vec(), actions.columns().to_vec());
+            fields[at] = Arc::new(Field::new(name, values.data_type().clone(), true));
+            parts[at] = values;
+            let actions = StructArray::try_new(fields.into(), parts, actions.nulls().cloned());
+            column = Arc::new(actions.map_err(|e| to_kernel(Error::internal(e.to_string())))?);
+        }
+        columns.push((field.as_ref().clone().with_data_type(column.data_type().clone()), column));
+    }
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+}
+
+/// The tags of an entry whose rows get new ids. Protocol: "Writer Requirements for Row Tracking".
+fn ids_are_new(rows: usize) -> ArrayRef {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut tags = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for _ in 0..rows {
+        tags.keys().append_value(IDS_ARE_KEPT);
+        tags.values().append_value("false");
+        // There is one value for each key.
+        let _ = tags.append(true);
+    }
+    Arc::new(tags.finish())
 }
 
 /// Gives the files that a batch adds their vectors.

@@ -1,0 +1,97 @@
+//! The change files of an upsert, for tables with a change data feed: how each row was before and is now.
+//!
+//! Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files>.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow::compute::{filter_record_batch, not};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use delta_kernel::transaction::WriteState;
+use lakerace_format::WriteOptions;
+use lakerace_io::{Error, Result};
+
+use crate::Table;
+use crate::changes::CHANGE_TYPE;
+use crate::write::{DataFiles, Published, Target, Targets};
+
+/// Writes what becomes of rows: of a version with change files readers take these alone, so they tell of every row.
+pub(crate) struct ChangeFiles {
+    files: DataFiles,
+    schema: SchemaRef,
+    /// Whether any row was replaced. Where all are new, readers learn that by the data files.
+    has_updates: bool,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Insert,
+    Delete,
+    Before,
+    After,
+}
+
+impl Change {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Before => "update_preimage",
+            Self::After => "update_postimage",
+        }
+    }
+}
+
+impl ChangeFiles {
+    /// For rows of these columns.
+    pub fn new(
+        table: &Table,
+        columns: &SchemaRef,
+        targets: &Targets,
+        state: Arc<WriteState>,
+        options: &WriteOptions,
+    ) -> Result<Self> {
+        let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+        let kind = Arc::new(Field::new(CHANGE_TYPE, DataType::Utf8, false));
+        let fields: Vec<FieldRef> = columns.fields().iter().map(nullable).chain([Arc::clone(&kind)]).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let mut targets = targets.clone();
+        targets.data.push(Target { logical: Arc::clone(&kind), stored: kind });
+        let files = DataFiles::new(table, &schema, &targets, state, options)?.of_changes();
+        Ok(Self { files, schema, has_updates: false })
+    }
+
+    /// Takes rows as they are now and, where `is_known`, as they were before.
+    pub fn upserted(&mut self, old: &RecordBatch, is_known: &BooleanArray, new: &RecordBatch) -> Result<()> {
+        let is_new = not(is_known).map_err(unfit)?;
+        self.write(Change::Before, &filter_record_batch(old, is_known).map_err(unfit)?)?;
+        self.write(Change::After, &filter_record_batch(new, is_known).map_err(unfit)?)?;
+        self.write(Change::Insert, &filter_record_batch(new, &is_new).map_err(unfit)?)
+    }
+
+    /// Takes rows that go, and that nothing replaces.
+    pub fn deleted(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.write(Change::Delete, rows)
+    }
+
+    fn write(&mut self, change: Change, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.has_updates |= change != Change::Insert;
+        let kind: ArrayRef =
+            Arc::new(StringArray::from_iter_values(std::iter::repeat_n(change.name(), rows.num_rows())));
+        let columns = rows.columns().iter().cloned().chain([kind]).collect();
+        self.files.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(unfit)?)
+    }
+
+    /// Makes them visible, where there is anything that only they tell.
+    pub fn publish(self) -> Result<Published> {
+        if self.has_updates { self.files.publish() } else { Ok(Published::none()) }
+    }
+}
+
+fn unfit(error: arrow::error::ArrowError) -> Error {
+    Error::internal(format!("changed rows don't fit their schema: {error}"))
+}
