@@ -7,7 +7,7 @@ use crc::{CRC_32_ISO_HDLC, Crc};
 use futures::StreamExt;
 use futures::executor::block_on;
 use lakerace_delta::{At, DeltaSink, DeltaSource, Evolve, Table, TableWrite, WriteMode, changes, history};
-use lakerace_format::{ReadRequest, Sink, Source, WriteOptions};
+use lakerace_format::{Batches, ReadRequest, Sink, Source, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::{GetOptions, ObjectStore, PutOptions};
@@ -32,10 +32,11 @@ pub fn with_entry(bytes: &[u8]) {
         put(&inner, &entry_name(version), bytes.to_vec());
         let table = open(&inner);
         let at = At::Version(version);
-        drop(checked(rows(&table, None)));
-        drop(checked(rows(&table, Some(at))));
-        drop(checked(history(&table, None).map(drop)));
-        drop(checked(changes(&table, 0, None).and_then(|all| all.into_iter().try_for_each(|batch| batch.map(drop)))));
+        checked(rows(&table, None));
+        checked(rows(&table, Some(at)));
+        checked(history(&table, None).map(drop));
+        let read = |all: Batches| all.into_iter().try_for_each(|batch| batch.map(drop));
+        checked(changes(&table, 0, None).and_then(read));
     }
 }
 

@@ -248,6 +248,17 @@ def test_changes_of_rows_that_are_replaced(tmp_path: Path) -> None:
         pa.table(lr.Table(other).changes(0))
 
 
+def test_changes_of_rows_that_get_a_column(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    lr.copy(pa.table({"id": [1, 2]}), f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})
+    table = lr.Table(folder, key="id")
+    table.upsert(pa.table({"id": [2, 3], "v": ["x", "y"]}), evolve="add")
+    seen = pa.table(table.changes(1)).select(["id", "v", "_change_type"]).to_pylist()
+    rows = sorted(tuple(row.values()) for row in seen if row["v"] is not None)
+    assert rows == [(2, "x", "update_postimage"), (3, "y", "insert")]
+    assert [tuple(row.values()) for row in seen if row["v"] is None] == [(2, None, "update_preimage")]
+
+
 def test_rows_with_ids_are_not_moved(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     rows = pa.table({"id": [1, 2, 3]})

@@ -11,7 +11,8 @@
 //!    whose key is in the window are noted by their number.
 //! 3. At the same time the window's rows are written to new files, sorted by key, so that later upserts leave out most of
 //!    them. Where a column is to be merged with what the table has, or is not in the source, the rows that were found are
-//!    read first ([`Merge`]).
+//!    read first ([`Merge`]). So they are where the table has a change data feed: then they are written as they were and as they
+//!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
 //!    file. A file without any row left is removed.
 //! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
