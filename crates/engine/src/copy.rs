@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::read_ahead;
 use crate::target::Target;
-use crate::{ReadOptions, Scan, typed};
+use crate::{ReadOptions, Scan, tpch, typed};
 
 /// What to do about a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     let target = Target::resolve(target, options, job)?;
     let scan = match &target {
         Target::Table(table) => typed::open(source, &options.read, table.table(), options.evolve, job)?,
-        Target::Files(_) => Scan::open(source, &options.read, job)?,
+        Target::Files(files) => Scan::open(&tpch::for_files(source, files.format()), &options.read, job)?,
     };
     target.refuse_sources(scan.plan())?;
     if let Some(rows) = scan.known_rows() {

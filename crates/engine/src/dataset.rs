@@ -15,6 +15,7 @@ use crate::ReadOptions;
 use crate::delta;
 use crate::files::{Files, Found, find_files};
 use crate::hive::partitions;
+use crate::tpch;
 
 /// Files that are read as one table, those that their partition excludes left out.
 struct Dataset {
@@ -46,6 +47,9 @@ impl Opened {
 pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
     if let Some(folder) = delta::named(location) {
         return Opened::table(&Location::parse(folder)?, options, job);
+    }
+    if let Some(source) = tpch::open(location, options, job)? {
+        return Ok(Opened::files(Arc::new(source)));
     }
     not_yet_built(location)?;
     let location = Location::parse(location)?;
@@ -184,12 +188,13 @@ pub(crate) fn not_yet_built(location: &str) -> Result<()> {
         ("elasticsearch:", "Elasticsearch"),
         ("elasticsearch+https:", "Elasticsearch"),
         ("sqlite:", "SQLite"),
-        ("tpch:", "generated TPC-H tables"),
     ];
     match schemes.iter().find(|(scheme, _)| lower.starts_with(scheme)).map(|(_, what)| *what) {
         None => Ok(()),
         Some(what) => Err(Error::unsupported(format!("this version can't read or write {what}"))
             .at(Location::parse(location).map_or_else(|_| location.to_owned(), |l| l.as_str().to_owned()))
-            .advice("it takes Parquet, ORC, CSV and TBL files, folders of them, and Delta tables")),
+            .advice(
+                "it takes Parquet, ORC, CSV and TBL files, folders of them, Delta tables, and generated ones (tpch:)",
+            )),
     }
 }

@@ -29,6 +29,7 @@ mod report;
 mod scan;
 mod schema;
 mod target;
+mod tpch;
 mod typed;
 mod upsert;
 
@@ -48,6 +49,7 @@ pub use lakerace_io::{
     Counts, Error, ErrorKind, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions,
     parse_bytes,
 };
+pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{CompactOptions, changes, compact, history, layout, parse_duration, restore, vacuum};
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};

@@ -11,6 +11,7 @@ use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
 use crate::dataset::not_yet_built;
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
+use crate::tpch;
 use crate::{CopyMode, CopyOptions};
 
 /// Where a copy goes.
@@ -28,6 +29,7 @@ impl Target {
         if let Some(folder) = delta::named(target) {
             return TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table);
         }
+        tpch::refuse_target(target)?;
         not_yet_built(target)?;
         let location = Location::parse(target)?;
         let (store, path) = location.open(&options.read.storage, job)?;
@@ -87,6 +89,11 @@ impl FileTarget {
             target.check_file(on_disk.is_some())?;
         }
         Ok(target)
+    }
+
+    /// The format of its files.
+    pub(crate) fn format(&self) -> Format {
+        self.format
     }
 
     fn check_file(&self, is_on_disk: bool) -> Result<()> {

@@ -357,9 +357,14 @@ fn errors_name_the_place_and_have_the_right_kind() {
     std::fs::write(folder.path().join("t/_delta_log/00000000000000000000.json"), "{}").unwrap();
     check("ROOT/t", &plain, ErrorKind::Corrupt, "delta log");
     check("delta:ROOT/x", &plain, ErrorKind::NotFound, "no Delta table");
-    for location in ["mongodb://h/d/c", "elasticsearch://h:9200/i", "sqlite:///a.db#t", "tpch:lineitem?sf=1"] {
+    for location in ["mongodb://h/d/c", "elasticsearch://h:9200/i", "sqlite:///a.db#t"] {
         check(location, &plain, ErrorKind::Unsupported, "this version can't read or write");
     }
+    check("tpch:linitem?sf=1", &plain, ErrorKind::NotFound, "did you mean lineitem?");
+    check("tpch:orders?sf=0", &plain, ErrorKind::Usage, "choose 0.001 to 10000");
+    check("tpch:orders?sf=1", &options(Some("o_custky > 1")), ErrorKind::NotFound, "o_custkey");
+    let version = ReadOptions { at: Some("1".to_owned()), ..ReadOptions::default() };
+    check("tpch:orders?sf=1", &version, ErrorKind::Unsupported, "has no versions");
     check("gopher://x/y", &plain, ErrorKind::Usage, "unknown scheme");
     check("", &plain, ErrorKind::Usage, "the location is empty");
 }
@@ -493,5 +498,30 @@ fn folders_are_written_whole() {
         let again = CopyOptions { mode: CopyMode::Append, ..again };
         copy(&target, &target, &again, &Job::default()).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
+    }
+}
+
+#[test]
+fn generated_tables_are_copied_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = Job::default();
+    for name in ["nation", "region", "part", "supplier", "partsupp", "customer", "orders", "lineitem"] {
+        let source = format!("tpch:{name}?sf=0.001");
+        let expected = sum_of(&source);
+        for mode in ["baseline", "true-zero-copy"] {
+            assert_eq!(sum_of(&format!("{source}&mode={mode}")), expected, "{name} {mode}");
+        }
+        for target in ["parquet", "orc", "csv", "csv.zst"] {
+            let target = folder.path().join(format!("{name}.{target}")).to_str().unwrap().to_owned();
+            for mode in ["", "&mode=true-zero-copy"] {
+                let options = CopyOptions { mode: CopyMode::Overwrite, ..CopyOptions::default() };
+                let written = copy(&format!("{source}{mode}"), &target, &options, &job).unwrap();
+                assert_eq!(Some(written.rows), schema(&source, &options.read, &job).unwrap().info.rows);
+                assert_eq!(sum_of(&target), expected, "{target} {mode}");
+            }
+        }
+        let delta = format!("delta:{}", folder.path().join(name).to_str().unwrap());
+        copy(&format!("{source}&mode=true-zero-copy"), &delta, &CopyOptions::default(), &job).unwrap();
+        assert_eq!(sum_of(&delta), expected, "{delta}");
     }
 }

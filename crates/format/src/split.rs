@@ -68,20 +68,8 @@ fn part(plan: &ReadPlan, run: &[(usize, usize, u64)]) -> ReadPlan {
             last.units.push(whole.units[*unit].clone());
         }
     }
-    ReadPlan { request: plan.request.clone(), schema: plan.schema.clone(), files, requests: no_requests() }
-}
-
-/// Which request serves which unit is known to the source alone, so it plans a part's requests when it reads it.
-fn no_requests() -> RequestPlan {
-    RequestPlan {
-        requests: Vec::new(),
-        gap_bytes: 0,
-        wanted_bytes: 0,
-        read_through_bytes: 0,
-        requests_in_flight: 0,
-        seconds: 0.0,
-        usd: 0.0,
-    }
+    // Which request serves which unit is known to the source alone, so it plans a part's requests when it reads it.
+    ReadPlan { request: plan.request.clone(), schema: plan.schema.clone(), files, requests: RequestPlan::none() }
 }
 
 #[cfg(test)]

@@ -141,6 +141,21 @@ pub struct RequestPlan {
     pub usd: f64,
 }
 
+impl RequestPlan {
+    /// No requests at all.
+    pub fn none() -> Self {
+        Self {
+            requests: Vec::new(),
+            gap_bytes: 0,
+            wanted_bytes: 0,
+            read_through_bytes: 0,
+            requests_in_flight: 0,
+            seconds: 0.0,
+            usd: 0.0,
+        }
+    }
+}
+
 impl FromStr for MinSeekSize {
     type Err = Error;
 

@@ -1,0 +1,104 @@
+//! Rows as structs, and builders that copy them into columns: the `tpchgen` crates' own way.
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Decimal128Type, Int64Type, SchemaRef};
+use arrow::error::ArrowError;
+use lakerace_io::{Error, Result};
+use std::sync::Arc;
+use tpchgen::generators::{
+    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
+    RegionGenerator, SupplierGenerator,
+};
+use tpchgen_arrow::{
+    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow, SupplierArrow,
+};
+
+use crate::Table;
+use crate::columns::Piece;
+
+/// All columns of a piece, with this schema.
+pub(crate) fn batch(piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
+    let total = piece.table.entities(piece.scale);
+    let wanted = &piece.entities;
+    // The reference makes parts of equal size: as many of about the piece's size as there are. It has no parts of what is
+    // the same at any scale.
+    let is_fixed = matches!(piece.table, Table::Nation | Table::Region);
+    let count = if is_fixed { 1 } else { (total / (wanted.end - wanted.start).max(1)).clamp(1, i32::MAX as u64) };
+    let each = (total / count).max(1);
+    let mut found = Vec::new();
+    let mut number = (wanted.start / each).min(count - 1);
+    while number < count && number * each < wanted.end {
+        let start = number * each;
+        let end = if number + 1 == count { total } else { start + each };
+        let part = reference_part(piece, number as i32 + 1, count as i32)?;
+        let from = wanted.start.clamp(start, end) - start;
+        let to = wanted.end.clamp(start, end) - start;
+        let rows = rows_of(piece.table, &part, start, from)..rows_of(piece.table, &part, start, to);
+        found.push(with_schema(&part.slice(rows.start, rows.len()), piece, schema)?);
+        number += 1;
+    }
+    concat_batches(schema, &found).map_err(internal)
+}
+
+/// The row at which an entity (counted from the batch's first, whose number is `start`) begins.
+fn rows_of(table: Table, batch: &RecordBatch, start: u64, entity: u64) -> usize {
+    let rows = batch.num_rows();
+    match table {
+        Table::PartSupp => (entity * table.rows_per_entity()) as usize,
+        Table::LineItem => {
+            let key = OrderGenerator::make_order_key((start + entity) as i64 + 1);
+            let keys = batch.column(0).as_primitive::<Int64Type>().values();
+            keys.partition_point(|other| *other < key)
+        }
+        _ => (entity as usize).min(rows),
+    }
+}
+
+/// A part of a table, by the reference.
+fn reference_part(piece: &Piece, number: i32, count: i32) -> Result<RecordBatch> {
+    let factor = piece.scale.factor();
+    macro_rules! first_batch {
+        ($arrow:ident, $generator:ident) => {
+            first($arrow::new($generator::new(factor, number, count)).with_batch_size(MOST_ROWS))
+        };
+    }
+    match piece.table {
+        Table::Nation => first_batch!(NationArrow, NationGenerator),
+        Table::Region => first_batch!(RegionArrow, RegionGenerator),
+        Table::Part => first_batch!(PartArrow, PartGenerator),
+        Table::Supplier => first_batch!(SupplierArrow, SupplierGenerator),
+        Table::PartSupp => first_batch!(PartSuppArrow, PartSuppGenerator),
+        Table::Customer => first_batch!(CustomerArrow, CustomerGenerator),
+        Table::Orders => first_batch!(OrderArrow, OrderGenerator),
+        Table::LineItem => first_batch!(LineItemArrow, LineItemGenerator),
+    }
+}
+
+/// All rows of a part come in one batch.
+const MOST_ROWS: usize = 1 << 31;
+
+fn first(mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<RecordBatch> {
+    batches.next().ok_or_else(|| Error::internal("the reference made no rows"))?.map_err(internal)
+}
+
+fn with_schema(batch: &RecordBatch, piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
+    let mut columns = batch.columns().to_vec();
+    if piece.table == Table::LineItem && piece.whole_quantities {
+        let column = schema.index_of("l_quantity").map_err(internal)?;
+        columns[column] = whole(&columns[column])?;
+    }
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(internal)
+}
+
+/// Hundredths as whole numbers.
+fn whole(decimals: &ArrayRef) -> Result<ArrayRef> {
+    let decimals = decimals.as_primitive_opt::<Decimal128Type>();
+    let decimals = decimals.ok_or_else(|| Error::internal("the reference's quantities are no decimals"))?;
+    debug_assert_eq!(decimals.null_count(), 0);
+    Ok(Arc::new(Int64Array::from_iter_values(decimals.values().iter().map(|hundredths| (hundredths / 100) as i64))))
+}
+
+fn internal(error: ArrowError) -> Error {
+    Error::internal(error.to_string())
+}

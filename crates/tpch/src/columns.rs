@@ -1,0 +1,172 @@
+//! Columns, each made for itself.
+
+mod customer;
+mod fixed;
+mod lineitem;
+mod orders;
+mod part;
+mod partsupp;
+mod people;
+mod supplier;
+
+pub(crate) use lineitem::count_lines;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, PrimitiveArray};
+use arrow::datatypes::{ArrowPrimitiveType, Int64Type};
+use lakerace_io::{Error, Result};
+
+use crate::random::{Draw, Few, Pick, Row, Stream};
+use crate::scale::Scale;
+use crate::words::Words;
+use crate::{Mode, Table};
+
+/// What a batch is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) table: Table,
+    pub(crate) scale: Scale,
+    /// Its entities (see [`Table::entities`]), from 0.
+    pub(crate) entities: Range<u64>,
+    pub(crate) mode: Mode,
+    /// `l_quantity` is a whole number, not a decimal.
+    pub(crate) whole_quantities: bool,
+}
+
+impl Piece {
+    /// The columns asked for, by their numbers, and the number of rows.
+    pub(crate) fn columns(&self, wanted: &[usize]) -> Result<(Vec<ArrayRef>, usize)> {
+        let name = |number: &usize| self.table.columns().get(*number).map(|(name, _)| *name);
+        let names: Vec<&str> = wanted.iter().filter_map(name).collect();
+        match self.table {
+            Table::Nation => self.rows(&names, fixed::nation),
+            Table::Region => self.rows(&names, fixed::region),
+            Table::Part => self.rows(&names, part::column),
+            Table::Supplier => self.rows(&names, supplier::column),
+            Table::Customer => self.rows(&names, customer::column),
+            Table::PartSupp => {
+                let columns = names.iter().map(|name| partsupp::column(self, name)).collect::<Result<_>>()?;
+                Ok((columns, self.len() * partsupp::SUPPLIERS))
+            }
+            Table::Orders => {
+                let orders = orders::Orders::new(self);
+                let columns = names.iter().map(|name| orders.column(name)).collect::<Result<_>>()?;
+                Ok((columns, self.len()))
+            }
+            Table::LineItem => {
+                let lines = lineitem::Lines::new(self);
+                let columns = names.iter().map(|name| lines.column(name)).collect::<Result<_>>()?;
+                Ok((columns, lines.rows()))
+            }
+        }
+    }
+
+    fn rows(&self, names: &[&str], column: fn(&Self, &str) -> Result<ArrayRef>) -> Result<(Vec<ArrayRef>, usize)> {
+        let columns = names.iter().map(|name| column(self, name)).collect::<Result<_>>()?;
+        Ok((columns, self.len()))
+    }
+
+    /// Entities.
+    fn len(&self) -> usize {
+        (self.entities.end - self.entities.start) as usize
+    }
+
+    /// The sequence of a column at the first entity.
+    fn stream(&self, seed: u64, draws_of_each: u64) -> Stream {
+        Stream::at(seed, draws_of_each, self.entities.start)
+    }
+
+    /// The entities' numbers, from 1.
+    fn numbers(&self) -> impl ExactSizeIterator<Item = i64> + use<> {
+        let first = self.entities.start as i64 + 1;
+        (0..self.len()).map(move |i| first + i as i64)
+    }
+
+    /// One number for each entity.
+    fn drawn<T>(&self, seed: u64, few: Few, value: impl Fn(i64) -> T) -> Vec<T> {
+        self.stream(seed, 1).draws(self.len()).map(|draw| value(few.pick(draw))).collect()
+    }
+
+    /// One word for each entity.
+    fn words(&self, seed: u64, words: &Words) -> Result<ArrayRef> {
+        let numbers = self.stream(seed, 1).draws(self.len()).map(|draw| words.number(draw)).collect();
+        words.column(numbers, self.mode)
+    }
+}
+
+/// A primitive column without nulls.
+fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
+    Arc::new(PrimitiveArray::<T>::new(values.into(), None))
+}
+
+fn keys(values: Vec<i64>) -> Result<ArrayRef> {
+    Ok(primitive::<Int64Type>(values))
+}
+
+fn numbers(values: Vec<i32>) -> Result<ArrayRef> {
+    Ok(Arc::new(Int32Array::new(values.into(), None)))
+}
+
+fn days(values: Vec<i32>) -> Result<ArrayRef> {
+    Ok(Arc::new(Date32Array::new(values.into(), None)))
+}
+
+/// decimal(15,2), of hundredths.
+fn decimals(hundredths: Vec<i128>) -> Result<ArrayRef> {
+    let column = Decimal128Array::new(hundredths.into(), None).with_precision_and_scale(15, 2);
+    Ok(Arc::new(column.map_err(|e| Error::internal(e.to_string()))?))
+}
+
+fn unknown(piece: &Piece, name: &str) -> Error {
+    Error::internal(format!("{} has no column {name:?}", piece.table))
+}
+
+/// Draws of `EACH` values for each entity, of which so many are kept as `counts` says: all are computed, which is faster
+/// than to branch on a random number, and the surplus is written over by the next entity's.
+fn several<const EACH: usize, T: Copy + Default>(
+    counts: &[u8],
+    total: usize,
+    mut stream: Stream,
+    value: impl Fn(Row, usize) -> T,
+) -> Vec<T> {
+    let mut values = vec![T::default(); total + EACH];
+    let mut at = 0;
+    for count in counts {
+        let row = stream.next_row();
+        if let Some(places) = values[at..].first_chunk_mut::<EACH>() {
+            for (number, place) in places.iter_mut().enumerate() {
+                *place = value(row, number);
+            }
+        }
+        at += usize::from(*count);
+    }
+    values.truncate(total);
+    values
+}
+
+/// Keys of another table, from 1 on.
+#[derive(Clone, Copy)]
+enum Keys {
+    Few(Few),
+    Many(crate::random::Many),
+}
+
+impl Keys {
+    fn up_to(last: u64) -> Self {
+        if last <= Few::MAX {
+            Self::Few(Few::new(1, last as i64))
+        } else {
+            Self::Many(crate::random::Many::new(1, last as i64))
+        }
+    }
+
+    #[inline(always)]
+    fn pick(self, draw: Draw) -> i64 {
+        match self {
+            Self::Few(few) => few.pick(draw),
+            Self::Many(many) => many.pick(draw),
+        }
+    }
+}

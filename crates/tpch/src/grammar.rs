@@ -1,0 +1,192 @@
+//! Sentences by TPC-H's grammar (specification 4.2.2.14).
+
+use std::sync::LazyLock;
+
+use tpchgen::distribution::{Distribution, Distributions};
+
+use crate::random::{Few, Pick, Sequence};
+
+/// Bytes that hold the longest word and the space behind it; as many are always copied, which is faster than their exact
+/// number.
+const WORD_BYTES: usize = 32;
+/// No sentence is longer.
+const SENTENCE_BYTES: usize = 512;
+
+/// A word with a space behind it.
+#[derive(Clone, Copy)]
+struct Word {
+    bytes: [u8; WORD_BYTES],
+    len: usize,
+}
+
+/// Words by weight: a draw picks one.
+struct Words {
+    by_weight: Vec<Word>,
+    pick: Few,
+}
+
+/// Patterns by weight; a pattern's letters stand for words or phrases.
+struct Patterns {
+    by_weight: Vec<Vec<u8>>,
+    pick: Few,
+}
+
+struct Grammar {
+    sentences: Patterns,
+    noun_phrases: Patterns,
+    verb_phrases: Patterns,
+    articles: Words,
+    adjectives: Words,
+    adverbs: Words,
+    auxiliaries: Words,
+    nouns: Words,
+    prepositions: Words,
+    terminators: Words,
+    verbs: Words,
+}
+
+static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::load);
+
+/// Sentences of `bytes` bytes at least, from a state of the sequence that a sentence begins with.
+pub(crate) fn text(seed: u32, bytes: usize) -> Vec<u8> {
+    let mut writer = Writer { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    let grammar = &*GRAMMAR;
+    while writer.at < bytes {
+        writer.sentence(grammar);
+    }
+    writer.out.truncate(writer.at);
+    writer.out
+}
+
+/// The entries of a distribution, each as often as its weight says.
+fn by_weight<T: Clone>(distribution: &Distribution, entry: impl Fn(&str) -> T) -> (Vec<T>, Few) {
+    let mut entries = Vec::new();
+    for (i, value) in distribution.get_values().iter().enumerate() {
+        // The weights are running sums.
+        entries.resize(distribution.get_weight(i).max(0) as usize, entry(value));
+    }
+    let pick = Few::new(0, entries.len() as i64 - 1);
+    (entries, pick)
+}
+
+impl Words {
+    fn of(distribution: &Distribution, ending: &str) -> Self {
+        let (by_weight, pick) = by_weight(distribution, |word| {
+            let text = format!("{word}{ending}");
+            let mut bytes = [0; WORD_BYTES];
+            let len = text.len().min(WORD_BYTES);
+            bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
+            Word { bytes, len }
+        });
+        Self { by_weight, pick }
+    }
+}
+
+impl Patterns {
+    fn of(distribution: &Distribution) -> Self {
+        let letters = |pattern: &str| pattern.bytes().filter(|letter| *letter != b' ').collect();
+        let (by_weight, pick) = by_weight(distribution, letters);
+        Self { by_weight, pick }
+    }
+}
+
+impl Grammar {
+    fn load() -> Self {
+        let all = Distributions::static_default();
+        Self {
+            sentences: Patterns::of(all.grammar()),
+            noun_phrases: Patterns::of(all.noun_phrase()),
+            verb_phrases: Patterns::of(all.verb_phrase()),
+            articles: Words::of(all.articles(), " "),
+            adjectives: Words::of(all.adjectives(), " "),
+            adverbs: Words::of(all.adverbs(), " "),
+            auxiliaries: Words::of(all.auxiliaries(), " "),
+            nouns: Words::of(all.nouns(), " "),
+            prepositions: Words::of(all.prepositions(), " the "),
+            terminators: Words::of(all.terminators(), " "),
+            verbs: Words::of(all.verbs(), " "),
+        }
+    }
+}
+
+struct Writer {
+    out: Vec<u8>,
+    at: usize,
+    sequence: Sequence,
+}
+
+impl Writer {
+    #[inline(always)]
+    fn word(&mut self, words: &Words) {
+        let word = &words.by_weight[words.pick.pick(self.sequence.draw()) as usize];
+        if let Some(place) = self.out[self.at..].first_chunk_mut() {
+            *place = word.bytes;
+        }
+        self.at += word.len;
+    }
+
+    #[inline(always)]
+    fn pattern<'g>(&mut self, patterns: &'g Patterns) -> &'g [u8] {
+        &patterns.by_weight[patterns.pick.pick(self.sequence.draw()) as usize]
+    }
+
+    fn sentence(&mut self, grammar: &Grammar) {
+        for letter in self.pattern(&grammar.sentences) {
+            match letter {
+                b'V' => self.verb_phrase(grammar),
+                b'N' => self.noun_phrase(grammar),
+                b'P' => {
+                    self.word(&grammar.prepositions);
+                    self.noun_phrase(grammar);
+                }
+                // A terminator takes the place of the space before it.
+                _ => {
+                    self.at -= 1;
+                    self.word(&grammar.terminators);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn verb_phrase(&mut self, grammar: &Grammar) {
+        for letter in self.pattern(&grammar.verb_phrases) {
+            self.word(match letter {
+                b'D' => &grammar.adverbs,
+                b'V' => &grammar.verbs,
+                _ => &grammar.auxiliaries,
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn noun_phrase(&mut self, grammar: &Grammar) {
+        for letter in self.pattern(&grammar.noun_phrases) {
+            self.word(match letter {
+                b'A' => &grammar.articles,
+                b'J' => &grammar.adjectives,
+                b'D' => &grammar.adverbs,
+                b'N' => &grammar.nouns,
+                // A comma takes the place of the space before it.
+                _ => {
+                    self.out[self.at - 1..=self.at].copy_from_slice(b", ");
+                    self.at += 1;
+                    continue;
+                }
+            });
+        }
+    }
+}
+
+/// Tells the length of each sentence and the state behind it, while wanted.
+#[cfg(test)]
+pub(crate) fn walk(seed: u32, mut each: impl FnMut(usize, u32) -> bool) {
+    let mut writer = Writer { out: vec![0; SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    loop {
+        writer.at = 0;
+        writer.sentence(&GRAMMAR);
+        if !each(writer.at, writer.sequence.seed()) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Columns of texts.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringViewArray, make_view};
+use arrow::buffer::{Buffer, ScalarBuffer};
+use lakerace_io::{Error, Result};
+
+use crate::Mode;
+use crate::pool::{self, Place};
+
+/// Texts that are made for a batch, in memory of the batch.
+pub(crate) struct Texts {
+    views: Vec<u128>,
+    bytes: Vec<u8>,
+    /// Where the text under way begins.
+    start: usize,
+}
+
+impl Texts {
+    /// Room for so many texts of about so many bytes.
+    pub(crate) fn new(rows: usize, bytes_of_each: usize) -> Self {
+        Self { views: Vec::with_capacity(rows), bytes: Vec::with_capacity(rows * bytes_of_each), start: 0 }
+    }
+
+    /// Where the next text is put: append it, then call [`Self::end`].
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Ends the text that was appended.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        let text = &self.bytes[self.start..];
+        let view = make_view(text, 0, self.start as u32);
+        self.views.push(view);
+        if text.len() <= INLINE_BYTES {
+            // The view has it all.
+            self.bytes.truncate(self.start);
+        }
+        self.start = self.bytes.len();
+    }
+
+    /// The column.
+    pub(crate) fn finish(self) -> Result<ArrayRef> {
+        if u32::try_from(self.bytes.len()).is_err() {
+            return Err(Error::unsupported("the texts of a batch are larger than 4 GiB")
+                .advice("ask for fewer rows in a batch"));
+        }
+        let bytes = Buffer::from_vec(self.bytes);
+        // SAFETY: each view was made of the bytes that are at its offset; all texts are ASCII.
+        let column =
+            unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(self.views), Arc::from([bytes]), None) };
+        Ok(Arc::new(column))
+    }
+}
+
+/// What a view holds itself.
+const INLINE_BYTES: usize = 12;
+
+/// A column of comments, each somewhere in the pool.
+pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: usize, mode: Mode) -> Result<ArrayRef> {
+    if mode == Mode::TrueZeroCopy {
+        return Ok(comments_of_pool(places));
+    }
+    let mut texts = Texts::new(places.len(), average + average / 16);
+    for place in places {
+        texts.bytes().extend_from_slice(place.text());
+        texts.end();
+    }
+    texts.finish()
+}
+
+/// Views of the pool itself.
+fn comments_of_pool(places: impl Iterator<Item = Place>) -> ArrayRef {
+    let view = |place: Place| make_view(place.text(), place.piece() as u32, place.offset_in_piece());
+    let views: Vec<u128> = places.map(view).collect();
+    // SAFETY: each view was made of the bytes at its place of the pool, which is ASCII; `whole` has the pool's pieces by
+    // their numbers.
+    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), pool::whole(), None) })
+}
+
+/// Appends a number of a fixed count of digits, with zeros in front.
+#[inline(always)]
+pub(crate) fn push_digits<const DIGITS: usize>(mut number: u64, out: &mut Vec<u8>) {
+    let mut text = [b'0'; DIGITS];
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    out.extend_from_slice(&text);
+}
+
+/// `Customer#000000001`: nine digits, more where the number has more.
+#[inline(always)]
+pub(crate) fn push_numbered(prefix: &[u8], number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(prefix);
+    if number < 1_000_000_000 {
+        push_digits::<9>(number, out);
+    } else {
+        out.extend_from_slice(number.to_string().as_bytes());
+    }
+}
