@@ -71,7 +71,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Where from: a path or URL of a file, a folder, a glob or a Delta table.
+    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, or a generated table such as tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// Where to: a path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
@@ -88,7 +88,7 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// What to read: a path or URL of a file, a folder, a glob or a Delta table.
+    /// What to read: a path or URL of a file, a folder, a glob or a Delta table, or a generated table such as tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
