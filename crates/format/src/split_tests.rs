@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use lakerace_io::RequestPlan;
 use proptest::prelude::*;
 
-use super::no_requests;
 use crate::{FilePlan, ReadPlan, ReadRequest, UnitPlan};
 
 fn plan(files: &[Vec<Option<u64>>]) -> ReadPlan {
@@ -24,7 +24,12 @@ fn plan(files: &[Vec<Option<u64>>]) -> ReadPlan {
         units: units.iter().enumerate().map(unit).collect(),
     };
     let files = files.iter().enumerate().map(file).collect();
-    ReadPlan { request: ReadRequest::default(), schema: Arc::new(Schema::empty()), files, requests: no_requests() }
+    ReadPlan {
+        request: ReadRequest::default(),
+        schema: Arc::new(Schema::empty()),
+        files,
+        requests: RequestPlan::none(),
+    }
 }
 
 fn kept(plan: &ReadPlan) -> Vec<(String, usize, u64)> {
