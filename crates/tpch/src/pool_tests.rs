@@ -25,8 +25,6 @@ fn the_seeds_are_those_on_the_way_through_the_pool() {
         (offset, seed) = (offset + sentence_bytes, next_seed);
         expected.len() < PIECES
     });
-        std::fs::write(path, format!("{expected:?}")).unwrap();
-    }
     assert_eq!(expected, SEEDS);
 }
 
