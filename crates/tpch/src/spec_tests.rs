@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use lakerace_io::ErrorKind;
 
 use super::*;
