@@ -8,6 +8,7 @@
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
 mod at;
+mod bitmap;
 mod changes;
 mod columns;
 mod delete;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use crc::{CRC_32_ISO_HDLC, Crc};
 use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
 use lakerace_format::HiddenRows;
@@ -13,6 +12,7 @@ use roaring::RoaringTreemap;
 use url::Url;
 
 use crate::Table;
+use crate::bitmap;
 use crate::engine::ROOT;
 use crate::error::from_kernel;
 use crate::files::TableFile;
@@ -39,25 +39,41 @@ struct Place {
 
 /// The hidden rows of these files, as their readers take them.
 pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc<HiddenRows>>>> {
-    let hide = |(rows, file): (Option<RoaringTreemap>, &&TableFile)| {
-        let Some(rows) = rows else { return Ok(None) };
-        let last = rows.max();
-        let hidden = HiddenRows::new(rows, last, file.rows.unwrap_or(UNKNOWN_ROWS));
-        hidden.map(|hidden| Some(Arc::new(hidden))).map_err(|error| error.at(file.object.url()))
-    };
-    treemaps(table, files)?.into_iter().zip(files).map(hide).collect()
+    each(table, files, |file, vector, stored| {
+        let file_rows = file.rows.unwrap_or(UNKNOWN_ROWS);
+        let bits = bitmap::bits(stored, file_rows)?;
+        let hidden = HiddenRows::from_bits(bits, file_rows).map_err(|error| error.at(file.object.url()))?;
+        counted(hidden.count(), vector)?;
+        Ok(Arc::new(hidden))
+    })
 }
 
-/// The hidden rows of these files. Vectors are fetched in as few requests as one read of their files would take.
+/// The hidden rows of these files.
 pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
-    let mut loaded: Vec<Option<RoaringTreemap>> = vec![None; files.len()];
+    each(table, files, |_, vector, stored| {
+        let rows = RoaringTreemap::deserialize_from(stored)
+            .map_err(|e| Error::corrupt(format!("its bitmap can't be read: {e}")))?;
+        counted(rows.len(), vector)?;
+        Ok(rows)
+    })
+}
+
+/// What is made of each stored bitmap of hidden rows. Vectors are fetched in as few requests as one read of their files
+/// would take.
+fn each<T: Clone>(
+    table: &Table,
+    files: &[&TableFile],
+    make: impl Fn(&TableFile, &DeletionVectorDescriptor, &[u8]) -> Result<T>,
+) -> Result<Vec<Option<T>>> {
+    let mut loaded: Vec<Option<T>> = vec![None; files.len()];
     let (mut objects, mut numbers) = (Vec::new(), HashMap::new());
     let mut places = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let Some(vector) = &file.vector else { continue };
         let named = |error: Error| error.at(file.object.url());
         let Some(object) = object(table, vector).map_err(named)? else {
-            loaded[number] = Some(counted(inline(table, vector).map_err(named)?, vector).map_err(named)?);
+            let stored = inline(table, vector).map_err(named)?;
+            loaded[number] = Some(make(file, vector, &stored).map_err(named)?);
             continue;
         };
         let object = *numbers.entry(object.url()).or_insert_with(|| {
@@ -74,9 +90,10 @@ pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option
     let fetcher = fetch(table, &objects, &places)?;
     for place in places {
         table.job().check()?;
-        let (Some(vector), object) = (&files[place.file].vector, &objects[place.object as usize]) else { continue };
-        let rows = read(&fetcher, &place).and_then(|rows| counted(rows, vector));
-        loaded[place.file] = Some(rows.map_err(|error| match error.place() {
+        let (file, object) = (files[place.file], &objects[place.object as usize]);
+        let Some(vector) = &file.vector else { continue };
+        let made = framed(&fetcher, &place).and_then(|frame| make(file, vector, body(&frame, &place)?));
+        loaded[place.file] = Some(made.map_err(|error| match error.place() {
             Some(_) => error,
             None => error.at(format!("{}: the deletion vector at {}", object.url(), place.start)),
         })?);
@@ -98,9 +115,13 @@ pub(crate) fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result
     }
 }
 
-fn inline(table: &Table, vector: &DeletionVectorDescriptor) -> Result<RoaringTreemap> {
+/// The bitmap of a vector that the log itself has.
+fn inline(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Vec<u8>> {
     let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
-    table.kernel(|engine| vector.read(engine.storage_handler(), &root))
+    let rows = table.kernel(|engine| vector.read(engine.storage_handler(), &root))?;
+    let mut stored = Vec::with_capacity(rows.serialized_size());
+    rows.serialize_into(&mut stored).map_err(|e| Error::internal(e.to_string()))?;
+    Ok(stored)
 }
 
 fn fetch(table: &Table, objects: &[Object], places: &[Place]) -> Result<Fetcher> {
@@ -120,13 +141,17 @@ impl Place {
     }
 }
 
-/// The vector at a place: its length, magic number, bitmap and checksum.
-fn read(fetcher: &Fetcher, place: &Place) -> Result<RoaringTreemap> {
+/// The bytes of the vector at a place, with the length before it and the checksum behind it.
+fn framed(fetcher: &Fetcher, place: &Place) -> Result<Bytes> {
     let version = fetcher.bytes(place.object, 0..u64::from(FILE_VERSION))?;
     if version.first() != Some(&FILE_VERSION) {
         return Err(Error::unsupported(format!("a file of deletion vectors of version {version:?}")));
     }
-    let bytes = fetcher.bytes(place.object, place.range())?;
+    fetcher.bytes(place.object, place.range())
+}
+
+/// The bitmap of a vector, behind its length and magic number and before its checksum.
+fn body<'a>(bytes: &'a [u8], place: &Place) -> Result<&'a [u8]> {
     let number = |at: usize| -> Result<[u8; 4]> {
         let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
         four.ok_or_else(|| Error::corrupt("it is too short"))
@@ -137,7 +162,7 @@ fn read(fetcher: &Fetcher, place: &Place) -> Result<RoaringTreemap> {
     }
     let end = FRAME_BYTES as usize + length as usize;
     let body = bytes.get(FRAME_BYTES as usize..end).ok_or_else(|| Error::corrupt("it is too short"))?;
-    let (stated, found) = (u32::from_be_bytes(number(end)?), Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(body));
+    let (stated, found) = (u32::from_be_bytes(number(end)?), checksum(body));
     if stated != found {
         return Err(Error::corrupt(format!("its checksum is {found:08x}, and {stated:08x} is stored with it")));
     }
@@ -145,20 +170,24 @@ fn read(fetcher: &Fetcher, place: &Place) -> Result<RoaringTreemap> {
     if magic != MAGIC {
         return Err(Error::unsupported(format!("a deletion vector of format {magic}")));
     }
-    let bitmap = body.get(4..).unwrap_or_default();
-    RoaringTreemap::deserialize_from(bitmap).map_err(|e| Error::corrupt(format!("its bitmap can't be read: {e}")))
+    Ok(body.get(4..).unwrap_or_default())
 }
 
-/// The rows of a vector that hides as many as the log says.
-fn counted(rows: RoaringTreemap, vector: &DeletionVectorDescriptor) -> Result<RoaringTreemap> {
-    let count = rows.len();
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+/// An error unless a vector hides as many rows as the log says.
+fn counted(count: u64, vector: &DeletionVectorDescriptor) -> Result<()> {
     if i64::try_from(count) != Ok(vector.cardinality) {
         return Err(Error::corrupt(format!(
             "the deletion vector hides {count} rows, and the log says {}",
             vector.cardinality
         )));
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// Vectors in one file.
@@ -184,7 +213,7 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
         let size = i32::try_from(body.len()).map_err(too_long)?;
         bytes.extend(size.to_be_bytes());
         bytes.extend_from_slice(&body);
-        bytes.extend(Crc::<u32>::new(&CRC_32_ISO_HDLC).checksum(&body).to_be_bytes());
+        bytes.extend(checksum(&body).to_be_bytes());
         let cardinality = i64::try_from(vector.len()).map_err(too_long)?;
         let kind = DeletionVectorStorageType::PersistedRelative;
         let descriptor = DeletionVectorDescriptor::try_new(kind, target.clone(), Some(offset), size, cardinality);

@@ -38,6 +38,19 @@ impl HiddenRows {
         Ok(Self { count: bits.count_set_bits() as u64, bits })
     }
 
+    /// The rows whose bits are set, in a file that has `file_rows` rows.
+    pub fn from_bits(bits: Vec<u8>, file_rows: u64) -> Result<Self> {
+        let length = bits.iter().rposition(|byte| *byte != 0).map_or(0, |last| {
+            // The highest bit of the last byte is the last row's.
+            8 * last + (u8::BITS - bits[last].leading_zeros()) as usize
+        });
+        if length as u64 > file_rows {
+            return Err(beyond(length as u64 - 1, file_rows));
+        }
+        let bits = BooleanBuffer::new(bits.into(), 0, length);
+        Ok(Self { count: bits.count_set_bits() as u64, bits })
+    }
+
     /// All rows but these, of a file that has `file_rows` rows: for reading some rows alone.
     pub fn all_but(rows: impl IntoIterator<Item = u64>, file_rows: u64) -> Result<Self> {
         let length =
@@ -84,15 +97,14 @@ impl HiddenRows {
     /// These rows without the long runs of hidden ones, each range counted from the start of `rows`.
     pub(crate) fn without_runs(&self, rows: Range<u64>) -> Vec<Range<u64>> {
         let length = rows.end - rows.start;
-        let least = LEAST_RUN_ROWS.min(length);
         let mut kept = Vec::new();
+        if length > 0 && self.count_in(rows.clone()) == length {
+            return kept;
+        }
         let mut at = 0;
-        for (start, end) in self.slice(&rows).set_slices() {
-            let (start, end) = (start as u64, end as u64);
-            if end - start >= least {
-                kept.push(at..start);
-                at = end;
-            }
+        for run in long_runs(&self.slice(&rows)) {
+            kept.push(at..run.start);
+            at = run.end;
         }
         kept.push(at..length);
         kept.retain(|range| !range.is_empty());
@@ -104,6 +116,34 @@ impl HiddenRows {
         let end = rows.end.min(self.end()) as usize;
         self.bits.slice(start, end.saturating_sub(start))
     }
+}
+
+/// The runs of set bits that are at least [`LEAST_RUN_ROWS`] long. They go on over many words, so that no bit within a word
+/// has to be looked at.
+fn long_runs(bits: &BooleanBuffer) -> Vec<Range<u64>> {
+    let mut runs = Vec::new();
+    // Where the run begins that goes on to the end of the word before.
+    let mut open = None;
+    let mut close = |open: Option<u64>, end: u64| {
+        if let Some(start) = open
+            && end - start >= LEAST_RUN_ROWS
+        {
+            runs.push(start..end);
+        }
+    };
+    let mut at = 0;
+    for word in bits.bit_chunks().iter_padded() {
+        if word == u64::MAX {
+            open = open.or(Some(at));
+        } else {
+            close(open, at + u64::from(word.trailing_ones()));
+            let leading = u64::from(word.leading_ones());
+            open = (leading > 0).then_some(at + 64 - leading);
+        }
+        at += 64;
+    }
+    close(open, bits.len() as u64);
+    runs
 }
 
 fn beyond(row: u64, file_rows: u64) -> Error {

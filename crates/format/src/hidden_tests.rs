@@ -54,3 +54,29 @@ fn some_rows_can_be_read_alone() {
     assert_eq!(rows.count(), 7);
     assert_eq!(HiddenRows::all_but([9], 9).unwrap_err().kind(), ErrorKind::Corrupt);
 }
+
+#[test]
+fn rows_come_as_bits() {
+    let rows = HiddenRows::from_bits(vec![0b0110, 0, 0b1, 0, 0], 17).unwrap();
+    assert_eq!(rows, hidden(&[1, 2, 16], 17));
+    assert_eq!(HiddenRows::from_bits(vec![0, 0], 0).unwrap(), hidden(&[], 0));
+    let error = HiddenRows::from_bits(vec![0, 0b100], 10).unwrap_err();
+    assert!(error.to_string().contains("row 10") && error.kind() == ErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn runs_are_long_wherever_they_begin() {
+    for start in [0, 1, 63, 64, 100, 4096] {
+        for length in [4095, 4096, 4097, 4160, 9000] {
+            let scattered = (20_000..30_000u64).step_by(3);
+            let rows: Vec<u64> = (start..start + length).chain(scattered).collect();
+            let rows = HiddenRows::new(rows, Some(29_999), 40_000).unwrap();
+            let mut wanted = vec![0..start, start + length..40_000];
+            wanted.retain(|range| !range.is_empty());
+            if length < 4096 {
+                wanted = vec![0..40_000];
+            }
+            assert_eq!(rows.without_runs(0..40_000), wanted, "{start} {length}");
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //! a step. A format says how a column of a unit becomes arrays, its [`Lane`]; here are the threads, the filter, the limit.
 
 mod batches;
+mod compact;
+mod kept;
 mod list;
 mod schedule;
 mod selection;
@@ -12,6 +14,8 @@ use arrow::array::{ArrayRef, BooleanArray};
 use lakerace_io::Result;
 
 pub(crate) use batches::run;
+pub(crate) use compact::{compact, copy_kept};
+pub(crate) use kept::{Kept, compress};
 pub(crate) use list::Steps;
 pub(crate) use schedule::Scan;
 pub(crate) use selection::Selection;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
-use arrow::compute::{concat, filter};
+use arrow::compute::concat;
 use arrow::datatypes::{FieldRef, TimeUnit};
 use bytes::Bytes;
 use lakerace_io::{Error, ErrorKind, Fetcher, Result};
@@ -170,7 +170,7 @@ impl ColumnLane {
         let array = if self.reader.is_some() {
             let array = self.decode(rows)?;
             match selection {
-                Some(selection) => filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()))?,
+                Some(selection) => selection.filter(&array)?,
                 None => array,
             }
         } else if let Some(constants) = &self.unit.file.constants

@@ -198,7 +198,7 @@ impl Source for OrcSource {
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
         let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
-        let steps = Steps::new(rows.iter().map(Vec::as_slice), step_rows, row_limit);
+        let steps = Steps::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if plan.requests.requests.is_empty() {

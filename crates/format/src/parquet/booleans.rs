@@ -1,5 +1,6 @@
 //! Columns of booleans.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder};
@@ -9,7 +10,8 @@ use lakerace_io::{Error, Result};
 use super::block::PageBytes;
 use super::column::{PageEncoding, Values, page_ends};
 use super::hybrid::{Hybrid, Runs};
-use super::validity::ValidBits;
+use super::validity::{ValidBits, append_word};
+use crate::steps::Kept;
 
 /// Collects booleans.
 pub(crate) struct Booleans {
@@ -54,22 +56,28 @@ impl Values for Booleans {
     fn read(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
             Page::Plain(data, bit) => {
-                let end = bit.checked_add(count).filter(|end| end.div_ceil(8) <= data.len()).ok_or_else(page_ends)?;
-                self.bits.append_packed_range(*bit..end, data);
-                *bit = end;
+                let range = stored(data, bit, count)?;
+                self.bits.append_packed_range(range, data);
                 Ok(())
             }
             Page::Rle(data, hybrid) => hybrid.take(data, count, &mut Bits(&mut self.bits)),
         }
     }
 
-    fn skip(&mut self, count: usize) -> Result<()> {
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
         match &mut self.page {
             Page::Plain(data, bit) => {
-                let end = bit.checked_add(count).filter(|end| end.div_ceil(8) <= data.len()).ok_or_else(page_ends)?;
-                *bit = end;
+                let range = stored(data, bit, kept.len())?;
+                append_kept(&mut self.bits, data, range.start, kept);
                 Ok(())
             }
+            Page::Rle(data, hybrid) => hybrid.take(data, kept.len(), &mut KeptBits { bits: &mut self.bits, kept }),
+        }
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, bit) => stored(data, bit, count).map(drop),
             Page::Rle(data, hybrid) => hybrid.skip(data, count),
         }
     }
@@ -88,6 +96,40 @@ impl Values for Booleans {
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         let bits = std::mem::replace(&mut self.bits, BooleanBufferBuilder::new(0));
         Ok(Arc::new(BooleanArray::new(bits.build(), nulls)))
+    }
+}
+
+/// The next `count` bits of a page that was read up to `bit`.
+fn stored(page: &[u8], bit: &mut usize, count: usize) -> Result<Range<usize>> {
+    let end = bit.checked_add(count).filter(|end| end.div_ceil(8) <= page.len()).ok_or_else(page_ends)?;
+    let range = *bit..end;
+    *bit = end;
+    Ok(range)
+}
+
+/// Appends those bits from `bit` on that are kept.
+fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: Kept<'_>) {
+    let values = ValidBits::new(bytes, bit);
+    for piece in kept.pieces() {
+        append_word(bits, piece.compress(values.word(piece.start)), piece.count());
+    }
+}
+
+struct KeptBits<'a, 'k> {
+    bits: &'a mut BooleanBufferBuilder,
+    /// Of the values that are left.
+    kept: Kept<'k>,
+}
+
+impl Runs for KeptBits<'_, '_> {
+    fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
+        self.bits.append_n(self.kept.take(count).count(), value & 1 == 1);
+        Ok(())
+    }
+
+    fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
+        append_kept(self.bits, bytes, bit, self.kept.take(count));
+        Ok(())
     }
 }
 

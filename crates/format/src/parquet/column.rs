@@ -16,6 +16,7 @@ use super::fixed::Fixed;
 use super::fixed_bytes::FixedBytes;
 use super::validity::ValidBits;
 use super::views::Views;
+use crate::steps::Kept;
 
 /// How the values of a page are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,10 @@ pub(crate) trait Values: Send {
     /// Appends the next `count` values of the page. All calls together append no more rows than `begin` announced.
     fn read(&mut self, count: usize) -> Result<()>;
 
+    /// Appends those of the next `kept.len()` values of the page that are kept. `begin` must have announced one row more
+    /// than are kept: values are written before it is known whether they stay.
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()>;
+
     /// Passes over the next `count` values of the page.
     fn skip(&mut self, count: usize) -> Result<()>;
 
@@ -82,6 +87,14 @@ pub(crate) trait Values: Send {
 
     /// The array.
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef>;
+}
+
+/// The next `count` values of `width` bytes each of a plain page that was read up to `at`.
+pub(crate) fn stored<'a>(page: &'a [u8], at: &mut usize, width: usize, count: usize) -> Result<&'a [u8]> {
+    let end = count.checked_mul(width).and_then(|bytes| bytes.checked_add(*at)).ok_or_else(page_ends)?;
+    let stored = page.get(*at..end).ok_or_else(page_ends)?;
+    *at = end;
+    Ok(stored)
 }
 
 /// The error for values that go beyond the page's bytes.

@@ -8,11 +8,12 @@ use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::column::{PageEncoding, Values, page_ends};
+use super::column::{PageEncoding, Values, page_ends, stored};
 use super::convert::Convert;
 use super::delta;
 use super::indexes::{Indexes, Slots};
 use super::validity::ValidBits;
+use crate::steps::{Kept, copy_kept};
 
 /// Collects values of a fixed width.
 pub(crate) struct Fixed<C: Convert> {
@@ -73,13 +74,7 @@ impl<C: Convert> Values for Fixed<C> {
         let target = out.typed_mut::<C::Out>().get_mut(self.len..self.len + count);
         let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
-            Page::Plain(data, at) => {
-                let width = self.convert.width();
-                let end = count.checked_mul(width).and_then(|bytes| bytes.checked_add(*at)).ok_or_else(page_ends)?;
-                let stored = data.get(*at..end).ok_or_else(page_ends)?;
-                plain(&self.convert, stored, target);
-                *at = end;
-            }
+            Page::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
             Page::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
@@ -88,13 +83,26 @@ impl<C: Convert> Values for Fixed<C> {
         Ok(())
     }
 
-    fn skip(&mut self, count: usize) -> Result<()> {
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+        let count = kept.count();
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.typed_mut::<C::Out>().get_mut(self.len..self.len + count + 1);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
             Page::Plain(data, at) => {
-                let end = count.checked_mul(self.convert.width()).and_then(|bytes| bytes.checked_add(*at));
-                *at = end.filter(|end| *end <= data.len()).ok_or_else(page_ends)?;
-                Ok(())
+                plain_kept(&self.convert, stored(data, at, self.convert.width(), kept.len())?, kept, target);
             }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, at) => stored(data, at, self.convert.width(), count).map(drop),
             Page::Dictionary(indexes) => indexes.skip(count),
         }
     }
@@ -126,6 +134,31 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
     }
     for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
         *slot = convert.convert(stored);
+    }
+}
+
+/// Writes the kept values, and one slot behind them.
+fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: Kept<'_>, target: &mut [C::Out]) {
+    if C::IS_SAME && cfg!(target_endian = "little") {
+        copy_kept(stored, kept, target);
+        return;
+    }
+    let width = convert.width();
+    let mut filled = 0;
+    for piece in kept.pieces() {
+        let stored = &stored[piece.start * width..(piece.start + piece.rows) * width];
+        let slots = &mut target[filled..=filled + piece.count()];
+        filled += piece.count();
+        if piece.is_all() {
+            plain(convert, stored, &mut slots[..piece.rows]);
+            continue;
+        }
+        let mut at = 0;
+        for (row, stored) in stored.chunks_exact(width).enumerate() {
+            // SAFETY: `at` is the number of kept rows before this one, and there is a slot for each, and one more.
+            unsafe { *slots.get_unchecked_mut(at) = convert.convert(stored) };
+            at += piece.bit(row);
+        }
     }
 }
 

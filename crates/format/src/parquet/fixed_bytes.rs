@@ -8,10 +8,11 @@ use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::column::{PageEncoding, Values, page_ends};
+use super::column::{PageEncoding, Values, page_ends, stored};
 use super::delta;
 use super::indexes::{Gather, Indexes};
 use super::validity::ValidBits;
+use crate::steps::Kept;
 
 /// Collects byte arrays of one length.
 pub(crate) struct FixedBytes {
@@ -67,11 +68,7 @@ impl Values for FixedBytes {
         let target = out.get_mut(self.len * width..(self.len + count) * width);
         let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
-            Page::Plain(data, at) => {
-                let stored = data.get(*at..*at + target.len()).ok_or_else(page_ends)?;
-                target.copy_from_slice(stored);
-                *at += stored.len();
-            }
+            Page::Plain(data, at) => target.copy_from_slice(stored(data, at, width, count)?),
             Page::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
             }
@@ -80,16 +77,32 @@ impl Values for FixedBytes {
         Ok(())
     }
 
-    fn skip(&mut self, count: usize) -> Result<()> {
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+        let (width, count) = (self.width, kept.count());
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.get_mut(self.len * width..(self.len + count) * width);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
             Page::Plain(data, at) => {
-                let end = *at + count * self.width;
-                if end > data.len() {
-                    return Err(page_ends());
+                let stored = stored(data, at, width, kept.len())?;
+                let mut filled = 0;
+                for run in kept.runs() {
+                    let run = &stored[run.start * width..run.end * width];
+                    target[filled..filled + run.len()].copy_from_slice(run);
+                    filled += run.len();
                 }
-                *at = end;
-                Ok(())
             }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, at) => stored(data, at, self.width, count).map(drop),
             Page::Dictionary(indexes) => indexes.skip(count),
         }
     }

@@ -14,9 +14,9 @@ use super::header::PageKind;
 use super::lane::LaneSource;
 use super::pages::{Chunk, ClosedPage, PageWalk};
 use super::validity::{Levels, Validity};
-use crate::steps::Selection;
+use crate::steps::{Kept, Selection};
 
-/// Above this share of selected rows, decoding all and filtering afterwards is faster than picking.
+/// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.25;
 
 /// One flat column of one row group.
@@ -70,11 +70,11 @@ impl FlatLane {
     /// The next `rows` rows, or the selected ones of them.
     pub fn next(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
         if let Some(selection) = selection {
-            if selection.count() as f64 <= PICK_AT_MOST * rows as f64 {
-                return self.pick(selection);
-            }
-            let array = self.next(rows, None)?;
-            return arrow::compute::filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()));
+            let kept = match selection.count() as f64 <= PICK_AT_MOST * rows as f64 {
+                true => self.pick(selection),
+                false => self.keep(selection),
+            };
+            return kept.map(|array| selection.let_go(array));
         }
         self.values.begin(rows);
         let mut missing = rows;
@@ -110,6 +110,25 @@ impl FlatLane {
         self.finish()
     }
 
+    /// The selected rows, of which there are many. Pages without any are not decompressed.
+    fn keep(&mut self, selection: &Selection) -> Result<ArrayRef> {
+        self.values.begin(selection.count() + 1);
+        let mut at = 0;
+        while at < selection.len() {
+            let leading = selection.part(at..selection.len()).leading();
+            self.to_skip += leading as u64;
+            at += leading;
+            if at == selection.len() {
+                break;
+            }
+            self.advance()?;
+            let count = self.rows_left.min(selection.len() - at);
+            self.read_kept(selection.part(at..at + count))?;
+            at += count;
+        }
+        self.finish()
+    }
+
     fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.validity.finish();
         self.values.finish(nulls)
@@ -134,6 +153,32 @@ impl FlatLane {
                 Ok(())
             }
         }
+    }
+
+    /// Reads those of the next rows of the open page that are kept.
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+        let count = kept.count();
+        if count == kept.len() {
+            return self.read(count);
+        }
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= kept.len();
+        let mut all = Validity::default();
+        let valid = match levels {
+            None => kept.len(),
+            Some(levels) => levels.read(kept.len(), &mut all)?,
+        };
+        if valid == kept.len() {
+            self.validity.append_valid(count);
+            return self.values.read_kept(kept);
+        }
+        let start = self.validity.rows();
+        let of_values = self.validity.append_kept(&all, kept);
+        self.values.read_kept(of_values.kept())?;
+        if of_values.nulls > 0 {
+            self.values.spread(count, count - of_values.nulls, self.validity.from(start));
+        }
+        Ok(())
     }
 
     /// Passes over what is to be skipped and opens the page with the next row.

@@ -5,6 +5,7 @@ use lakerace_io::{Error, Result};
 use super::block::PageBytes;
 use super::column::page_ends;
 use super::hybrid::{Hybrid, Runs, unpack};
+use crate::steps::{Kept, compact};
 
 /// Takes dictionary values by index.
 pub(crate) trait Gather {
@@ -36,14 +37,25 @@ impl Indexes {
 
     /// Takes the next `count` values.
     pub fn read(&mut self, count: usize, gather: &mut impl Gather) -> Result<()> {
+        let runs = Runner { gather, width: self.width };
+        self.take(count, runs)
+    }
+
+    /// Takes those of the next `kept.len()` values that are kept.
+    pub fn read_kept(&mut self, kept: Kept<'_>, gather: &mut impl Gather) -> Result<()> {
+        let runs = KeptRunner { gather, width: self.width, kept };
+        self.take(kept.len(), runs)
+    }
+
+    fn take(&mut self, count: usize, mut runs: impl Runs) -> Result<()> {
         if self.width == 0 {
             // The width leaves one index, and some writers leave the runs out then.
-            return Runner { gather, width: 0 }.repeated(0, count);
+            return runs.repeated(0, count);
         }
         if count > 0 && self.data.is_empty() {
             return Err(page_ends());
         }
-        self.hybrid.take(&self.data, count, &mut Runner { gather, width: self.width })
+        self.hybrid.take(&self.data, count, &mut runs)
     }
 
     /// Passes over the next `count` values.
@@ -57,38 +69,74 @@ struct Runner<'a, G> {
     width: u32,
 }
 
+struct KeptRunner<'a, 'k, G> {
+    gather: &'a mut G,
+    width: u32,
+    /// Of the values that are left.
+    kept: Kept<'k>,
+}
+
 fn beyond(index: u32, len: usize) -> Error {
     Error::corrupt(format!("dictionary index {index} of a dictionary of {len} values"))
 }
 
 impl<G: Gather> Runs for Runner<'_, G> {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
-        if count == 0 {
-            return Ok(());
-        }
-        if value as usize >= self.gather.len() {
-            return Err(beyond(value, self.gather.len()));
-        }
-        self.gather.repeat(value, count);
-        Ok(())
+        repeat(self.gather, value, count)
     }
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
-        let mut chunk = [0u32; CHUNK];
-        let mut done = 0;
-        while done < count {
-            let length = (count - done).min(CHUNK);
-            let indexes = &mut chunk[..length];
-            unpack(bytes, bit + done * self.width as usize, self.width, indexes);
-            let largest = indexes.iter().copied().fold(0, u32::max);
-            if largest as usize >= self.gather.len() {
-                return Err(beyond(largest, self.gather.len()));
-            }
-            self.gather.gather(indexes);
-            done += length;
-        }
-        Ok(())
+        chunks(bytes, bit, self.width, count, self.gather.len(), |indexes| self.gather.gather(indexes))
     }
+}
+
+impl<G: Gather> Runs for KeptRunner<'_, '_, G> {
+    fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
+        repeat(self.gather, value, self.kept.take(count).count())
+    }
+
+    fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
+        chunks(bytes, bit, self.width, count, self.gather.len(), |indexes| {
+            let kept = compact(indexes, self.kept.take(indexes.len()));
+            self.gather.gather(&indexes[..kept]);
+        })
+    }
+}
+
+fn repeat(gather: &mut impl Gather, index: u32, count: usize) -> Result<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    if index as usize >= gather.len() {
+        return Err(beyond(index, gather.len()));
+    }
+    gather.repeat(index, count);
+    Ok(())
+}
+
+/// Hands `count` packed indexes, of a dictionary of `len` values, to `each`, some at a time.
+fn chunks(
+    bytes: &[u8],
+    bit: usize,
+    width: u32,
+    count: usize,
+    len: usize,
+    mut each: impl FnMut(&mut [u32]),
+) -> Result<()> {
+    let mut chunk = [0u32; CHUNK];
+    let mut done = 0;
+    while done < count {
+        let length = (count - done).min(CHUNK);
+        let indexes = &mut chunk[..length];
+        unpack(bytes, bit + done * width as usize, width, indexes);
+        let largest = indexes.iter().copied().fold(0, u32::max);
+        if largest as usize >= len {
+            return Err(beyond(largest, len));
+        }
+        each(indexes);
+        done += length;
+    }
+    Ok(())
 }
 
 /// Takes dictionary values to an array's slots.

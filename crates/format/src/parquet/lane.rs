@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_null_array};
-use arrow::compute::filter;
 use arrow::datatypes::FieldRef;
 use lakerace_io::{Error, Fetcher, Result};
 
@@ -113,7 +112,7 @@ impl Lane for ColumnLane {
             }
             Decoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
                 None => Ok(array),
-                Some(selection) => filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string())),
+                Some(selection) => selection.filter(&array),
             }),
         };
         let array = array.map_err(|error| self.source.place(error))?;

@@ -48,6 +48,18 @@ impl Unit {
         self.row_count() - self.rows.iter().map(hidden_in).sum::<u64>()
     }
 
+    /// The rows of its steps, so that about `rows` of them, or a few less, are visible: output has the size everywhere
+    /// that it has where nothing is hidden, and memory fits when it is used again.
+    pub fn step_rows(&self, rows: usize) -> usize {
+        let (all, visible) = (self.row_count(), self.visible_count());
+        if visible == all {
+            return rows;
+        }
+        let a_few_less = rows as u64 - rows as u64 / 64;
+        let wanted = u128::from(a_few_less) * u128::from(all) / u128::from(visible.max(1));
+        usize::try_from(wanted).unwrap_or(usize::MAX).clamp(rows, rows.saturating_mul(MOST_STEPS_IN_ONE))
+    }
+
     /// Whether some rows are pruned, by page statistics or because they are hidden.
     pub fn is_partial(&self) -> bool {
         self.row_count() < self.file.metadata().row_group(self.row_group).num_rows() as u64
@@ -76,6 +88,9 @@ impl Unit {
         if self.is_partial() && is_ours() { chunk_pages(&self.file, self.row_group, leaf) } else { Ok(None) }
     }
 }
+
+/// Where most rows are hidden, a step goes through so many times the rows of others, and no more.
+const MOST_STEPS_IN_ONE: usize = 2;
 
 /// Bytes of a row group that are asked for before its next columns' turn comes again: columns advance together, so
 /// their bytes are needed in slices.

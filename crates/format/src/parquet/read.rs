@@ -20,8 +20,8 @@ pub(crate) struct RowGroups {
     fields: Vec<FieldRef>,
     /// For each unit where these are in its file, once it is begun.
     roots: Vec<OnceLock<Vec<Option<usize>>>>,
-    /// The most rows of a step.
-    step_rows: usize,
+    /// The most rows of a step of each unit.
+    step_rows: Vec<usize>,
     fetcher: Fetcher,
     /// Memory that is used over and over, by column.
     pools: Vec<Arc<Pool>>,
@@ -29,7 +29,7 @@ pub(crate) struct RowGroups {
 
 impl RowGroups {
     /// Row groups, from the bytes of `fetcher`.
-    pub fn new(units: Vec<Unit>, fields: Vec<FieldRef>, step_rows: usize, fetcher: Fetcher) -> Self {
+    pub fn new(units: Vec<Unit>, fields: Vec<FieldRef>, step_rows: Vec<usize>, fetcher: Fetcher) -> Self {
         let pools = Pool::for_columns(fields.len());
         let roots = units.iter().map(|_| OnceLock::new()).collect();
         Self { units, fields, roots, step_rows, fetcher, pools }
@@ -53,7 +53,7 @@ impl Units for RowGroups {
             root: roots[column],
             field: Arc::clone(&self.fields[column]),
             rows: Arc::clone(&plan.rows),
-            step_rows: self.step_rows,
+            step_rows: self.step_rows[unit],
             fetcher: self.fetcher.clone(),
             pool: Arc::clone(&self.pools[column]),
         };

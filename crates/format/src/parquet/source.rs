@@ -199,9 +199,12 @@ impl Source for ParquetSource {
         let units = self.units_of_plan(plan, &files, &columns)?;
         let limit = plan.request.limit;
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
+        let unit_step_rows: Vec<usize> = match plan.request.batch_rows {
+            Some(most) => vec![most; units.len()],
+            None => units.iter().map(|unit| unit.step_rows(step_rows)).collect(),
+        };
         let steps = Steps::new(
-            units.iter().map(|unit| unit.rows.as_slice()),
-            step_rows,
+            units.iter().zip(&unit_step_rows).map(|(unit, step_rows)| (unit.rows.as_slice(), *step_rows)),
             limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
         let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
@@ -213,7 +216,7 @@ impl Source for ParquetSource {
         } else {
             Fetcher::start(objects, &plan.requests, &self.job)?
         };
-        let units = RowGroups::new(units, fields.clone(), step_rows, fetcher);
+        let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
         run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

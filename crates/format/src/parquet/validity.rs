@@ -6,6 +6,7 @@ use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
 use super::hybrid::{Hybrid, Runs};
+use crate::steps::{Kept, compress};
 
 /// `parquet.thrift`'s numbers of the encodings of levels.
 const RLE: i32 = 3;
@@ -81,13 +82,66 @@ pub(crate) struct ValidBits<'a> {
     start: usize,
 }
 
-impl ValidBits<'_> {
+impl<'a> ValidBits<'a> {
+    /// The bits of these bytes, the first row's at `start`.
+    pub fn new(bytes: &'a [u8], start: usize) -> Self {
+        Self { bytes, start }
+    }
+
+    /// The bits of 64 rows, the first of them the lowest.
+    pub fn word(&self, row: usize) -> u64 {
+        let bit = self.start + row;
+        let tail = self.bytes.get(bit / 8..).unwrap_or(&[]);
+        let mut word = [0; 16];
+        let length = tail.len().min(9);
+        word[..length].copy_from_slice(&tail[..length]);
+        (u128::from_le_bytes(word) >> (bit % 8)) as u64
+    }
+
     /// Whether the row has one. Rows beyond the bits have none.
     #[inline(always)]
     pub fn get(&self, row: usize) -> bool {
         let bit = self.start + row;
         self.bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     }
+}
+
+/// Which of some values belong to rows that are kept.
+pub(crate) struct KeptValues {
+    words: Vec<u64>,
+    len: usize,
+    /// Rows that are kept and have no value.
+    pub nulls: usize,
+}
+
+impl KeptValues {
+    /// As decoders take them.
+    pub fn kept(&self) -> Kept<'_> {
+        Kept::new(&self.words, 0..self.len)
+    }
+
+    fn push(&mut self, bits: u64, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let used = self.len % 64;
+        if used == 0 {
+            self.words.push(bits);
+        } else {
+            if let Some(last) = self.words.last_mut() {
+                *last |= bits << used;
+            }
+            if used + count > 64 {
+                self.words.push(bits >> (64 - used));
+            }
+        }
+        self.len += count;
+    }
+}
+
+/// Appends the `count` lowest bits of a word.
+pub(crate) fn append_word(bits: &mut BooleanBufferBuilder, word: u64, count: usize) {
+    bits.append_packed_range(0..count, &word.to_le_bytes());
 }
 
 impl Validity {
@@ -107,6 +161,28 @@ impl Validity {
     /// Which rows from `start` on have values. There must have been a null.
     pub fn from(&self, start: usize) -> ValidBits<'_> {
         ValidBits { bytes: self.bits.as_ref().map_or(&[], |bits| bits.as_slice()), start }
+    }
+
+    /// Appends those of the rows of `all` that are kept; says which of the values in `all` belong to them.
+    pub fn append_kept(&mut self, all: &Self, kept: Kept<'_>) -> KeptValues {
+        let valid = all.from(0);
+        let mut values = KeptValues { words: Vec::with_capacity(kept.len() / 64 + 2), len: 0, nulls: 0 };
+        let before = self.nulls;
+        for piece in kept.pieces() {
+            let of_rows = valid.word(piece.start);
+            let here = if piece.rows < 64 { of_rows & ((1 << piece.rows) - 1) } else { of_rows };
+            values.push(compress(piece.bits, here), here.count_ones() as usize);
+            let nulls = piece.count() - (piece.bits & here).count_ones() as usize;
+            if nulls == 0 {
+                self.append_valid(piece.count());
+            } else {
+                append_word(self.bits(), piece.compress(here), piece.count());
+                self.rows += piece.count();
+                self.nulls += nulls;
+            }
+        }
+        values.nulls = self.nulls - before;
+        values
     }
 
     /// The bitmap; `None` without nulls.

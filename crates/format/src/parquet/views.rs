@@ -12,6 +12,7 @@ use super::delta;
 use super::fixed::spread;
 use super::indexes::{Indexes, Slots};
 use super::validity::ValidBits;
+use crate::steps::Kept;
 
 /// Values up to this length stand in the view itself.
 const INLINE_BYTES: usize = 12;
@@ -79,7 +80,8 @@ impl Values for Views {
         }
         let mut page = Plain::new(data, self.is_text);
         let mut views = vec![0; count];
-        page.read(&mut views, 0, self.is_text)?;
+        let made = make_views(&page.data, 0, &mut views, 0)?;
+        page.note(&made, count, self.is_text, &mut Vec::new())?;
         self.dictionary = views;
         self.dictionary_buffer = Some(page.data.buffer());
         self.buffers = self.dictionary_buffer.iter().cloned().collect();
@@ -116,15 +118,29 @@ impl Values for Views {
         let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
             Page::Plain(page) => {
-                let number = page.buffer.unwrap_or(self.buffers.len() as u32);
-                let has_long = page.read(target, number, self.is_text)?;
-                if has_long && page.buffer.is_none() {
-                    page.buffer = Some(number);
-                    self.buffers.push(page.data.buffer());
-                }
+                let made = make_views(&page.data, page.at, target, page.number(&self.buffers))?;
+                page.note(&made, count, self.is_text, &mut self.buffers)?;
             }
             Page::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+        let count = kept.count();
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.typed_mut::<u128>().get_mut(self.len..self.len + count + 1);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        match &mut self.page {
+            Page::Plain(page) => {
+                let made = make_kept_views(&page.data, page.at, kept, target, page.number(&self.buffers))?;
+                page.note(&made, kept.len(), self.is_text, &mut self.buffers)?;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
         self.len += count;
@@ -167,16 +183,24 @@ impl Values for Views {
 }
 
 impl Plain {
-    /// Makes views of the next values and says whether any of them points into the page.
-    fn read(&mut self, target: &mut [u128], buffer: u32, is_text: bool) -> Result<bool> {
-        let start = self.at;
-        let made = make_views(&self.data, start, target, buffer)?;
-        self.at = made.end;
+    /// The number that its buffer has among these, or will have.
+    fn number(&self, buffers: &[Buffer]) -> u32 {
+        self.buffer.unwrap_or(buffers.len() as u32)
+    }
+
+    /// Passes over the next `count` values, of which views were made: checks them, and adds its buffer where one of these
+    /// points into it.
+    fn note(&mut self, made: &Made, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
+        let start = std::mem::replace(&mut self.at, made.end);
         let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
         if !is_checked {
-            check_each(&self.data, start, target.len())?;
+            check_each(&self.data, start, count)?;
         }
-        Ok(made.has_long)
+        if made.has_long && self.buffer.is_none() {
+            self.buffer = Some(buffers.len() as u32);
+            buffers.push(self.data.buffer());
+        }
+        Ok(())
     }
 
     fn skip(&mut self, count: usize) -> Result<()> {
@@ -205,36 +229,70 @@ fn length_at(data: &[u8], at: usize) -> Result<usize> {
 }
 
 fn make_views(data: &[u8], start: usize, target: &mut [u128], buffer: u32) -> Result<Made> {
-    let mut at = start;
-    let (mut has_long, mut cuts_characters) = (false, false);
+    let mut walk = Walk { data, at: start, buffer, cuts_characters: false };
+    let mut has_long = false;
     for slot in target.iter_mut() {
-        let length = length_at(data, at)?;
-        let from = at + 4;
-        // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
-        // neither border lies within a character, the value is UTF-8.
-        cuts_characters |= is_continuation(data[at]);
-        let (view, first) = match data.get(from..from + 16) {
-            Some(bytes) => {
-                let mut word = [0; 16];
-                word.copy_from_slice(bytes);
-                let word = u128::from_le_bytes(word);
-                (view_of(word, length, buffer, from), word as u8)
-            }
-            None => {
-                let mut word = [0; 16];
-                let value = &data[from..from + length];
-                word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
-                let word = u128::from_le_bytes(word);
-                (view_of(word, length, buffer, from), word as u8)
-            }
-        };
+        let (view, length) = walk.next()?;
         *slot = view;
         has_long |= length > INLINE_BYTES;
-        cuts_characters |= length > 0 && is_continuation(first);
-        at = from + length;
     }
-    cuts_characters |= data.get(at).is_some_and(|byte| is_continuation(*byte));
-    Ok(Made { end: at, has_long, cuts_characters })
+    Ok(walk.made(has_long))
+}
+
+/// The views of the values that are kept, and one behind them.
+fn make_kept_views(data: &[u8], start: usize, kept: Kept<'_>, target: &mut [u128], buffer: u32) -> Result<Made> {
+    let mut walk = Walk { data, at: start, buffer, cuts_characters: false };
+    let (mut has_long, mut filled) = (false, 0);
+    for piece in kept.pieces() {
+        let slots = &mut target[filled..=filled + piece.count()];
+        filled += piece.count();
+        let mut at = 0;
+        for row in 0..piece.rows {
+            let (view, length) = walk.next()?;
+            // SAFETY: `at` is the number of kept rows before this one, and there is a slot for each, and one more.
+            unsafe { *slots.get_unchecked_mut(at) = view };
+            at += piece.bit(row);
+            has_long |= piece.bit(row) == 1 && length > INLINE_BYTES;
+        }
+    }
+    Ok(walk.made(has_long))
+}
+
+/// Goes through values, front to back.
+struct Walk<'a> {
+    data: &'a [u8],
+    at: usize,
+    buffer: u32,
+    cuts_characters: bool,
+}
+
+impl Walk<'_> {
+    /// The view of the next value, and its length.
+    #[inline(always)]
+    fn next(&mut self) -> Result<(u128, usize)> {
+        let (data, from) = (self.data, self.at + 4);
+        let length = length_at(data, self.at)?;
+        // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
+        // neither border lies within a character, the value is UTF-8.
+        self.cuts_characters |= is_continuation(data[self.at]);
+        let mut word = [0; 16];
+        match data.get(from..from + 16) {
+            Some(bytes) => word.copy_from_slice(bytes),
+            None => {
+                let value = &data[from..from + length];
+                word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
+            }
+        }
+        let word = u128::from_le_bytes(word);
+        self.cuts_characters |= length > 0 && is_continuation(word as u8);
+        self.at = from + length;
+        Ok((view_of(word, length, self.buffer, from), length))
+    }
+
+    fn made(&self, has_long: bool) -> Made {
+        let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
+        Made { end: self.at, has_long, cuts_characters }
+    }
 }
 
 /// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first

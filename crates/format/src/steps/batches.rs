@@ -10,7 +10,8 @@ use super::Units;
 use super::schedule::{Scan, StepBatches};
 use crate::Batches;
 
-/// Batches that a filter has thinned out are joined up to this many rows.
+/// Batches that a filter has thinned out are joined up to this many rows. Those with at least half as many pass: joining
+/// copies every value.
 const COALESCED_ROWS: usize = 8192;
 
 /// Runs the steps. The small batches that a filter or a deletion vector leaves are joined to at most `step_rows` rows.
@@ -24,7 +25,7 @@ pub(crate) fn run<U: Units>(scan: Scan<U>, step_rows: usize, limit: Option<u64>)
     }
     let target = step_rows.min(COALESCED_ROWS);
     let coalescer = (!schema.fields().is_empty()).then(|| BatchCoalescer::new(Arc::clone(&schema), target));
-    Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer }))
+    Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer, passing_rows: target / 2, next: None }))
 }
 
 /// Ends after a number of rows, and counts them.
@@ -56,6 +57,10 @@ impl<U: Units> Iterator for Limited<U> {
 struct Coalesced<U: Units> {
     batches: Option<Limited<U>>,
     coalescer: Option<BatchCoalescer>,
+    /// Batches of so many rows pass.
+    passing_rows: usize,
+    /// One that passes, once what came before it has been given.
+    next: Option<RecordBatch>,
 }
 
 impl<U: Units> Iterator for Coalesced<U> {
@@ -68,9 +73,16 @@ impl<U: Units> Iterator for Coalesced<U> {
             if let Some(batch) = coalescer.next_completed_batch() {
                 return Some(Ok(batch));
             }
+            if let Some(batch) = self.next.take() {
+                return Some(Ok(batch));
+            }
             let Some(batches) = &mut self.batches else { return None };
             let outcome = match batches.next() {
                 Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(batch)) if batch.num_rows() >= self.passing_rows => {
+                    self.next = Some(batch);
+                    coalescer.finish_buffered_batch().map_err(internal)
+                }
                 Some(Ok(batch)) => coalescer.push_batch(batch).map_err(internal),
                 None => {
                     self.batches = None;

@@ -26,7 +26,6 @@ impl Step {
 /// The steps through all units, ordered by unit.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    step_rows: u64,
     runs: Vec<Run>,
     count: usize,
 }
@@ -41,28 +40,30 @@ struct Run {
     /// Pruned rows before it.
     gap: u64,
     rows: u64,
+    /// The most rows of its steps.
+    step_rows: u64,
 }
 
 impl Steps {
-    /// Cuts units, each of these ranges of rows, into steps of at most `step_rows` rows, and ends after `limit` rows.
-    pub fn new<'a>(units: impl IntoIterator<Item = &'a [Range<u64>]>, step_rows: usize, limit: Option<u64>) -> Self {
-        let step_rows = step_rows.max(1) as u64;
+    /// Cuts units, each of these ranges of rows, into steps of at most so many rows, and ends after `limit` rows.
+    pub fn new<'a>(units: impl IntoIterator<Item = (&'a [Range<u64>], usize)>, limit: Option<u64>) -> Self {
         let mut left = limit.unwrap_or(u64::MAX);
         let (mut runs, mut count) = (Vec::new(), 0);
-        for (unit, ranges) in units.into_iter().enumerate() {
+        for (unit, (ranges, step_rows)) in units.into_iter().enumerate() {
+            let step_rows = step_rows.max(1) as u64;
             let mut at = 0;
             for range in ranges {
                 let rows = (range.end - range.start).min(left);
                 if rows == 0 {
                     continue;
                 }
-                runs.push(Run { unit, first_step: count, start: range.start, gap: range.start - at, rows });
+                runs.push(Run { unit, first_step: count, start: range.start, gap: range.start - at, rows, step_rows });
                 count += rows.div_ceil(step_rows) as usize;
                 left -= rows;
                 at = range.end;
             }
         }
-        Self { step_rows, runs, count }
+        Self { runs, count }
     }
 
     /// How many there are.
@@ -76,10 +77,10 @@ impl Steps {
             return None;
         }
         let run = self.runs.partition_point(|run| run.first_step <= step).checked_sub(1)?;
-        let Run { unit, first_step, start, gap, rows } = self.runs[run];
-        let passed = (step - first_step) as u64 * self.step_rows;
+        let Run { unit, first_step, start, gap, rows, step_rows } = self.runs[run];
+        let passed = (step - first_step) as u64 * step_rows;
         let gap = if passed == 0 { gap } else { 0 };
-        Some(Step { unit, start: start + passed, gap, rows: (rows - passed).min(self.step_rows) as usize })
+        Some(Step { unit, start: start + passed, gap, rows: (rows - passed).min(step_rows) as usize })
     }
 
     /// The number of the first step of a unit, or of the next one that has any.

@@ -5,7 +5,7 @@ use super::*;
 
 /// Unit, gap, and rows of each step.
 fn steps(units: &[&[Range<u64>]], step_rows: usize, limit: Option<u64>) -> Vec<(usize, u64, Range<u64>)> {
-    let steps = Steps::new(units.iter().copied(), step_rows, limit);
+    let steps = Steps::new(units.iter().map(|unit| (*unit, step_rows)), limit);
     let all: Vec<Step> = (0..steps.len()).map(|step| steps.get(step).unwrap()).collect();
     assert_eq!(steps.get(steps.len()), None);
     for unit in 0..=units.len() {
@@ -27,9 +27,17 @@ fn units_are_cut_at_their_gaps() {
 }
 
 #[test]
+fn units_have_steps_of_their_own_length() {
+    let steps = Steps::new([(&[0..5][..], 2), (&[0..5][..], 4)], Some(9));
+    let all: Vec<_> =
+        (0..steps.len()).map(|step| steps.get(step).unwrap()).map(|step| (step.unit, step.range())).collect();
+    assert_eq!(all, [(0, 0..2), (0, 2..4), (0, 4..5), (1, 0..4)]);
+}
+
+#[test]
 fn absurd_counts_cost_nothing() {
     let rows = [0..u64::MAX];
-    let steps = Steps::new([&rows[..]], 1, None);
+    let steps = Steps::new([(&rows[..], 1)], None);
     assert_eq!(steps.len(), usize::MAX);
     assert_eq!(steps.get(1 << 60), Some(Step { unit: 0, start: 1 << 60, gap: 0, rows: 1 }));
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::{and, filter};
+use arrow::compute::and;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Job, Result};
 
@@ -418,7 +418,7 @@ impl<U: Units> Shared<U> {
             let array = narrow(array, field.data_type())?;
             match selection {
                 Some(selection) if *position < columns.filtered && selection.count() < selection.len() => {
-                    filter(&array, selection.mask()).map_err(|e| Error::internal(e.to_string()))
+                    selection.filter(&array)
                 }
                 _ => Ok(array),
             }

@@ -14,7 +14,13 @@ use lakerace_io::{ErrorKind, Job, JobOptions, Location, Result, StorageOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
+
+use crate::common::{self, columns, filter_on};
+use crate::parquet_read::{case, layouts, read_by_crate, writable, write};
+use crate::parquet_write::tables;
 
 const ROWS: u64 = 20_000;
 
@@ -174,6 +180,56 @@ proptest! {
             let counts: u64 = parts.iter().map(|part| read_plan(&source, part).1).sum();
             prop_assert_eq!(counts, expected.num_rows() as u64);
         }
+    }
+}
+
+/// Rows that are hidden one by one, each with this probability, and in runs.
+fn scattered(seed: u64, rows: usize, density: f64, runs: usize) -> Vec<u64> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut hidden: Vec<bool> = (0..rows).map(|_| random.random_bool(density)).collect();
+    for _ in 0..runs {
+        let start = random.random_range(0..rows);
+        let end = rows.min(start + random.random_range(1..rows.min(300) + 1));
+        hidden[start..end].fill(random.random_bool(0.7));
+    }
+    (0..rows as u64).filter(|row| hidden[*row as usize]).collect()
+}
+
+fn densities() -> impl Strategy<Value = f64> {
+    prop::sample::select(vec![0.0001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_type_comes_back_without_hidden_rows(
+        seed in any::<u64>(), rows in 1usize..4000, layout in layouts(), density in densities(), runs in 0usize..6,
+        filter in prop::option::of(any::<u32>()), batch_rows in prop::option::of(1usize..3000), threads in 1usize..4,
+    ) {
+        let (_folder, path) = case();
+        write(&path, &writable(&tables::every_type(seed, rows)), &layout);
+        let hidden = scattered(seed, rows, density, runs);
+        let all = read_by_crate(&path).unwrap();
+        let visible: BooleanArray =
+            (0..rows as u64).map(|row| Some(hidden.binary_search(&row).is_err())).collect();
+        let source = open(&path, &hidden, threads).unwrap();
+        // The columns in the types that the source gives them, by the slow way.
+        let schema = source.schema();
+        let cast_to = |field: &arrow::datatypes::FieldRef| {
+            cast(all.column_by_name(field.name()).unwrap(), field.data_type()).unwrap()
+        };
+        let wanted = RecordBatch::try_new(Arc::clone(&schema), schema.fields().iter().map(cast_to).collect()).unwrap();
+        let wanted = filter_record_batch(&wanted, &visible).unwrap();
+        let names = ["int32", "int64", "utf8", "date32", "decimal18", "float64", "binary_view", "int8"];
+        let filter = filter.filter(|_| wanted.num_rows() > 0).and_then(|pick| filter_on(&wanted, &names, &[pick]));
+        let request = ReadRequest { filter, batch_rows, ..ReadRequest::default() };
+        let wanted = common::rows_left(&wanted, &request);
+        let ours = common::read(&source, &request).unwrap();
+        let what = format!("{density} {:?} {layout:?}", request.filter);
+        crate::parquet_read::assert_same(&ours, &wanted, &what);
+        let few = common::read(&source, &ReadRequest { batch_rows, ..columns(&["utf8", "boolean", "struct"]) }).unwrap();
+        prop_assert_eq!(few.num_rows(), rows - hidden.len());
     }
 }
 

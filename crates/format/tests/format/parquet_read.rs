@@ -30,7 +30,7 @@ fn read(path: &Path, request: &ReadRequest, threads: usize) -> Result<RecordBatc
     common::read(&open(&[path], &job(threads))?, request)
 }
 
-fn read_by_crate(path: &Path) -> parquet::errors::Result<RecordBatch> {
+pub fn read_by_crate(path: &Path) -> parquet::errors::Result<RecordBatch> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path)?)?;
     let schema = Arc::clone(builder.schema());
     let batches = builder.build()?.collect::<std::result::Result<Vec<_>, _>>()?;
@@ -38,7 +38,7 @@ fn read_by_crate(path: &Path) -> parquet::errors::Result<RecordBatch> {
 }
 
 /// The same values; text and bytes may be in another layout.
-fn assert_same(ours: &RecordBatch, theirs: &RecordBatch, what: &str) {
+pub fn assert_same(ours: &RecordBatch, theirs: &RecordBatch, what: &str) {
     assert_eq!(ours.num_rows(), theirs.num_rows(), "{what}");
     assert_eq!(ours.num_columns(), theirs.num_columns(), "{what}");
     for (at, field) in theirs.schema().fields().iter().enumerate() {
@@ -50,7 +50,7 @@ fn assert_same(ours: &RecordBatch, theirs: &RecordBatch, what: &str) {
 }
 
 /// The columns of a table that the crate's writer takes.
-fn writable(table: &RecordBatch) -> RecordBatch {
+pub fn writable(table: &RecordBatch) -> RecordBatch {
     let takes = |field: &Field| {
         let schema = Arc::new(Schema::new(vec![field.clone()]));
         ArrowWriter::try_new(Vec::new(), schema, None).is_ok()
@@ -60,8 +60,9 @@ fn writable(table: &RecordBatch) -> RecordBatch {
     table.project(&kept).unwrap()
 }
 
+/// How a file is written.
 #[derive(Debug, Clone)]
-struct Layout {
+pub struct Layout {
     codec: Compression,
     version: WriterVersion,
     dictionary: bool,
@@ -69,7 +70,7 @@ struct Layout {
     group_rows: usize,
 }
 
-fn layouts() -> impl Strategy<Value = Layout> {
+pub fn layouts() -> impl Strategy<Value = Layout> {
     let codec = prop::sample::select(vec![
         Compression::UNCOMPRESSED,
         Compression::SNAPPY,
@@ -109,7 +110,7 @@ fn encoding(data_type: &DataType, choice: usize) -> Option<Encoding> {
     all.get(choice).copied()
 }
 
-fn write(path: &Path, table: &RecordBatch, layout: &Layout) {
+pub fn write(path: &Path, table: &RecordBatch, layout: &Layout) {
     let mut properties = WriterProperties::builder()
         .set_compression(layout.codec)
         .set_writer_version(layout.version)
@@ -133,7 +134,7 @@ fn write(path: &Path, table: &RecordBatch, layout: &Layout) {
     writer.close().unwrap();
 }
 
-fn case() -> (TempDir, PathBuf) {
+pub fn case() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("table.parquet");
     (folder, path)
