@@ -31,8 +31,8 @@ pub(crate) trait Units: Send + Sync + 'static {
     /// Begins the `column`-th decoded column of a unit. It may wait for the network.
     fn open(&self, unit: usize, column: usize) -> Result<Self::Lane>;
 
-    /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are decoded with the
-    /// others around them, or passed over where no column needs them.
+    /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are left out while
+    /// the others around them are decoded, or passed over where no column needs them.
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
         let _ = (unit, rows);
         None

@@ -1,5 +1,6 @@
 //! Values of one column, from the bytes of pages to an array: what all types have in common.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -9,7 +10,7 @@ use lakerace_io::{Error, Result};
 use parquet::basic::Type as Physical;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::block::{PageBytes, Pool};
+use super::block::{Block, PageBytes, Plain, Pool};
 use super::booleans::Booleans;
 use super::convert::*;
 use super::fixed::Fixed;
@@ -87,6 +88,12 @@ pub(crate) trait Values: Send {
 
     /// The array.
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef>;
+}
+
+/// Some slots of the array under way.
+pub(crate) fn slots<T: Plain>(out: &mut Option<Block>, slots: Range<usize>) -> Result<&mut [T]> {
+    let out = out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+    out.typed_mut::<T>().get_mut(slots).ok_or_else(|| Error::internal("more values than rows"))
 }
 
 /// The next `count` values of `width` bytes each of a plain page that was read up to `at`.

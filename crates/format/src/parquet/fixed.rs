@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::column::{PageEncoding, Values, page_ends, stored};
+use super::column::{PageEncoding, Values, page_ends, slots, stored};
 use super::convert::Convert;
 use super::delta;
 use super::indexes::{Indexes, Slots};
@@ -70,9 +70,7 @@ impl<C: Convert> Values for Fixed<C> {
     }
 
     fn read(&mut self, count: usize) -> Result<()> {
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
-        let target = out.typed_mut::<C::Out>().get_mut(self.len..self.len + count);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = slots::<C::Out>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
             Page::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
             Page::Dictionary(indexes) => {
@@ -85,9 +83,7 @@ impl<C: Convert> Values for Fixed<C> {
 
     fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
         let count = kept.count();
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
-        let target = out.typed_mut::<C::Out>().get_mut(self.len..self.len + count + 1);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = slots::<C::Out>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
             Page::Plain(data, at) => {
                 plain_kept(&self.convert, stored(data, at, self.convert.width(), kept.len())?, kept, target);

@@ -7,7 +7,7 @@ use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::column::{PageEncoding, Values, page_ends};
+use super::column::{PageEncoding, Values, page_ends, slots};
 use super::delta;
 use super::fixed::spread;
 use super::indexes::{Indexes, Slots};
@@ -113,9 +113,7 @@ impl Values for Views {
     }
 
     fn read(&mut self, count: usize) -> Result<()> {
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
-        let target = out.typed_mut::<u128>().get_mut(self.len..self.len + count);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = slots::<u128>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
             Page::Plain(page) => {
                 let made = make_views(&page.data, page.at, target, page.number(&self.buffers))?;
@@ -131,9 +129,7 @@ impl Values for Views {
 
     fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
         let count = kept.count();
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
-        let target = out.typed_mut::<u128>().get_mut(self.len..self.len + count + 1);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
             Page::Plain(page) => {
                 let made = make_kept_views(&page.data, page.at, kept, target, page.number(&self.buffers))?;
