@@ -1,7 +1,9 @@
 //! Primary keys: the key columns of a row as one value that compares and sorts as they do.
 
 mod bits;
+mod buckets;
 mod columns;
+mod filter;
 mod order;
 mod set;
 mod spread;
@@ -63,6 +65,32 @@ impl Key for &[u8] {
         xxh3_64_with_seed(self, seed)
     }
 }
+
+/// A key that is a number.
+trait Number: Copy + Ord + Default + Send + Sync {
+    /// How far it is above another one, without the lowest `shift` bits; that it is not below it is up to the caller.
+    fn above(self, least: Self, shift: u32) -> usize;
+
+    /// Bits of the difference to a larger one.
+    fn bits_to(self, largest: Self) -> u32;
+}
+
+/// Implements [`Number`] for an unsigned integer.
+macro_rules! number {
+    ($integer:ty) => {
+        impl Number for $integer {
+            fn above(self, least: Self, shift: u32) -> usize {
+                self.wrapping_sub(least).checked_shr(shift).unwrap_or(0) as usize
+            }
+
+            fn bits_to(self, largest: Self) -> u32 {
+                Self::BITS - largest.wrapping_sub(self).leading_zeros()
+            }
+        }
+    };
+}
+number!(u64);
+number!(u128);
 
 /// Keys that can be looked at one by one, whatever they are made of.
 trait KeyList {

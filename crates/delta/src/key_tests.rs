@@ -32,14 +32,43 @@ fn texts(values: &[&str]) -> ArrayRef {
 }
 
 #[test]
+fn many_keys_sort_as_few_do() {
+    let spread = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let shapes: [fn(u64) -> u64; 5] = [
+        |mixed| mixed,
+        |mixed| mixed % 1000,
+        |mixed| mixed >> 63,
+        // All but one within a thousandth of the range.
+        |mixed| if mixed % 50_000 == 7 { u64::MAX } else { mixed >> 12 },
+        |_| 5,
+    ];
+    for (number, shape) in shapes.into_iter().enumerate() {
+        for rows in [2, 5000, 200_000] {
+            let keys: Vec<u64> = (0..rows).map(|row| shape(spread(row))).collect();
+            let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 60).collect();
+            let mut expected: Vec<u32> = (0..rows as u32).collect();
+            expected.sort_by_key(|row| keys[*row as usize]);
+            for threads in [1, 3] {
+                for keys in [Keys::Narrow(keys.clone()), Keys::Wide(wide.clone())] {
+                    let (sorted, order) = keys.clone().sorted(threads);
+                    let order = order.unwrap_or_else(|| (0..rows as u32).collect());
+                    assert!(order == expected, "shape {number}, {rows} rows, {threads} threads");
+                    assert!(sorted == keys.take(&order), "shape {number}, {rows} rows, {threads} threads");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn keys_sort_as_their_columns() {
     let keys = encode(vec![("k", ints([3, -1, i64::MIN, i64::MAX, 0]))]);
     assert!(matches!(keys, Keys::Narrow(_)));
-    assert_eq!(keys.sorted().1.unwrap(), [2, 1, 4, 0, 3]);
+    assert_eq!(keys.sorted(2).1.unwrap(), [2, 1, 4, 0, 3]);
     // Two columns of 64 bits: the first decides.
     let keys = encode(vec![("a", ints([1, -1, 1])), ("b", ints([-5, 9, -6]))]);
     assert!(matches!(keys, Keys::Wide(_)));
-    assert_eq!(keys.sorted().1.unwrap(), [1, 2, 0]);
+    assert_eq!(keys.sorted(2).1.unwrap(), [1, 2, 0]);
     // Narrow ones share 64 bits.
     let small: ArrayRef = Arc::new(Int8Array::from(vec![-1, 1, -1]));
     let day: ArrayRef = Arc::new(Date32Array::from(vec![5, -5, -7]));
@@ -47,14 +76,14 @@ fn keys_sort_as_their_columns() {
     let number: ArrayRef = Arc::new(UInt16Array::from(vec![1, 2, 3]));
     let keys = encode(vec![("a", small), ("b", day), ("c", flag), ("d", number)]);
     assert!(matches!(keys, Keys::Narrow(_)));
-    assert_eq!(keys.sorted().1.unwrap(), [2, 0, 1]);
+    assert_eq!(keys.sorted(2).1.unwrap(), [2, 0, 1]);
     let money: ArrayRef =
         Arc::new(Decimal128Array::from(vec![5, -5, i128::MIN]).with_precision_and_scale(38, 2).unwrap());
-    assert_eq!(encode(vec![("k", money)]).sorted().1.unwrap(), [2, 1, 0]);
-    assert_eq!(encode(vec![("k", texts(&["b", "", "ab", "b\0"]))]).sorted().1.unwrap(), [1, 2, 0, 3]);
+    assert_eq!(encode(vec![("k", money)]).sorted(2).1.unwrap(), [2, 1, 0]);
+    assert_eq!(encode(vec![("k", texts(&["b", "", "ab", "b\0"]))]).sorted(2).1.unwrap(), [1, 2, 0, 3]);
     let composite = encode(vec![("a", texts(&["b", "a", "ab"])), ("b", ints([1, 2, 3]))]);
-    assert_eq!(composite.sorted().1.unwrap(), [1, 2, 0]);
-    assert_eq!(encode(vec![("k", ints([1, 1, 2]))]).sorted().1, None);
+    assert_eq!(composite.sorted(2).1.unwrap(), [1, 2, 0]);
+    assert_eq!(encode(vec![("k", ints([1, 1, 2]))]).sorted(2).1, None);
 }
 
 #[test]
@@ -136,7 +165,7 @@ fn found(set: &KeySet, batch: &Keys) -> Vec<(usize, usize)> {
 
 fn set_of(values: &[i64], as_text: bool) -> KeySet {
     let keys = keys_of(values, as_text);
-    KeySet::new(keys.sorted().0)
+    KeySet::new(keys.sorted(2).0)
 }
 
 fn keys_of(values: &[i64], as_text: bool) -> Keys {
@@ -189,7 +218,7 @@ fn ranges_of_first_columns_are_ranges_of_keys() {
         let rows = batch(columns.to_vec());
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let key = KeyColumns::new(&rows.schema(), &names).unwrap();
-        let set = KeySet::new(key.keys(&rows, 0).unwrap().sorted().0);
+        let set = KeySet::new(key.keys(&rows, 0).unwrap().sorted(2).0);
         key.range(bounds).is_none_or(|(low, high)| set.any_between(&low, high.as_ref()))
     };
     let small: ArrayRef = Arc::new(Int8Array::from(vec![5, 5]));

@@ -26,6 +26,7 @@
 mod chunk;
 mod explain;
 mod feed;
+mod gather;
 mod old;
 mod operator;
 mod runs;

@@ -2,23 +2,22 @@
 
 use std::cmp::Ordering;
 
-use super::{ByteKeys, KeyList, Keys, with_keys};
+use super::{ByteKeys, KeyList, Keys, Number, with_keys};
 
 impl Keys {
     /// The keys in order, and the rows in that order; rows of one key stay in their own order. `None` where all rows are
-    /// in order already.
-    pub fn sorted(self) -> (Self, Option<Vec<u32>>) {
+    /// in order already. Many numbers are sorted on so many threads.
+    pub fn sorted(self, threads: usize) -> (Self, Option<Vec<u32>>) {
         if with_keys!(&self, keys => keys.is_sorted()) {
             return (self, None);
         }
         match self {
-            // Beside their rows, keys are compared without a jump to where they came from.
             Self::Narrow(keys) => {
-                let (keys, rows) = by_key_and_row(keys);
+                let (keys, rows) = by_key_and_row(keys, threads);
                 (Self::Narrow(keys), Some(rows))
             }
             Self::Wide(keys) => {
-                let (keys, rows) = by_key_and_row(keys);
+                let (keys, rows) = by_key_and_row(keys, threads);
                 (Self::Wide(keys), Some(rows))
             }
             Self::Bytes(keys) => {
@@ -75,10 +74,80 @@ impl Keys {
     }
 }
 
-fn by_key_and_row<T: Ord + Copy>(keys: Vec<T>) -> (Vec<T>, Vec<u32>) {
-    let mut pairs: Vec<(T, u32)> = keys.into_iter().zip(0..).collect();
-    pairs.sort_unstable();
-    pairs.into_iter().unzip()
+/// Rows below which one thread is as good as more.
+const ROWS_PER_THREAD: usize = 65_536;
+/// Rows of a part that is sorted by itself, about: with their keys they stay in a core's own cache.
+const PART_ROWS: usize = 4096;
+/// Parts at most: more than there are lines in a core's first cache make spreading slow.
+const PARTS: usize = 2048;
+
+/// Rows are spread over parts by the leading bits of their keys, and the parts sorted. Keys that lie so unevenly that
+/// one part gets nearly all of them cost a pass more than sorting them at once.
+fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
+    let (Some(least), Some(largest)) = (keys.iter().copied().min(), keys.iter().copied().max()) else {
+        return (keys, Vec::new());
+    };
+    let parts = (keys.len() / PART_ROWS).next_power_of_two().min(PARTS);
+    let shift = least.bits_to(largest).saturating_sub(parts.trailing_zeros());
+    let mut ends = vec![0usize; parts + 1];
+    for key in &keys {
+        ends[key.above(least, shift) + 1] += 1;
+    }
+    for part in 0..parts {
+        ends[part + 1] += ends[part];
+    }
+    let mut rows = vec![0u32; keys.len()];
+    for (key, row) in keys.iter().zip(0..) {
+        let next = &mut ends[key.above(least, shift)];
+        rows[*next] = row;
+        *next += 1;
+    }
+    // Where each part began, the next one begins now.
+    let ends = &ends[..parts];
+    let mut sorted = vec![T::default(); keys.len()];
+    sort_parts(&keys, &mut sorted, &mut rows, ends, threads);
+    (sorted, rows)
+}
+
+/// Sorts the rows of each part and writes their keys, on several threads where that is worth it. Parts end at `ends`.
+fn sort_parts<T: Number>(keys: &[T], sorted: &mut [T], rows: &mut [u32], ends: &[usize], threads: usize) {
+    let all = rows.len();
+    let threads = (all / ROWS_PER_THREAD).clamp(1, threads.max(1));
+    std::thread::scope(|scope| {
+        let (mut sorted, mut rows, mut begun, mut ends) = (sorted, rows, 0, ends);
+        for thread in 1..=threads {
+            let is_mine = |end: &usize| end * threads <= all * thread;
+            let count = if thread == threads { ends.len() } else { ends.partition_point(is_mine) };
+            let (mine, more) = ends.split_at(count);
+            let end = mine.last().copied().unwrap_or(begun);
+            let (my_sorted, other_sorted) = std::mem::take(&mut sorted).split_at_mut(end - begun);
+            let (my_rows, other_rows) = std::mem::take(&mut rows).split_at_mut(end - begun);
+            let mut work = move || sort_each(keys, my_sorted, my_rows, begun, mine);
+            if more.is_empty() {
+                work();
+                break;
+            }
+            scope.spawn(work);
+            (sorted, rows, begun, ends) = (other_sorted, other_rows, end, more);
+        }
+    });
+}
+
+/// Sorts parts that follow each other, the first of which begins at `begun`.
+fn sort_each<T: Number>(keys: &[T], mut sorted: &mut [T], mut rows: &mut [u32], mut begun: usize, ends: &[usize]) {
+    // Beside their rows, keys are compared without a jump to where they came from.
+    let mut pairs: Vec<(T, u32)> = Vec::new();
+    for end in ends {
+        let (part, behind) = std::mem::take(&mut rows).split_at_mut(end - begun);
+        let (part_sorted, sorted_behind) = std::mem::take(&mut sorted).split_at_mut(end - begun);
+        pairs.clear();
+        pairs.extend(part.iter().map(|row| (keys[*row as usize], *row)));
+        pairs.sort_unstable();
+        for ((key, row), pair) in part_sorted.iter_mut().zip(part).zip(&pairs) {
+            (*key, *row) = *pair;
+        }
+        (rows, sorted, begun) = (behind, sorted_behind, *end);
+    }
 }
 
 fn count<L: KeyList>(keys: &L, bound: &L, is_counted: fn(Ordering) -> bool) -> usize {

@@ -5,20 +5,25 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 
 use super::bits::Bits;
+use super::buckets::{BLOCK_ROWS, Buckets};
 use super::columns::KeyColumns;
+use super::filter::Filter;
 use super::spread::Values;
-use super::{Key, KeyList, Keys};
+use super::{Key, KeyList, Keys, Number};
 
 /// Distinct keys in order, to be found in the rows of other batches. Shared by threads.
 ///
 /// Batches whose keys are in order, as lakerace writes its files, are merged with the set: both are walked through once.
-/// Rows of others are looked up: numbers that lie close together in a set of bits, all else in a hash table, which is
-/// made when it is first needed.
+/// Rows of others are looked up: numbers that lie close together in a set of bits, those that are spread evenly in buckets,
+/// all else in a hash table. What is looked up in is made when it is first needed.
 #[derive(Debug)]
 pub(crate) struct KeySet {
     keys: Keys,
     /// `None`: the keys lie too far apart.
     bits: OnceLock<Option<Bits>>,
+    /// `None`: they are spread unevenly.
+    narrow: OnceLock<Option<Buckets<u64>>>,
+    wide: OnceLock<Option<Buckets<u128>>>,
     hashed: OnceLock<Hashed>,
     /// Of each key column but the first.
     values: OnceLock<Vec<Values>>,
@@ -38,7 +43,8 @@ const WALKED_ROWS_PER_KEY: usize = 16;
 impl KeySet {
     /// The set of these keys, which are in order and distinct, at most 2^32 of them.
     pub fn new(keys: Keys) -> Self {
-        Self { keys, bits: OnceLock::new(), hashed: OnceLock::new(), values: OnceLock::new() }
+        let (narrow, wide, hashed) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { keys, bits: OnceLock::new(), narrow, wide, hashed, values: OnceLock::new() }
     }
 
     /// The keys, in order.
@@ -53,7 +59,8 @@ impl KeySet {
             return 0;
         }
         let slots = (keys * 8 / 7).next_power_of_two();
-        slots * (size_of::<u32>() + 1) + Filter::words(keys) * size_of::<u64>()
+        let hashed = slots * (size_of::<u32>() + 1) + Filter::memory_bytes(keys);
+        hashed.max(Buckets::<u128>::memory_bytes(keys))
     }
 
     /// Calls `found(row, index)` for each row of `batch` whose key is in the set, in the order of the rows, with the key's index.
@@ -61,9 +68,9 @@ impl KeySet {
         match (&self.keys, batch) {
             (Keys::Narrow(keys), Keys::Narrow(batch)) => match self.bits() {
                 Some(bits) if !(is_long(keys, batch) && batch.is_sorted()) => bits.find(batch, found),
-                _ => self.find_in(keys, batch, found),
+                _ => self.find_number(&self.narrow, keys, batch, found),
             },
-            (Keys::Wide(keys), Keys::Wide(batch)) => self.find_in(keys, batch, found),
+            (Keys::Wide(keys), Keys::Wide(batch)) => self.find_number(&self.wide, keys, batch, found),
             (Keys::Bytes(keys), Keys::Bytes(batch)) => self.find_in(keys, batch, found),
             (keys, batch) => debug_assert!(false, "keys of other columns: {keys:?}, {batch:?}"),
         }
@@ -77,6 +84,25 @@ impl KeySet {
     /// The values of each of these key columns but the first.
     pub fn values(&self, columns: &KeyColumns) -> &[Values] {
         self.values.get_or_init(|| Values::of(columns, &self.keys))
+    }
+
+    fn find_number<T: Number + Key>(
+        &self,
+        buckets: &OnceLock<Option<Buckets<T>>>,
+        keys: &Vec<T>,
+        batch: &Vec<T>,
+        found: impl FnMut(usize, usize),
+    ) {
+        if keys.is_empty() || batch.is_empty() {
+            return;
+        }
+        if batch.is_sorted() {
+            return merge_numbers(keys, batch, found);
+        }
+        match buckets.get_or_init(|| Buckets::of(keys)) {
+            Some(buckets) => buckets.find(keys, batch, found),
+            None => self.hashed.get_or_init(|| Hashed::new(keys)).find(keys, batch, found),
+        }
     }
 
     fn find_in<L: KeyList>(&self, keys: &L, batch: &L, found: impl FnMut(usize, usize)) {
@@ -142,41 +168,30 @@ impl Hashed {
     }
 }
 
-/// Rows that are held against the filter at once.
-const BLOCK_ROWS: usize = 1024;
+/// Lists of numbers in order where one is at most so many times longer than the other are walked through step by step.
+const WALKED_RATIO: usize = 8;
 
-/// Bits of hashes, by which most keys that are not in a table are passed over with one look at memory: two bits for each
-/// key in a word that its hash names.
-#[derive(Debug)]
-struct Filter {
-    words: Vec<u64>,
-}
-
-/// Bits for each key: 3 of 100 other keys have theirs set, too.
-const FILTER_BITS_PER_KEY: usize = 12;
-
-impl Filter {
-    fn new(keys: usize) -> Self {
-        Self { words: vec![0; Self::words(keys)] }
+/// Like [`merge`], without a branch for each step where both lists are about as long.
+fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
+    let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
+    let (begin, end) = (first_not_below(keys, 0, *first), keys.partition_point(|key| key <= last));
+    let inside = &keys[begin.min(end)..end];
+    if inside.len() > batch.len() * WALKED_RATIO || batch.len() > inside.len() * WALKED_RATIO {
+        return merge(keys, batch, found);
     }
-
-    fn words(keys: usize) -> usize {
-        (keys * FILTER_BITS_PER_KEY / u64::BITS as usize).next_power_of_two()
-    }
-
-    fn add(&mut self, hash: u64) {
-        let (word, bits) = self.place(hash);
-        self.words[word] |= bits;
-    }
-
-    fn may_have(&self, hash: u64) -> bool {
-        let (word, bits) = self.place(hash);
-        self.words[word] & bits == bits
-    }
-
-    fn place(&self, hash: u64) -> (usize, u64) {
-        let word = (hash >> 12) as usize & (self.words.len() - 1);
-        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
+    let (mut index, mut row) = (0, 0);
+    let mut pairs = [(0usize, 0usize); BLOCK_ROWS];
+    while index < inside.len() && row < batch.len() {
+        let mut count = 0;
+        while count < BLOCK_ROWS && index < inside.len() && row < batch.len() {
+            let (key, other) = (inside[index], batch[row]);
+            pairs[count] = (row, begin + index);
+            count += usize::from(key == other);
+            // Of a key that comes twice in the batch, both rows are found.
+            index += usize::from(key < other);
+            row += usize::from(other <= key);
+        }
+        pairs[..count].iter().for_each(|(row, index)| found(*row, *index));
     }
 }
 

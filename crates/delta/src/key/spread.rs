@@ -50,7 +50,7 @@ impl Values {
                     return;
                 };
                 few.append(part.take(&rows));
-                let (sorted, _) = std::mem::replace(few, Keys::Narrow(Vec::new())).sorted();
+                let (sorted, _) = std::mem::replace(few, Keys::Narrow(Vec::new())).sorted(1);
                 let rows = with_keys!(&sorted, keys => distinct(keys));
                 *self = match (rows, sorted.ends()) {
                     (None, Some((least, largest))) => Self::Between(least, largest),

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::interleave_record_batch;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use super::gather::gather;
 use super::operator::MergeOperators;
 use crate::key::{KeyColumns, KeySet, Keys};
 
@@ -46,6 +46,7 @@ pub(crate) struct ChunkBuilder {
     first_row: Option<u64>,
     rows: usize,
     batch_bytes: usize,
+    threads: usize,
 }
 
 /// Rows in the order of their keys, which are distinct.
@@ -66,16 +67,27 @@ struct Rows {
     batches: Vec<RecordBatch>,
     /// The number of the first row of each.
     firsts: Vec<u32>,
+    /// The batch of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own batch takes few steps from it.
+    hints: Vec<u32>,
 }
 
-/// What sorting needs beside each row and its key, in bytes: the key again with its row, the row, and the sorted key.
-const SORTING_BYTES_PER_ROW: usize = 16 + 4 + 8;
+/// Rows between those whose batch is kept.
+const HINT_ROWS: usize = 4096;
+
+/// What sorting needs beside each row and its key, in bytes: the row, and the sorted key.
+const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 
 impl ChunkBuilder {
     /// No rows yet, of a source with this schema. Errors will count its rows from `first_row`, or not name any.
     pub fn new(columns: KeyColumns, schema: SchemaRef, first_row: Option<u64>) -> Self {
         let keys = columns.no_keys();
-        Self { columns, schema, batches: Vec::new(), keys, first_row, rows: 0, batch_bytes: 0 }
+        Self { columns, schema, batches: Vec::new(), keys, first_row, rows: 0, batch_bytes: 0, threads: 1 }
+    }
+
+    /// Sorts on so many threads, where it were one.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
     }
 
     /// Takes in a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
@@ -113,9 +125,9 @@ impl ChunkBuilder {
     ///
     /// Errors: `Invalid` for a key that comes twice where that is to be one, and those of the operators.
     pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<Chunk> {
-        let Self { columns, schema, batches, keys, first_row, rows: count, batch_bytes } = self;
+        let Self { columns, schema, batches, keys, first_row, rows: count, batch_bytes, threads } = self;
         let mut rows = Rows::new(batches);
-        let (keys, sorted) = keys.sorted();
+        let (keys, sorted) = keys.sorted(threads);
         let repeated = keys.repeated();
         if repeated.is_empty() {
             return Ok(Chunk {
@@ -158,32 +170,33 @@ impl ChunkBuilder {
 
 impl Rows {
     fn new(batches: Vec<RecordBatch>) -> Self {
-        let mut rows = Self { batches: Vec::with_capacity(batches.len() + 1), firsts: Vec::new() };
+        let mut rows = Self { batches: Vec::with_capacity(batches.len() + 1), firsts: Vec::new(), hints: Vec::new() };
         batches.into_iter().for_each(|batch| rows.push(batch));
         rows
     }
 
     fn push(&mut self, batch: RecordBatch) {
         let last = self.firsts.last().zip(self.batches.last());
-        self.firsts.push(last.map_or(0, |(first, batch)| first + batch.num_rows() as u32));
+        let first = last.map_or(0, |(first, batch)| first + batch.num_rows() as u32);
+        let end = first as usize + batch.num_rows();
+        self.hints.resize(end.div_ceil(HINT_ROWS), self.batches.len() as u32);
+        self.firsts.push(first);
         self.batches.push(batch);
     }
 
     /// The batch of a row, and the row in it.
     fn place(&self, row: u32) -> (usize, usize) {
-        let batch = self.firsts.partition_point(|first| *first <= row).saturating_sub(1);
+        let mut batch = self.hints[row as usize / HINT_ROWS] as usize;
+        while self.firsts.get(batch + 1).is_some_and(|first| *first <= row) {
+            batch += 1;
+        }
         (batch, (row - self.firsts[batch]) as usize)
     }
 
     /// These rows, in this order.
     fn gather(&self, schema: &SchemaRef, rows: impl Iterator<Item = u32>) -> Result<RecordBatch> {
         let at: Vec<(usize, usize)> = rows.map(|row| self.place(row)).collect();
-        if schema.fields().is_empty() {
-            let options = RecordBatchOptions::new().with_row_count(Some(at.len()));
-            return RecordBatch::try_new_with_options(Arc::clone(schema), Vec::new(), &options).map_err(broken);
-        }
-        let batches: Vec<&RecordBatch> = self.batches.iter().collect();
-        interleave_record_batch(&batches, &at).map_err(broken)
+        gather(schema, &self.batches, &at).map_err(broken)
     }
 
     /// The key of a row, for people.

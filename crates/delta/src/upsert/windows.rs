@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace_format::Batches;
 use lakerace_format::predicate::ColumnStatistics;
-use lakerace_io::{Job, Result};
+use lakerace_io::{Error, Job, Result};
 use roaring::RoaringTreemap;
 
 use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
@@ -48,7 +48,10 @@ impl Gather<'_> {
     /// All rows of a source.
     pub fn gather(&self, batches: Batches) -> Result<Windows> {
         let schema = self.fit.schema();
-        let builder = |first_row| ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row));
+        let builder = |first_row| {
+            ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row))
+                .with_threads(self.job.options().threads)
+        };
         // Sources count their rows from 1, for people.
         let (mut first_row, mut open, mut runs) = (1, builder(1), None);
         for batch in batches {
@@ -198,9 +201,10 @@ impl KeyProbe<'_> {
         let wanted = self.wanted(snapshot, files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
         let found = self.look(snapshot, &keeps).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
-            self.find_in(batch, |row, _| {
-                found.insert(first_row + row as u64);
-            })
+            let mut rows = Vec::with_capacity(batch.num_rows());
+            self.find_in(batch, |row, _| rows.push(first_row + row as u64))?;
+            found.append(rows).map_err(|_| Error::internal("the rows of a file came in another order"))?;
+            Ok(())
         })?;
         let mut all = vec![None; files.len()];
         for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {
