@@ -118,11 +118,30 @@ def read(location: str, version: int) -> tuple[Rows, int]:
     return {key: (values[0], values[1], values[2]) for key, values in rows.items()}, table.num_rows - len(rows)
 
 
-def race(location: str, writers: int, rounds: int) -> Figures:
-    """Lets writers race, and compares what came of it with their changes one after the other."""
+def told(location: str, version: int) -> Rows:
+    """The rows of a version as the change data feed tells them. A row that goes must be as it was."""
+    feed = pa.table(lr.Table(location).changes(0, version)).sort_by("_commit_version")
+    names = ("_commit_version", "_change_type", "id", "writer", "round", "n")
+    rows: Rows = {}
+    # What goes before what comes, within a version.
+    changes = zip(*(feed[name].to_pylist() for name in names), strict=True)
+    for _, kind, key, *values in sorted(changes, key=lambda row: (row[0], row[1] in ("insert", "update_postimage"))):
+        row = (values[0], values[1], values[2])
+        if kind in ("delete", "update_preimage"):
+            if rows.pop(key, None) != row:
+                raise RuntimeError(f"the feed takes a row that is not there: {key}, {row}")
+        elif rows.setdefault(key, row) is not row:
+            raise RuntimeError(f"the feed gives a row that is there: {key}, {row}")
+    return rows
+
+
+def race(location: str, writers: int, rounds: int, feed: bool = False) -> Figures:
+    """Lets writers race, and compares what came of it with their changes one after the other; of a table with a change
+    data `feed`, what that tells, too."""
     base = list(range(0, KEYS, 2))
     ones = [-1] * len(base)
-    lr.copy(pa.table({"id": base, "writer": ones, "round": ones, "n": [0] * len(base)}), f"delta:{location}")
+    rows = pa.table({"id": base, "writer": ones, "round": ones, "n": [0] * len(base)})
+    lr.copy(rows, f"delta:{location}", table_properties={"delta.enableChangeDataFeed": str(feed).lower()})
     started = time.monotonic()
     with ExitStack() as stack:
         processes = []
@@ -154,6 +173,8 @@ def race(location: str, writers: int, rounds: int) -> Figures:
         expected = replay(changes, version)
         lost += sum(now.get(key) != row for key, row in expected.items()) + len(now.keys() - expected.keys())
         duplicates += twice
+    if feed and told(location, len(versions)) != now:
+        raise RuntimeError("the change data feed tells of other changes")
     return Figures(
         writers=writers,
         rounds=rounds,
@@ -173,6 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--feed", action="store_true", help="with a change data feed, which is compared, too")
     parser.add_argument("--s3", action="store_true", help="on the S3 server of the tests")
     parser.add_argument("--write", nargs=3, metavar=("TABLE", "WRITER", "ROUNDS"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -184,10 +206,10 @@ def main() -> int:
         if args.s3:
             server = stack.enter_context(s3server.started())
             os.environ.update(server.env)
-            figures = race(server.url("races"), args.writers, args.rounds)
+            figures = race(server.url("races"), args.writers, args.rounds, args.feed)
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            figures = race(str(Path(folder) / "races"), args.writers, args.rounds)
+            figures = race(str(Path(folder) / "races"), args.writers, args.rounds, args.feed)
     print(json.dumps(asdict(figures)))
     return int(figures.lost_updates + figures.duplicate_keys > 0)
 

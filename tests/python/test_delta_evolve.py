@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,24 @@ def test_changes_of_rows_that_are_replaced(tmp_path: Path) -> None:
     lr.copy(pa.table({"id": [1]}), f"delta:{other}")
     with pytest.raises(lr.UnsupportedError):
         pa.table(lr.Table(other).changes(0))
+
+
+def test_vacuum_keeps_changes_as_long_as_their_version(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    lr.copy(pa.table({"id": [1, 2]}), f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})
+    table = lr.Table(folder, key="id")
+    table.upsert(pa.table({"id": [2, 3]}))
+    (changes,) = folder.glob("_change_data/*.parquet")
+    (folder / "_change_data" / "cdc-left.parquet").write_bytes(b"x")
+    for file in folder.glob("_change_data/*"):
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+    # Its version is of today, whatever the file says.
+    assert [Path(name).name for name in table.vacuum().files] == ["cdc-left.parquet"]
+    assert len(pa.table(table.changes(1))) == 3
+    for entry in folder.glob("_delta_log/*.json"):
+        os.utime(entry, (1_600_000_000, 1_600_000_000))
+    assert [Path(name).name for name in table.vacuum().files] == [changes.name]
+    assert table.scan().count() == 3
 
 
 def test_changes_of_rows_that_get_a_column(tmp_path: Path) -> None:

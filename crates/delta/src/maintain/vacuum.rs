@@ -113,7 +113,8 @@ fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
     let partitions: Vec<String> = partition_prefixes(snapshot);
     let is_data = |info: &ObjectInfo| {
         let below = info.path.as_ref().strip_prefix(root.as_ref()).unwrap_or_default().trim_start_matches('/');
-        let below = below.strip_prefix(CHANGE_FOLDER).map_or(below, |below| below.trim_start_matches('/'));
+        let of_changes = below.strip_prefix(CHANGE_FOLDER).and_then(|below| below.strip_prefix('/'));
+        let below = of_changes.unwrap_or(below);
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
     let listed = table.store().list(root).map_err(|error| error.at(table.place()))?;

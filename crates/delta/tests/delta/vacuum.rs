@@ -94,16 +94,24 @@ fn hidden_things_stay_and_partitions_of_hidden_names_do_not() {
     let part = |text: &str| batch(&[(1, text.to_owned()), (2, "other".to_owned())]);
     write(&table, WriteMode::Error, part("a b/c"), &["text"], &[]);
     write(&table, WriteMode::Overwrite, part("_x"), &[], &[]);
-    let hidden =
-        ["_index/a.parquet", ".work/b.parquet", "_SUCCESS", ".crc", "text=q/_hidden/c.parquet", "_text=1/d.parquet"];
-    for name in hidden.iter().chain(&["text=q/left.parquet", "left"]) {
+    let hidden = [
+        "_index/a.parquet",
+        ".work/b.parquet",
+        "_SUCCESS",
+        ".crc",
+        "text=q/_hidden/c.parquet",
+        "_text=1/d.parquet",
+        "_change_dataset/e.parquet",
+        "_change_data/_f.parquet",
+    ];
+    for name in hidden.iter().chain(&["text=q/left.parquet", "left", "_change_data/left"]) {
         block_on(inner.put_opts(&Path::from(format!("lake/table/{name}")), "x".into(), PutOptions::default())).unwrap();
     }
     let other = Path::from("lake/table2/x.parquet");
     block_on(inner.put_opts(&other, "x".into(), PutOptions::default())).unwrap();
     let done = vacuum_now(&table).unwrap();
-    // Two files of the first version, and two that no version has.
-    assert_eq!(done.files.len(), 4, "{:?}", done.files);
+    // Two files of the first version, and three that no version has.
+    assert_eq!(done.files.len(), 5, "{:?}", done.files);
     let left = stored(&inner);
     assert_eq!(left.len(), 2 + hidden.len() + 1, "{left:?}");
     assert!(hidden.iter().all(|name| left.contains(&format!("lake/table/{name}"))));
