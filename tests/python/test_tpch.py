@@ -118,3 +118,62 @@ def test_the_answers_are_those_of_the_specification(tmp_path: Path) -> None:
         WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'
             AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24""").fetchall()
     assert round(q6[0][0], 2) == Decimal("123141078.23")
+
+
+def test_the_command_generates_all_tables(tmp_path: Path) -> None:
+    report = ok("tpch", "-s", "0.01", "-o", tmp_path / "tables", "--format", "tbl", "--threads", "2", "--json").json
+    assert (report["mode"], report["files_added"], len(report["tables"])) == ("zero-copy", 8, 8)
+    assert report["rows"] == sum(table["rows"] for table in report["tables"]) == 86_805
+    for table, digests in DBGEN.items():
+        assert hashlib.sha256((tmp_path / "tables" / f"{table}.tbl").read_bytes()).hexdigest() == digests[1]
+    again = run("tpch", "-s", "0.01", "-o", tmp_path / "tables", "--format", "tbl", "--json")
+    assert (again.code, again.error["kind"]) == (7, "conflict")
+    done = ok(
+        "tpch", "-s", "0.01", "-o", tmp_path / "tables", "--format", "tbl", "--overwrite", "--tables", "part,nation"
+    )
+    assert "mode zero-copy" in done.err
+    assert "2,000" in done.err
+    delta = tmp_path / "lake"
+    ok("tpch", "-s", "0.01", "-o", delta, "--format", "delta", "--tables", "orders,lineitem")
+    assert ok("schema", delta / "lineitem", "--json").json["key"] == ["l_orderkey", "l_linenumber"]
+    orc = tmp_path / "orc"
+    ok(
+        "tpch",
+        "-s",
+        "0.01",
+        "-o",
+        orc,
+        "--format",
+        "orc",
+        "--parts",
+        "3",
+        "--tables",
+        "orders",
+        "--mode",
+        "true-zero-copy",
+    )
+    assert lr.scan(orc / "orders").checksum() == lr.scan(delta / "orders").checksum()
+
+
+def test_one_table_goes_to_standard_output() -> None:
+    for name, options in {"tbl": ["tbl"], "true": ["tbl", "--mode", "true-zero-copy"]}.items():
+        done = ok("tpch", "-s", "0.01", "-o", "-", "--tables", "lineitem", "--format", *options)
+        assert hashlib.sha256(done.out.encode()).hexdigest() == DBGEN["lineitem"][1], name
+        assert "60,175" in done.err
+    assert run("tpch", "-s", "0.01", "-o", "-", "--format", "tbl").code == 2
+    assert run("tpch", "-s", "0.01", "-o", "-", "--tables", "part", "--format", "delta").code == 2
+
+
+def test_bad_command_lines_name_what_was_meant(tmp_path: Path) -> None:
+    for options, code, text in [
+        (["-s", "0"], 2, "choose 0.001 to 10000"),
+        (["-s", "-1"], 2, "choose 0.001 to 10000"),
+        (["-s", "1e9"], 2, "choose 0.001 to 10000"),
+        (["-s", "1", "--tables", "order"], 3, "did you mean orders?"),
+        (["-s", "1", "--mode", "zero"], 2, "zero-copy"),
+        (["-s", "1", "--parts", "0"], 2, "part"),
+        (["-s", "0.01", "--format", "tbl", "--compression", "snappy"], 2, "gzip or zstd"),
+    ]:
+        done = run("tpch", "-o", tmp_path / "out", *options)
+        assert (done.code, text in done.err) == (code, True), done.err
+        assert not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 use crate::proxy::ProxyArgs;
+use crate::tpch::TpchArgs;
 use crate::value::{self, CommaList, Threads};
 
 /// Move tables between files and lakes: a plan before, a bill after.
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Changes(Box<ChangesArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
+    /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.
+    Tpch(Box<TpchArgs>),
     /// The side-by-side bench (comes with the Python package).
     #[command(disable_help_flag = true)]
     Bench {

@@ -1,12 +1,13 @@
 //! A progress line on stderr, fed by the job's meter.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use lakerace::Job;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lakerace::{Job, TableProgress};
 
 use crate::human;
 
@@ -25,12 +26,16 @@ pub(crate) struct Progress {
 impl Progress {
     /// Starts drawing where stderr is a terminal and `is_wanted`.
     pub(crate) fn start(job: &Job, is_wanted: bool) -> Self {
+        let job = job.clone();
+        Self::start_with(is_wanted, move |stopped| draw(&job, stopped))
+    }
+
+    fn start_with(is_wanted: bool, draw: impl FnOnce(&Receiver<()>) + Send + 'static) -> Self {
         if !is_wanted || !std::io::stderr().is_terminal() {
             return Self { stop: None, drawer: None };
         }
         let (stop, stopped) = channel();
-        let job = job.clone();
-        let drawer = std::thread::spawn(move || draw(&job, &stopped));
+        let drawer = std::thread::spawn(move || draw(&stopped));
         Self { stop: Some(stop), drawer: Some(drawer) }
     }
 }
@@ -43,6 +48,46 @@ impl Drop for Progress {
             let _ = drawer.join();
         }
     }
+}
+
+/// A line for each table that is generated, until this is dropped.
+pub(crate) struct Tables(#[expect(dead_code, reason = "it is there to be dropped")] Progress);
+
+impl Tables {
+    /// Starts drawing where stderr is a terminal and `is_wanted`.
+    pub(crate) fn start(tables: Arc<[TableProgress]>, is_wanted: bool) -> Self {
+        Self(Progress::start_with(is_wanted, move |stopped| draw_tables(&tables, stopped)))
+    }
+}
+
+fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
+    let all = MultiProgress::new();
+    let lines: Vec<ProgressBar> = tables.iter().map(|_| all.add(ProgressBar::new(STEPS))).collect();
+    for (line, table) in lines.iter().zip(tables) {
+        let template =
+            if table.total_rows.is_some() { "{prefix:9} {bar:24} {percent:>3} %  {msg}" } else { "{prefix:9} {msg}" };
+        set_template(line, template);
+        line.set_prefix(table.table.name());
+    }
+    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        for (line, table) in lines.iter().zip(tables) {
+            let rows = table.rows();
+            let (bytes, seconds) = table.bytes_and_seconds();
+            if let Some(total) = table.total_rows {
+                line.set_position(rows * STEPS / total.max(1));
+            }
+            let (text, encoded) = (human::plural(rows, "row"), human::bytes(bytes));
+            let message = match seconds {
+                0.0 => String::new(),
+                _ => {
+                    let (row_rate, byte_rate) = (rows as f64 / seconds, bytes as f64 / seconds / 1e6);
+                    format!("{text}  {}/s  {encoded}  {byte_rate:.0} MB/s", human::count(row_rate as u64))
+                }
+            };
+            line.set_message(message);
+        }
+    }
+    let _ = all.clear();
 }
 
 fn draw(job: &Job, stopped: &Receiver<()>) {

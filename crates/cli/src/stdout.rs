@@ -32,6 +32,25 @@ fn note(error: &io::Error) {
     }
 }
 
+/// The same, to be written to by any thread.
+pub(crate) struct Writer(io::Stdout);
+
+impl Writer {
+    pub(crate) fn new() -> Self {
+        Self(io::stdout())
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes).inspect_err(note)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().flush().inspect_err(note)
+    }
+}
+
 /// Whether the reader of our standard output went away.
 pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)

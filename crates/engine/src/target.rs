@@ -6,7 +6,7 @@ use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
 use lakerace_format::{Codec, Format, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, IfExists, Job, JobStore, Location, Output, Result};
+use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::dataset::not_yet_built;
 use crate::delta::{self, TableTarget};
@@ -52,6 +52,23 @@ impl Target {
         match self {
             Self::Files(files) => files.refuse_sources(plan),
             Self::Table(_) => Ok(()),
+        }
+    }
+
+    /// Begins to write; the handle, where there is one, keeps the file from becoming visible.
+    pub(crate) fn create_deferred(
+        self,
+        schema: SchemaRef,
+        options: &CopyOptions,
+        job: &Job,
+    ) -> Result<(Box<dyn Sink>, Option<Deferred>)> {
+        match self {
+            Self::Files(files) if !files.is_folder => {
+                let mut output = files.output()?;
+                let deferred = output.defer();
+                Ok((file_sink(output, files.format, schema, &options.write, job)?, Some(deferred)))
+            }
+            other => Ok((other.create(schema, options, job)?, None)),
         }
     }
 
@@ -145,9 +162,13 @@ impl FileTarget {
         if self.is_folder {
             return self.create_folder(schema, options, job);
         }
+        file_sink(self.output()?, self.format, schema, &options.write, job)
+    }
+
+    /// The one file.
+    fn output(&self) -> Result<Output> {
         let if_exists = if self.mode == CopyMode::Overwrite { IfExists::Replace } else { IfExists::Error };
-        let output = Output::create(&self.store, &self.path, if_exists)?;
-        file_sink(output, self.format, schema, &options.write, job)
+        Output::create(&self.store, &self.path, if_exists)
     }
 }
 
@@ -165,7 +186,8 @@ impl FileTarget {
     }
 }
 
-fn file_sink(
+/// The sink of one file.
+pub(crate) fn file_sink(
     output: Output,
     format: Format,
     schema: SchemaRef,
@@ -181,7 +203,7 @@ fn file_sink(
 }
 
 /// What the names of a folder's files end in.
-fn extension(format: Format, options: &WriteOptions) -> &'static str {
+pub(crate) fn extension(format: Format, options: &WriteOptions) -> &'static str {
     let codec = options.compression.map_or(Codec::None, |c| c.codec);
     match (format, codec) {
         (Format::Parquet, _) => "parquet",

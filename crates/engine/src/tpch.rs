@@ -1,11 +1,14 @@
 //! Generated tables by the names that users give them.
 
+mod generate;
+
 use std::borrow::Cow;
 
 use lakerace_format::Format;
 use lakerace_io::{Error, Job, Result};
 use lakerace_tpch::{SCHEME, Spec, TpchSource};
 
+pub use self::generate::{GeneratedTable, Generation, TableProgress, TpchFormat, TpchOptions, TpchTarget};
 use crate::ReadOptions;
 
 /// The generated table that a name stands for; `None` where it stands for something else.

@@ -1,6 +1,9 @@
 //! Tables through real files: written, found, read, filtered, counted, summed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "end_to_end/tpch.rs"]
+mod tpch;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -498,30 +501,5 @@ fn folders_are_written_whole() {
         let again = CopyOptions { mode: CopyMode::Append, ..again };
         copy(&target, &target, &again, &Job::default()).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
-    }
-}
-
-#[test]
-fn generated_tables_are_copied_like_any_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = Job::default();
-    for name in ["nation", "region", "part", "supplier", "partsupp", "customer", "orders", "lineitem"] {
-        let source = format!("tpch:{name}?sf=0.001");
-        let expected = sum_of(&source);
-        for mode in ["baseline", "true-zero-copy"] {
-            assert_eq!(sum_of(&format!("{source}&mode={mode}")), expected, "{name} {mode}");
-        }
-        for target in ["parquet", "orc", "csv", "csv.zst"] {
-            let target = folder.path().join(format!("{name}.{target}")).to_str().unwrap().to_owned();
-            for mode in ["", "&mode=true-zero-copy"] {
-                let options = CopyOptions { mode: CopyMode::Overwrite, ..CopyOptions::default() };
-                let written = copy(&format!("{source}{mode}"), &target, &options, &job).unwrap();
-                assert_eq!(Some(written.rows), schema(&source, &options.read, &job).unwrap().info.rows);
-                assert_eq!(sum_of(&target), expected, "{target} {mode}");
-            }
-        }
-        let delta = format!("delta:{}", folder.path().join(name).to_str().unwrap());
-        copy(&format!("{source}&mode=true-zero-copy"), &delta, &CopyOptions::default(), &job).unwrap();
-        assert_eq!(sum_of(&delta), expected, "{delta}");
     }
 }

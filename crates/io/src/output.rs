@@ -1,17 +1,21 @@
 //! Writing one object so that it appears whole or not at all.
 
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::{Error, JobStore, Result};
+use crate::{Error, Job, JobStore, Result};
 
 #[path = "output_local.rs"]
 mod local;
+#[path = "output_stream.rs"]
+mod stream;
 #[path = "output_upload.rs"]
 mod upload;
 
 use local::LocalFile;
+use stream::Stream;
 use upload::Upload;
 
 /// What to do about an object that exists.
@@ -52,6 +56,7 @@ struct DeferredState {
 #[derive(Debug)]
 enum Target {
     Local(LocalFile),
+    Stream(Stream),
     Upload(Box<Upload>),
 }
 
@@ -69,6 +74,13 @@ impl Output {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
         Ok(Self { target, position: 0, url, failed: None, handle: None })
+    }
+
+    /// Bytes that go to a writer as they come, such as standard output, which messages call `name`. What was written
+    /// can't be taken back.
+    pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
+        let target = Target::Stream(Stream::new(writer, job));
+        Self { target, position: 0, url: name.to_owned(), failed: None, handle: None }
     }
 
     /// From here on, [`Self::finish`] only prepares this output and leaves it with the handle.
@@ -89,6 +101,7 @@ impl Output {
         }
         self.attempt(|target| match target {
             Target::Local(file) => file.write(&bytes),
+            Target::Stream(stream) => stream.write(&bytes),
             Target::Upload(upload) => upload.write(bytes),
         })
     }
@@ -106,6 +119,7 @@ impl Output {
     pub fn prepare(&mut self) -> Result<()> {
         self.attempt(|target| match target {
             Target::Local(file) => file.flush(),
+            Target::Stream(stream) => stream.flush(),
             Target::Upload(upload) => upload.prepare(),
         })
     }
@@ -119,6 +133,8 @@ impl Output {
         }
         self.attempt(|target| match target {
             Target::Local(file) => file.publish(),
+            // It is out already.
+            Target::Stream(_) => Ok(()),
             Target::Upload(upload) => upload.publish(),
         })
     }

@@ -44,6 +44,11 @@ impl TpchSource {
         self.spec
     }
 
+    /// The number of its rows, where it was worth while to count them.
+    pub fn rows(&self) -> Option<u64> {
+        self.counts_rows().then(|| self.rows_of(self.entities()))
+    }
+
     /// The entities that its rows are made from.
     fn entities(&self) -> Range<u64> {
         self.spec.part.of(self.spec.table.entities(self.spec.scale))
@@ -121,8 +126,7 @@ impl Source for TpchSource {
     fn info(&self) -> SourceInfo {
         let entities = self.entities();
         let units = (entities.end - entities.start).div_ceil(self.unit_entities());
-        let rows = self.counts_rows().then(|| self.rows_of(entities));
-        SourceInfo { format: "tpch".to_owned(), rows, files: 0, bytes: 0, units: Some(units) }
+        SourceInfo { format: "tpch".to_owned(), rows: self.rows(), files: 0, bytes: 0, units: Some(units) }
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

@@ -1,0 +1,415 @@
+//! Generating tables of TPC-H into files, all at once.
+//!
+//! The unit of work is a file: a table, or one of its parts. A file that is a large share of all work is made by all threads
+//! together, one such file after the other, largest first. The others are made by one thread each, from the random
+//! numbers to the encoded bytes, largest first, beside it: so no core waits while a large file begins or ends. Files
+//! appear together when all of them are complete; Delta tables, and folders of files of a size, each for itself.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use arrow::datatypes::SchemaRef;
+use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
+use lakerace_tpch::{Mode, Part, Scale, Spec, Table, TpchSource};
+use serde::Serialize;
+
+use crate::target::{Target, extension, file_sink};
+use crate::{CopyMode, CopyOptions};
+
+/// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
+const FILE_MEMORY_BYTES: u64 = 192 << 20;
+/// Memory for files, where no other bound is given.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// What tables become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TpchFormat {
+    /// Files of a format.
+    Files(Format),
+    /// Delta tables.
+    Delta,
+}
+
+/// Where tables go.
+pub enum TpchTarget {
+    /// A folder: a path or URL.
+    Folder(String),
+    /// The bytes of the only file go to a writer.
+    Stream(Box<dyn Write + Send>),
+}
+
+/// What to generate, and how.
+#[derive(Debug, Clone)]
+pub struct TpchOptions {
+    /// How large.
+    pub scale: Scale,
+    /// Which tables; none: all of them.
+    pub tables: Vec<Table>,
+    /// What they become.
+    pub format: TpchFormat,
+    /// How columns are made.
+    pub mode: Mode,
+    /// Files of each table. `nation` and `region` always have one.
+    pub parts: u32,
+    /// Bytes of memory for files under way, about; `None`: 1 GiB. It bounds how many are written at once.
+    pub memory_bytes: Option<u64>,
+    /// How files are written, what to do where they exist, and settings of the store. With `file_bytes` a table is a
+    /// folder of files of this size.
+    pub copy: CopyOptions,
+}
+
+/// A table under way, for whoever shows it.
+#[derive(Debug)]
+pub struct TableProgress {
+    /// Which.
+    pub table: Table,
+    /// Rows that it will have, where they were counted.
+    pub total_rows: Option<u64>,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    times: Mutex<Option<(Instant, Instant)>>,
+}
+
+/// What became of a table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GeneratedTable {
+    /// Which.
+    pub table: Table,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes as stored.
+    pub bytes: u64,
+    /// From its first row to its last byte, while other tables were made, too.
+    pub seconds: f64,
+    /// Paths or URLs.
+    pub files: Vec<String>,
+}
+
+impl TpchOptions {
+    /// How the files of a table are written.
+    fn copy_of(&self, table: Table) -> CopyOptions {
+        let mut copy = self.copy.clone();
+        if self.format == TpchFormat::Delta {
+            // Upserts find rows by it.
+            let key = table.key().join(",");
+            copy.table_properties.entry("lakerace.primaryKey".to_owned()).or_insert(key);
+        }
+        copy
+    }
+}
+
+/// Tables that are to be generated: everything that could be wrong with them was looked at.
+pub struct Generation {
+    options: TpchOptions,
+    tables: Arc<[TableProgress]>,
+    files: Vec<File>,
+    /// Folders of parts.
+    folders: Vec<(JobStore, Path)>,
+    job: Job,
+}
+
+/// One file to be made.
+struct File {
+    /// Its table, by its place in the list.
+    table: usize,
+    spec: Spec,
+    target: FileTarget,
+    /// A measure of the work.
+    weight: u64,
+}
+
+enum FileTarget {
+    Named(Target),
+    Stream(Output),
+}
+
+impl TableProgress {
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Encoded bytes so far, and seconds since its first row; to its last byte, once it is complete.
+    pub fn bytes_and_seconds(&self) -> (u64, f64) {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
+        (self.bytes.load(Ordering::Relaxed), seconds)
+    }
+
+    fn touch(&self) {
+        let now = Instant::now();
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        *times = Some((times.map_or(now, |(first, _)| first), now));
+    }
+}
+
+impl Generation {
+    /// Looks at everything that could be wrong before a row is made: names, options, targets that exist.
+    ///
+    /// # Errors
+    /// `Conflict` for a target that exists, unless it is to be replaced; `Usage` for options that don't fit together.
+    pub fn new(target: TpchTarget, mut options: TpchOptions, job: &Job) -> Result<Self> {
+        if options.tables.is_empty() {
+            options.tables = Table::ALL.to_vec();
+        }
+        let mut seen = HashSet::new();
+        options.tables.retain(|table| seen.insert(*table));
+        Part::new(1, options.parts)?;
+        options.copy.format = match options.format {
+            TpchFormat::Files(format) => Some(format),
+            TpchFormat::Delta => None,
+        };
+        if options.parts > 1 && (options.copy.write.file_bytes.is_some() || options.format == TpchFormat::Delta) {
+            return Err(Error::usage(
+                "a number of parts is for files; Delta tables and files of a size are cut by bytes",
+            )
+            .advice("leave the parts out, or give bytes of a file alone"));
+        }
+        let progress = |table: &Table| TableProgress {
+            table: *table,
+            total_rows: TpchSource::new(Spec::new(*table, options.scale), job).rows(),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            times: Mutex::default(),
+        };
+        let tables: Arc<[TableProgress]> = options.tables.iter().map(progress).collect();
+        if let Some(rows) = tables.iter().map(|table| table.total_rows).sum() {
+            job.meter().plan_write(rows);
+        }
+        let mut generation = Self { options, tables, files: Vec::new(), folders: Vec::new(), job: job.clone() };
+        match target {
+            TpchTarget::Stream(writer) => generation.add_stream(writer)?,
+            TpchTarget::Folder(folder) => generation.add_files(&folder)?,
+        }
+        Ok(generation)
+    }
+
+    /// The tables, to be looked at while [`Self::run`] goes on.
+    pub fn tables(&self) -> Arc<[TableProgress]> {
+        Arc::clone(&self.tables)
+    }
+
+    fn spec(&self, table: Table, part: Part) -> Spec {
+        // As dbgen writes it.
+        let whole_quantities = self.options.format == TpchFormat::Files(Format::Tbl);
+        Spec { table, scale: self.options.scale, part, mode: self.options.mode, whole_quantities }
+    }
+
+    fn add_stream(&mut self, writer: Box<dyn Write + Send>) -> Result<()> {
+        let ([table], TpchFormat::Files(_), 1, None) = (
+            self.options.tables.as_slice(),
+            self.options.format,
+            self.options.parts,
+            self.options.copy.write.file_bytes,
+        ) else {
+            return Err(Error::usage("standard output takes one file of one table")
+                .advice("name one table, and a format other than delta; or name a folder"));
+        };
+        let target = FileTarget::Stream(Output::stream(writer, "standard output", &self.job));
+        self.files.push(File { table: 0, spec: self.spec(*table, Part::WHOLE), target, weight: 1 });
+        Ok(())
+    }
+
+    fn add_files(&mut self, folder: &str) -> Result<()> {
+        let folder = if folder.len() > 1 { folder.trim_end_matches('/') } else { folder };
+        for (number, table) in self.options.tables.clone().into_iter().enumerate() {
+            let is_fixed = matches!(table, Table::Nation | Table::Region);
+            let parts = if is_fixed { 1 } else { self.options.parts };
+            if parts > 1 {
+                self.add_folder(&format!("{folder}/{table}"))?;
+            }
+            for part in 1..=parts {
+                let part = Part::new(part, parts)?;
+                let target = Target::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
+                let weight = table.text_bytes(self.options.scale) / u64::from(parts);
+                let spec = self.spec(table, part);
+                self.files.push(File { table: number, spec, target: FileTarget::Named(target), weight });
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, folder: &str, table: Table, part: Part) -> String {
+        match self.options.format {
+            TpchFormat::Delta => format!("delta:{folder}/{table}"),
+            TpchFormat::Files(_) if self.options.copy.write.file_bytes.is_some() => format!("{folder}/{table}/"),
+            TpchFormat::Files(format) => {
+                let ending = extension(format, &self.options.copy.write);
+                match part {
+                    Part::WHOLE => format!("{folder}/{table}.{ending}"),
+                    Part { number, .. } => format!("{folder}/{table}/{table}.{number}.{ending}"),
+                }
+            }
+        }
+    }
+
+    /// A folder of parts: it must be empty, or is emptied of what is there when the new parts are.
+    fn add_folder(&mut self, name: &str) -> Result<()> {
+        let (store, path) = Location::parse(name)?.open(&self.options.copy.read.storage, &self.job)?;
+        let holds_files = !store.list(&path)?.is_empty();
+        if holds_files && self.options.copy.mode != CopyMode::Overwrite {
+            return Err(Error::conflict("it holds files already")
+                .at(name)
+                .advice("choose another folder, or overwrite it"));
+        }
+        if holds_files {
+            self.folders.push((store, path));
+        }
+        Ok(())
+    }
+
+    /// Generates all of them.
+    ///
+    /// # Errors
+    /// Those of stores and sinks. No file has appeared then; a Delta table may have.
+    pub fn run(mut self) -> Result<Vec<GeneratedTable>> {
+        let threads = self.job.options().threads.max(1);
+        let total: u64 = self.files.iter().map(|file| file.weight).sum();
+        self.files.sort_by_key(|file| file.weight);
+        // More than half of a thread's share: one thread would be late with it.
+        let first_wide = self.files.partition_point(|file| threads == 1 || file.weight <= total / (2 * threads as u64));
+        let wide = self.files.split_off(first_wide);
+        let narrow = std::mem::take(&mut self.files);
+        let memory = self.options.memory_bytes.unwrap_or(MEMORY_BYTES);
+        let most = ((memory / FILE_MEMORY_BYTES) as usize).saturating_sub(usize::from(!wide.is_empty())).max(1);
+        let beside = if wide.is_empty() { threads } else { (threads / 2).max(1) };
+        let (done, error, failed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        let run = Run { options: &self.options, tables: &self.tables, job: &self.job, done, failed, error };
+        let (wide, narrow) = (Mutex::new(wide), Mutex::new(narrow));
+        std::thread::scope(|scope| {
+            scope.spawn(|| run.drive(&wide, threads));
+            for _ in 0..beside.min(most) {
+                scope.spawn(|| run.drive(&narrow, 1));
+            }
+        });
+        let Run { done, error, .. } = run;
+        if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        self.publish(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn publish(self, mut done: Vec<Done>) -> Result<Vec<GeneratedTable>> {
+        self.job.check()?;
+        // Files that are in the way of no new one, but of the table.
+        let mut left_over: HashSet<Path> = HashSet::new();
+        for (store, path) in &self.folders {
+            left_over.extend(store.list(path)?.into_iter().map(|info| info.path));
+        }
+        done.sort_by_key(|file| (file.table, file.spec.part.number));
+        let mut tables: Vec<GeneratedTable> = self.tables.iter().map(GeneratedTable::of).collect();
+        for file in done {
+            let table = &mut tables[file.table];
+            table.rows += file.written.rows;
+            table.bytes += file.written.bytes;
+            if let Some(output) = file.deferred.and_then(|deferred| deferred.take()) {
+                output.finish()?;
+            }
+            for name in &file.written.files {
+                left_over.retain(|path| !name.ends_with(path.as_ref()));
+            }
+            table.files.extend(file.written.files);
+        }
+        for (store, path) in &self.folders {
+            let below = left_over.iter().filter(|left| left.prefix_matches(path));
+            store.delete_all(below.cloned().collect())?;
+        }
+        Ok(tables)
+    }
+}
+
+impl GeneratedTable {
+    fn of(progress: &TableProgress) -> Self {
+        let (_, seconds) = progress.bytes_and_seconds();
+        Self { table: progress.table, rows: 0, bytes: 0, seconds, files: Vec::new() }
+    }
+}
+
+/// A file that is complete and, where it is a file, not visible yet.
+struct Done {
+    table: usize,
+    spec: Spec,
+    written: Written,
+    deferred: Option<Deferred>,
+}
+
+/// What the threads of a generation share.
+struct Run<'g> {
+    options: &'g TpchOptions,
+    tables: &'g [TableProgress],
+    job: &'g Job,
+    done: Mutex<Vec<Done>>,
+    failed: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
+impl Run<'_> {
+    /// Makes one file after the other, with so many threads each, until none is left or one has failed.
+    fn drive(&self, files: &Mutex<Vec<File>>, threads: usize) {
+        let job = self.job.with_threads(threads);
+        while !self.failed.load(Ordering::Acquire) {
+            let Some(file) = lock(files).pop() else { return };
+            match self.make(file, &job) {
+                Ok(Some(done)) => lock(&self.done).push(done),
+                Ok(None) => return,
+                Err(error) => {
+                    self.failed.store(true, Ordering::Release);
+                    lock(&self.error).get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    /// `None` where another file has failed meanwhile.
+    fn make(&self, file: File, job: &Job) -> Result<Option<Done>> {
+        let File { table, spec, target, .. } = file;
+        let progress = &self.tables[table];
+        progress.touch();
+        let source = TpchSource::new(spec, job);
+        let batches = source.read(&source.plan(&ReadRequest::default())?)?;
+        let (mut sink, deferred) = create(target, source.schema(), &self.options.copy_of(spec.table), job)?;
+        let mut counted = 0;
+        let mut count_bytes = |bytes: u64| {
+            progress.bytes.fetch_add(bytes.saturating_sub(counted), Ordering::Relaxed);
+            counted = bytes.max(counted);
+            progress.touch();
+        };
+        for batch in batches {
+            let batch = batch?;
+            if self.failed.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+            let rows = batch.num_rows() as u64;
+            sink.write(batch)?;
+            progress.rows.fetch_add(rows, Ordering::Relaxed);
+            count_bytes(deferred.as_ref().map_or(0, Deferred::position));
+        }
+        let written = sink.finish()?;
+        count_bytes(written.bytes);
+        Ok(Some(Done { table, spec, written, deferred }))
+    }
+}
+
+fn create(
+    target: FileTarget,
+    schema: SchemaRef,
+    options: &CopyOptions,
+    job: &Job,
+) -> Result<(Box<dyn Sink>, Option<Deferred>)> {
+    match (target, options.format) {
+        (FileTarget::Named(target), _) => target.create_deferred(schema, options, job),
+        (FileTarget::Stream(output), Some(format)) => {
+            Ok((file_sink(output, format, schema, &options.write, job)?, None))
+        }
+        (FileTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
