@@ -17,7 +17,7 @@ use super::validity::{Levels, Validity};
 use crate::steps::{Kept, Selection};
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
-const PICK_AT_MOST: f64 = 0.25;
+const PICK_AT_MOST: f64 = 0.03;
 
 /// One flat column of one row group.
 pub(crate) struct FlatLane {
