@@ -1,6 +1,5 @@
 //! The `lakerace` command. [`run`] is all of it; the cargo binary and the Python wheel's script both call it.
 
-mod allocator;
 mod args;
 mod bench;
 mod copy;
@@ -29,7 +28,6 @@ use clap::Parser;
 use clap::error::ErrorKind as ClapErrorKind;
 use lakerace::{Error, ErrorKind, Result};
 
-pub use allocator::keep_freed_memory;
 use args::{Cli, Command};
 use session::Session;
 

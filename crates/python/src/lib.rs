@@ -47,7 +47,6 @@ fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
 /// The native half of lakerace.
 #[pymodule]
 fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    lakerace_cli::keep_freed_memory();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<ranges::Ranges>()?;
     module.add_class::<scan::Scan>()?;
