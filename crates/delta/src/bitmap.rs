@@ -13,11 +13,13 @@ const WITH_RUNS: u32 = 12347;
 const PLACES_FROM: usize = 4;
 /// Containers of more values than that are bits.
 const MOST_LISTED: usize = 4096;
+/// Rows of a file at most: their bits take a gibibyte. What a damaged log says of a file's rows is no bound.
+const MOST_ROWS: u64 = 1 << 33;
 /// Bytes of the bits of a container.
 const CONTAINER_BYTES: usize = 8192;
 
 /// A bit for each row of a file up to the last one in the bitmap, or some more. Errors of kind `Corrupt` are: a bitmap that
-/// is damaged, and one with rows far behind `file_rows`.
+/// is damaged, and one with rows far behind `file_rows`. Rows of a file that has more than [`MOST_ROWS`] are unsupported.
 pub(crate) fn bits(bitmap: &[u8], file_rows: u64) -> Result<Vec<u8>> {
     let mut input = Input { bytes: bitmap };
     let mut bits = Vec::new();
@@ -50,6 +52,10 @@ fn part(input: &mut Input<'_>, first: u64, file_rows: u64, bits: &mut Vec<u8>) -
             return Err(Error::corrupt(format!(
                 "it hides row {start} or a later one, and the file has {file_rows} rows"
             )));
+        }
+        if start >= MOST_ROWS {
+            let message = format!("hiding row {start}: a bit for each row before it would not fit into memory");
+            return Err(Error::unsupported(message).advice("compact the table into smaller files by another engine"));
         }
         let byte = usize::try_from(start / 8).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
         if bits.len() < byte + CONTAINER_BYTES {

@@ -63,4 +63,7 @@ fn rows_of_many_billions_have_their_place() {
     assert!(found[0] == 1 << 7 && found[(1 << 29) + 1] == 1 << 1);
     let error = bits(&stored(&rows), 1 << 32).unwrap_err();
     assert!(error.to_string().contains("4294967296"), "{error}");
+    // A log may say of a file what it likes.
+    let absurd: RoaringTreemap = [7, 1 << 50].into_iter().collect();
+    assert_eq!(bits(&stored(&absurd), 1 << 60).unwrap_err().kind(), ErrorKind::Unsupported);
 }

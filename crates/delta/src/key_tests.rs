@@ -210,6 +210,36 @@ proptest! {
 }
 
 #[test]
+fn many_keys_are_found_however_they_lie() {
+    let mixed = |n: i64| n.wrapping_mul(0x5851_f42d_4c95_7f2d) & i64::MAX;
+    let shapes: [fn(i64) -> i64; 3] = [
+        // Evenly over all numbers: in buckets. In two heaps at the ends, with gaps: in a hash table. Side by side: bits.
+        |n| n.wrapping_mul(0x5851_f42d_4c95_7f2d) & i64::MAX,
+        |n| if n % 2 == 0 { n * 1000 } else { i64::MAX - n * 1000 },
+        |n| n,
+    ];
+    for (number, shape) in shapes.into_iter().enumerate() {
+        let mut of: Vec<i64> = (0..6000).map(shape).collect();
+        of.sort_unstable();
+        let set = set_of(&of, false);
+        // As many rows as keys, many more and many fewer, half of them in the set; in order and not.
+        for rows in [6000, 90_000, 300] {
+            let mut values: Vec<i64> = (0..rows).map(|n| shape(mixed(n) % 12_000)).collect();
+            for is_sorted in [false, true] {
+                if is_sorted {
+                    values.sort_unstable();
+                }
+                let index = |value: &i64| of.binary_search(value).ok();
+                let expected: Vec<_> =
+                    values.iter().enumerate().filter_map(|(row, value)| Some((row, index(value)?))).collect();
+                assert!(expected.len() > rows as usize / 3);
+                assert!(found(&set, &keys_of(&values, false)) == expected, "shape {number}, {rows} rows, {is_sorted}");
+            }
+        }
+    }
+}
+
+#[test]
 fn ranges_of_first_columns_are_ranges_of_keys() {
     let value = |n: i64| Some(Value::Integer(n.into()));
     let bounds = |min: Option<Value>, max: Option<Value>| Bounds { min, max, null_count: None };

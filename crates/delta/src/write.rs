@@ -157,7 +157,8 @@ impl Stage for WriteMode {
         if *self == Self::Overwrite && appends_only {
             return Err(Error::invalid(
                 "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
-            ));
+            )
+            .advice("append, or unset the property"));
         }
         Ok(())
     }

@@ -266,7 +266,8 @@ impl Generation {
     /// Generates all of them.
     ///
     /// # Errors
-    /// Those of stores and sinks. No file has appeared then; a Delta table may have.
+    /// Those of stores and sinks. No file has appeared then, unless the store failed while they were made visible one
+    /// after the other; a Delta table, or a folder of files of a size, may have.
     pub fn run(mut self) -> Result<Vec<GeneratedTable>> {
         let threads = self.job.options().threads.max(1);
         let total: u64 = self.files.iter().map(|file| file.weight).sum();
@@ -281,12 +282,12 @@ impl Generation {
         let (done, error, failed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
         let run = Run { options: &self.options, tables: &self.tables, job: &self.job, done, failed, error };
         let (wide, narrow) = (Mutex::new(wide), Mutex::new(narrow));
-        std::thread::scope(|scope| {
-            scope.spawn(|| run.drive(&wide, threads));
-            for _ in 0..beside.min(most) {
-                scope.spawn(|| run.drive(&narrow, 1));
-            }
+        let joined: std::thread::Result<()> = std::thread::scope(|scope| {
+            let mut drivers = vec![scope.spawn(|| run.drive(&wide, threads))];
+            drivers.extend((0..beside.min(most)).map(|_| scope.spawn(|| run.drive(&narrow, 1))));
+            drivers.into_iter().try_for_each(|driver| driver.join())
         });
+        joined.map_err(|_| Error::internal("a thread that generates a table panicked"))?;
         let Run { done, error, .. } = run;
         if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);

@@ -136,7 +136,8 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
 /// Writes the kept values, and one slot behind them.
 fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: Kept<'_>, target: &mut [C::Out]) {
     if C::IS_SAME && cfg!(target_endian = "little") {
-        copy_kept(stored, kept, target);
+        // SAFETY: any bits are a value of a plain type.
+        unsafe { copy_kept(stored, kept, target) };
         return;
     }
     let width = convert.width();

@@ -12,9 +12,13 @@ pub(crate) fn compact<T: Copy>(values: &mut [T], kept: Kept<'_>) -> usize {
 
 /// Copies the kept ones of stored values, as many as rows, to the front of `target`, which must have a slot for each of
 /// them and one more; says how many they are.
-pub(crate) fn copy_kept<T: Copy>(stored: &[u8], kept: Kept<'_>, target: &mut [T]) -> usize {
+///
+/// # Safety
+/// Any bits must be a value of the type.
+pub(crate) unsafe fn copy_kept<T: Copy>(stored: &[u8], kept: Kept<'_>, target: &mut [T]) -> usize {
     assert!(stored.len() == kept.len() * size_of::<T>() && target.len() > kept.count());
-    // SAFETY: there is a stored value for each row, the target is not among them, and its size was checked.
+    // SAFETY: there is a stored value for each row, the target is not among them, and its size was checked; the rest is
+    // the caller's promise.
     unsafe { compact_to(stored.as_ptr().cast(), kept, target.as_mut_ptr(), target.len()) }
 }
 

@@ -21,7 +21,8 @@ fn check<T: Copy + PartialEq + std::fmt::Debug>(
     }
     let other = value(usize::MAX >> 8);
     let mut target = vec![other; wanted.len() + 3];
-    let count = copy_kept(&stored[1..], kept, &mut target[..wanted.len() + 1]);
+    // SAFETY: a plain number.
+    let count = unsafe { copy_kept(&stored[1..], kept, &mut target[..wanted.len() + 1]) };
     assert_eq!(target[..count], wanted);
     assert_eq!(target[count + 1..], [other; 2]);
     let count = compact(&mut values, kept);
