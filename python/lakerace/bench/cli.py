@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lakerace.bench import cases, data, machine, report, samples
+from lakerace.bench import cases, data, machine, report, samples, termination
 from lakerace.bench.contestant import Contestant, ManifestError, discover
 from lakerace.bench.entrant import entrants, readers
 from lakerace.bench.process import cpus_for
@@ -77,7 +76,7 @@ def _run(options: argparse.Namespace) -> int:
         },
     )
     # Contestants that stay are stopped while others run, and servers of the bench know nothing of its end: both end with it.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    termination.raises()
     with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
         race = Race(chosen, contestants, options.rounds, writer, folder)
         taken = race.go()

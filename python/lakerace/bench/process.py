@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from lakerace.bench import termination
 from lakerace.bench.contestant import KIT, Contestant
 from lakerace.bench.tree import MemoryWatch, Tree, machine_busy_seconds
 
@@ -66,12 +68,14 @@ class Processes:
 
     def __init__(self) -> None:
         self._staying: dict[tuple[str, frozenset[int]], _Talk] = {}
+        #: Those and the one that runs.
+        self._alive: list[_Talk] = []
 
     def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for talk in self._staying.values():
+        for talk in self._alive:
             talk.end()
 
     def run(
@@ -89,7 +93,9 @@ class Processes:
         who = (contestant.name, frozenset(cpus))
         talk = self._staying.pop(who, None)
         if talk is None:
-            talk = _Talk(contestant, cpus)
+            with termination.held():
+                talk = _Talk(contestant, cpus)
+                self._alive.append(talk)
         else:
             talk.send(signal.SIGCONT)
         healthy = False
@@ -106,6 +112,7 @@ class Processes:
                 self._staying[who] = talk
             else:
                 talk.end()
+                self._alive.remove(talk)
 
 
 def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> Measured:
@@ -185,8 +192,9 @@ class _Talk:
     def hear(self, event: str) -> dict[str, Any]:
         assert self.child.stdout is not None
         timer = threading.Timer(TIMEOUT_SECONDS, self._too_late)
-        timer.start()
+        timer.daemon = True
         try:
+            timer.start()
             line = self.child.stdout.readline()
         finally:
             timer.cancel()
@@ -205,7 +213,7 @@ class _Talk:
         return answer
 
     def end(self) -> None:
-        """Lets the process end, and makes it."""
+        """Lets the process end, and makes it; may be called again."""
         self.send(signal.SIGCONT)
         for pipe in (self.child.stdin, self.child.stdout):
             with suppress(OSError):
@@ -278,7 +286,15 @@ def cpus_for(threads: int) -> tuple[set[int], set[int]]:
     return mine, (set(usable) - mine) or set(usable)
 
 
-def scratch(folder: Path) -> Path:
-    """A fresh folder for a sample's output."""
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """A fresh folder in `folder` for a sample's output, removed with all that is in it at the end of the block."""
     folder.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix="sample-", dir=folder))
+    made = None
+    try:
+        with termination.held():
+            made = Path(tempfile.mkdtemp(prefix="sample-", dir=folder))
+        yield made
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import shutil
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,24 +129,20 @@ class Race:
             else:
                 counts.update(door.counts())
 
-        output: Path | None = None
         try:
-            if case.kind == "write":
-                output = process.scratch(self.folder) / f"out.{case.format}"
-            job = self._job(case, entrant, round_number, server, output)
-            mine, _ = process.cpus_for(case.threads)
-            stays = case.bench in entrant.contestant.stays
-            measured = self.processes.run(entrant.contestant, job, mine, around, stays)
-            known |= process.numbers(measured, round_number == 0)
-            known |= process.traffic(counts)
-            return Sample(**known, **self._verdict(case, entrant, job, measured, output))
+            with process.scratch(self.folder) if case.kind == "write" else nullcontext() as home:
+                output = home / f"out.{case.format}" if home else None
+                job = self._job(case, entrant, round_number, server, output)
+                mine, _ = process.cpus_for(case.threads)
+                stays = case.bench in entrant.contestant.stays
+                measured = self.processes.run(entrant.contestant, job, mine, around, stays)
+                known |= process.numbers(measured, round_number == 0)
+                known |= process.traffic(counts)
+                return Sample(**known, **self._verdict(case, entrant, job, measured, output))
         except (process.SampleUnableError, NoEnvironmentError, lineitem.NoLineitemError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
         except (process.SampleFailedError, check.CheckError, OSError) as why:
             return Sample(**known, verdict=FAILED, why=str(why))
-        finally:
-            if output is not None:
-                shutil.rmtree(output.parent, ignore_errors=True)
 
     def _job(
         self, case: Case, entrant: Entrant, round_number: int, server: s3.S3 | None, output: Path | None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from lakerace.bench import paths
+from lakerace.bench import paths, termination
 
 BUCKET = "bench"
 _ACCESS_KEY = "bench"
@@ -128,18 +128,14 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
     log = (folder / "versitygw.log").open("w")
     processes: list[subprocess.Popen[Any]] = []
     try:
-        server = subprocess.Popen(
-            [gateway, "--port", address, "posix", str(root)],
-            env=os.environ | {"ROOT_ACCESS_KEY": _ACCESS_KEY, "ROOT_SECRET_KEY": _SECRET_KEY},
-            stdout=log,
-            stderr=log,
-        )
-        processes.append(server)
-        _wait_for(server, address, log)
+        with termination.held():
+            processes.append(_start_gateway(gateway, address, root, log))
+        _wait_for(processes[0], address, log)
         doors = {}
         for path in wanted:
             if path.behind_proxy:
-                processes.append(_start_proxy(proxy, address, path, log))
+                with termination.held():
+                    processes.append(_start_proxy(proxy, address, path, log))
                 door = Door(_address_of(processes[-1], log), counts_requests=True)
             else:
                 door = Door(address, counts_requests=False)
@@ -159,6 +155,15 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
                 process.wait()
         log.close()
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _start_gateway(gateway: str, address: str, root: Path, log: IO[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [gateway, "--port", address, "posix", str(root)],
+        env=os.environ | {"ROOT_ACCESS_KEY": _ACCESS_KEY, "ROOT_SECRET_KEY": _SECRET_KEY},
+        stdout=log,
+        stderr=log,
+    )
 
 
 def _start_proxy(proxy: list[str], target: str, path: paths.Path, log: IO[str]) -> subprocess.Popen[str]:

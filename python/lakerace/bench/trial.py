@@ -101,13 +101,12 @@ class Trial:
             return
         if self.server is not None:
             self.server.make_bucket()
-        self.home = process.scratch(self.folder)
-        self.home.chmod(0o755)  # some databases refuse to run as root, and run as somebody else
-        try:
-            self._go()
-        finally:
-            shutil.rmtree(self.home, ignore_errors=True)
-            shutil.rmtree(self._place(), ignore_errors=True)
+        with process.scratch(self.folder) as self.home:
+            self.home.chmod(0o755)  # some databases refuse to run as root, and run as somebody else
+            try:
+                self._go()
+            finally:
+                shutil.rmtree(self._place(), ignore_errors=True)
 
     def _go(self) -> None:
         names = list(self.files)
