@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append"]
     Evolve: TypeAlias = Literal["add", "widen"]
+    FileIo: TypeAlias = Literal["sync", "uring", "uring-direct"]
 
 
 class Requests(NamedTuple):
@@ -69,6 +70,8 @@ class CopyResult(NamedTuple):
     file_bytes: int
     #: The version that they made of a Delta table.
     version: int | None = None
+    #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
+    io: FileIo | None = None
 
 
 def scan(
@@ -162,6 +165,7 @@ def copy(
     max_requests_in_flight: int | None = None,
     extra_bytes_tolerance: float | None = None,
     prefetch_size: int | None = None,
+    io: FileIo | None = None,
     storage_options: Mapping[str, str] | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
@@ -195,6 +199,9 @@ def copy(
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
+        io: How files of this machine are written: `"sync"` (the default), `"uring"` (io_uring, several writes under way) or
+            `"uring-direct"` (the same past the page cache). Where the kernel refuses, a `RuntimeWarning` says so, and files
+            are written without it.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
 

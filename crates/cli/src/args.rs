@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use lakerace::{Compression, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
+use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 use crate::proxy::ProxyArgs;
 use crate::tpch::TpchArgs;
@@ -414,6 +414,10 @@ pub(crate) struct StoreArgs {
     /// Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
+    /// How files of this machine are written: sync, uring (io_uring, several writes under way) or uring-direct (the same past the
+    /// page cache). Where the kernel refuses, a warning says so.
+    #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
+    pub(crate) io: FileIo,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::key_value, action = ArgAction::Append)]
     pub(crate) storage_option: Vec<(String, String)>,

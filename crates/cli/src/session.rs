@@ -48,8 +48,11 @@ impl Session {
     /// Ends the command: with `--json` the report and `more` as one object on stdout, else a summary on stderr.
     pub(crate) fn done(&self, verb: &str, rows: u64, more: impl Serialize) -> Result<()> {
         let report = self.report(rows);
+        let warnings = self.job.warnings();
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         if self.global.json {
-            return stdout::line(&json_line(&report, &json!(more))?);
+            let written = json!({ "io": self.job.file_io(), "warnings": warnings });
+            return stdout::line(&json_line(&[&json!(report), &written, &json!(more)])?);
         }
         self.note(&summary(verb, &report));
         Ok(())
@@ -73,7 +76,7 @@ fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
         extra_bytes_tolerance: args.extra_bytes_tolerance.unwrap_or(default.ranges.extra_bytes_tolerance),
         prefetch_bytes: args.prefetch_size.unwrap_or(default.ranges.prefetch_bytes),
     };
-    JobOptions { threads: args.threads.map_or(default.threads, |threads| threads.0), ranges }
+    JobOptions { threads: args.threads.map_or(default.threads, |threads| threads.0), ranges, file_io: args.io }
 }
 
 /// What to read, without a limit.
@@ -132,10 +135,10 @@ pub(crate) fn summary(verb: &str, report: &Report) -> String {
     text + &format!(", {}, peak {peak}, {}", human::seconds(report.wall_seconds), human::dollars(report.cost_usd))
 }
 
-/// One object on one line: the report's fields first, then `more`'s.
-fn json_line(report: &Report, more: &Value) -> Result<String> {
+/// One object of the fields of all parts, in this order, on one line.
+fn json_line(parts: &[&Value]) -> Result<String> {
     let mut object = Map::new();
-    for part in [&json!(report), more] {
+    for part in parts {
         if let Value::Object(fields) = part {
             object.extend(fields.clone());
         }

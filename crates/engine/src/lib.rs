@@ -46,8 +46,8 @@ pub use lakerace_format::{
     SourceInfo, TimestampUnit, WriteOptions, Written,
 };
 pub use lakerace_io::{
-    Counts, Error, ErrorKind, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions,
-    parse_bytes,
+    Counts, Error, ErrorKind, FileIo, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result,
+    StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{CompactOptions, changes, compact, history, layout, parse_duration, restore, vacuum};

@@ -140,6 +140,18 @@ impl Buffer {
         self.memory.as_ref().map_or(0, |m| m.capacity)
     }
 
+    /// Where all of its memory lies, filled or not, and how much that is.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn memory(&self) -> (*mut u8, usize) {
+        self.memory.as_ref().map_or((std::ptr::null_mut(), 0), |m| (m.start.as_ptr(), m.capacity))
+    }
+
+    /// Forgets the bytes from `len` on.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Appends what fits of `bytes` and says how many that were.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
         let fitting = bytes.len().min(self.capacity() - self.len);

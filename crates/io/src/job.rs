@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{Error, Meter, RangeOptions, Result};
+use crate::file_io::FileIoSeen;
+use crate::{Error, FileIo, Meter, RangeOptions, Result};
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
 #[derive(Debug, Clone)]
@@ -15,11 +16,17 @@ pub struct JobOptions {
     pub threads: usize,
     /// How byte ranges become requests.
     pub ranges: RangeOptions,
+    /// How files of this machine are written.
+    pub file_io: FileIo,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), ranges: RangeOptions::default() }
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            ranges: RangeOptions::default(),
+            file_io: FileIo::default(),
+        }
     }
 }
 
@@ -29,18 +36,24 @@ pub struct Job {
     options: Arc<JobOptions>,
     meter: Arc<Meter>,
     cancelled: Arc<AtomicBool>,
+    file_io_seen: Arc<FileIoSeen>,
 }
 
 impl Job {
     /// A job with these limits and a meter of its own.
     pub fn new(options: JobOptions) -> Self {
-        Self { options: Arc::new(options), meter: Arc::new(Meter::default()), cancelled: Arc::default() }
+        Self {
+            options: Arc::new(options),
+            meter: Arc::new(Meter::default()),
+            cancelled: Arc::default(),
+            file_io_seen: Arc::default(),
+        }
     }
 
     /// The same job, for a part of it that is to use this many threads.
     pub fn with_threads(&self, threads: usize) -> Self {
         let options = Arc::new(JobOptions { threads, ..self.options.as_ref().clone() });
-        Self { options, meter: Arc::clone(&self.meter), cancelled: Arc::clone(&self.cancelled) }
+        Self { options, ..self.clone() }
     }
 
     /// The limits of this job.
@@ -51,6 +64,10 @@ impl Job {
     /// What this job has cost so far.
     pub fn meter(&self) -> &Arc<Meter> {
         &self.meter
+    }
+
+    pub(crate) fn file_io_seen(&self) -> &FileIoSeen {
+        &self.file_io_seen
     }
 
     /// Asks every part of the job to stop. Returns at once; the parts notice within a second.

@@ -8,6 +8,7 @@ mod buffers;
 pub mod conformance;
 mod error;
 mod fetch;
+mod file_io;
 mod hidden_file;
 mod job;
 mod local_store;
@@ -26,6 +27,7 @@ pub mod wrap;
 
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetcher;
+pub use file_io::FileIo;
 pub use hidden_file::{make_folders, remove_folders};
 pub use job::{Job, JobOptions, runtime};
 pub use location::{Location, StorageOptions};

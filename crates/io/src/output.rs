@@ -9,6 +9,12 @@ use crate::{Error, Job, JobStore, Result};
 
 #[path = "output_local.rs"]
 mod local;
+#[cfg(target_os = "linux")]
+#[path = "output_ring.rs"]
+mod ring;
+#[cfg(not(target_os = "linux"))]
+#[path = "output_ring_none.rs"]
+mod ring;
 #[path = "output_stream.rs"]
 mod stream;
 #[path = "output_upload.rs"]
@@ -32,7 +38,7 @@ pub enum IfExists {
 
 /// A new object under way. Dropped before [`Self::finish`], it leaves nothing behind.
 ///
-/// Local: a hidden file beside the target, renamed at the end. S3: one PUT up to `part_bytes`, a multipart upload
+/// Local: a hidden file beside the target, renamed at the end, written as [`JobOptions::file_io`](crate::JobOptions) says. S3: one PUT up to `part_bytes`, a multipart upload
 /// above it, parts sent while the caller goes on encoding, a bounded number at once.
 #[derive(Debug)]
 pub struct Output {
@@ -100,7 +106,7 @@ impl Output {
             handle.lock().position = self.position;
         }
         self.attempt(|target| match target {
-            Target::Local(file) => file.write(&bytes),
+            Target::Local(file) => file.write(bytes),
             Target::Stream(stream) => stream.write(&bytes),
             Target::Upload(upload) => upload.write(bytes),
         })

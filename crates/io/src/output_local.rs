@@ -1,22 +1,29 @@
 //! A local file under way: hidden beside its target until it is complete.
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+
 use super::IfExists;
+use super::ring::{self, Ring};
 use crate::hidden_file::HiddenFile;
 use crate::location::file_path;
-use crate::{Error, Job, JobStore, RequestKind, Result};
+use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
-/// Smaller writes are gathered to this size.
+/// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.
 const GATHERED_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct LocalFile {
+    /// Before the file, which may go when nothing is under way any more.
+    ring: Option<Box<Ring>>,
     hidden: HiddenFile,
     if_exists: IfExists,
     gathered: Vec<u8>,
+    /// Bytes of the file; what is gathered comes next.
+    written: u64,
     job: Job,
 }
 
@@ -25,32 +32,41 @@ impl LocalFile {
         let target = resolve_link(file_path(path));
         check_target(&target, if_exists)?;
         let hidden = HiddenFile::create(target)?;
-        Ok(Self { hidden, if_exists, gathered: Vec::new(), job: store.job.clone() })
+        let job = store.job.clone();
+        job.begin_file(ring::probe);
+        Ok(Self { ring: None, hidden, if_exists, gathered: Vec::new(), written: 0, job })
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() < GATHERED_BYTES {
-            if self.gathered.capacity() == 0 {
-                self.gathered.reserve_exact(GATHERED_BYTES);
-            }
-            if self.gathered.len() + bytes.len() <= GATHERED_BYTES {
-                self.gathered.extend_from_slice(bytes);
-                return Ok(());
-            }
+    pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
+        if let Some(ring) = &mut self.ring {
+            return ring.write(bytes);
+        }
+        if self.gather(&bytes) {
+            return Ok(());
+        }
+        self.ring = self.begin_ring()?;
+        if let Some(ring) = &mut self.ring {
+            ring.write(Bytes::from(std::mem::take(&mut self.gathered)))?;
+            return ring.write(bytes);
         }
         self.flush()?;
         if bytes.len() < GATHERED_BYTES {
-            self.gathered.extend_from_slice(bytes);
+            self.gathered.extend_from_slice(&bytes);
             return Ok(());
         }
         self.job.check()?;
-        send(&mut self.hidden.file, bytes, &self.job)
+        self.send(&bytes)
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
+        if let Some(ring) = self.ring.take() {
+            self.written = ring.finish()?;
+        }
         self.job.check()?;
         if !self.gathered.is_empty() {
-            send(&mut self.hidden.file, &self.gathered, &self.job)?;
+            let gathered = std::mem::take(&mut self.gathered);
+            self.send(&gathered)?;
+            self.gathered = gathered;
             self.gathered.clear();
         }
         Ok(())
@@ -62,13 +78,40 @@ impl LocalFile {
             other => Ok(other?),
         }
     }
-}
 
-fn send(file: &mut File, bytes: &[u8], job: &Job) -> Result<()> {
-    file.write_all(bytes)?;
-    job.meter().count(RequestKind::Put, 1);
-    job.meter().wrote_bytes(bytes.len() as u64);
-    Ok(())
+    /// Whether a write is kept for later.
+    fn gather(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() >= GATHERED_BYTES {
+            return false;
+        }
+        if self.gathered.capacity() == 0 {
+            self.gathered.reserve_exact(GATHERED_BYTES);
+        }
+        let has_room = self.gathered.len() + bytes.len() <= GATHERED_BYTES;
+        if has_room {
+            self.gathered.extend_from_slice(bytes);
+        }
+        has_room
+    }
+
+    /// A ring, if the file is to be written by one.
+    fn begin_ring(&self) -> Result<Option<Box<Ring>>> {
+        match self.job.begin_file(ring::probe) {
+            FileIo::Sync => Ok(None),
+            io => {
+                let is_direct = io == FileIo::UringDirect;
+                Ok(Ring::begin(&self.hidden.file, self.written, is_direct, &self.job)?.map(Box::new))
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hidden.file.write_all_at(bytes, self.written)?;
+        self.written += bytes.len() as u64;
+        self.job.meter().count(RequestKind::Put, 1);
+        self.job.meter().wrote_bytes(bytes.len() as u64);
+        Ok(())
+    }
 }
 
 /// A link is written through, not replaced.

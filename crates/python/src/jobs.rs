@@ -1,6 +1,7 @@
 //! The jobs that are functions: copy, schema, checksum.
 
-use lakerace::{Batches, Clock, CopyOptions, Job, Prices, RangeOptions, UpsertOptions, Written};
+use lakerace::{Batches, Clock, CopyOptions, FileIo, Job, Prices, RangeOptions, UpsertOptions, Written};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -17,6 +18,7 @@ struct Copied {
     files: Vec<String>,
     file_bytes: u64,
     version: Option<u64>,
+    io: Option<FileIo>,
 }
 
 /// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; gives a dict.
@@ -46,10 +48,19 @@ pub(crate) fn copy(
         (written, job)
     };
     let report = clock.report(written.rows, &job, &Prices::default());
-    convert::to_python(
-        py,
-        &Copied { report, files: written.files, file_bytes: written.bytes, version: written.version },
-    )
+    warn(py, &job)?;
+    let Written { files, bytes: file_bytes, version, .. } = written;
+    convert::to_python(py, &Copied { report, files, file_bytes, version, io: job.file_io() })
+}
+
+/// Gives what the user should know to Python's warnings.
+fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
+    for warning in job.warnings() {
+        let text =
+            std::ffi::CString::new(warning).map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    }
+    Ok(())
 }
 
 /// What an upsert or a delete did and what it cost.

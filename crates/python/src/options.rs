@@ -60,7 +60,8 @@ impl<'py> Keywords<'py> {
             extra_bytes_tolerance: self.tolerance()?.unwrap_or(defaults.extra_bytes_tolerance),
             prefetch_bytes: self.get("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
         };
-        Ok(Job::new(JobOptions { threads: self.positive("threads")?.unwrap_or(default.threads), ranges }))
+        let file_io = self.parsed("io", str::parse)?.unwrap_or_default();
+        Ok(Job::new(JobOptions { threads: self.positive("threads")?.unwrap_or(default.threads), ranges, file_io }))
     }
 
     fn tolerance(&self) -> PyResult<Option<f64>> {

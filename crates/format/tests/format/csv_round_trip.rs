@@ -377,7 +377,7 @@ fn a_plan_reads_every_byte_once() {
     let batch = table(11, &[4, 11, 31], 20_000, true);
     for name in ["t.csv", "t.csv.gz"] {
         let ranges = RangeOptions { max_request_bytes: Some(64 << 10), ..RangeOptions::default() };
-        let job = Job::new(JobOptions { threads: 2, ranges });
+        let job = Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() });
         let location = Location::parse(&format!("memory://csv-requests/{name}")).unwrap();
         let (store, path) = location.open(&StorageOptions::default(), &job).unwrap();
         let output = Output::create(&store, &path, IfExists::Replace).unwrap();

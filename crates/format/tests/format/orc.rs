@@ -217,7 +217,7 @@ fn a_small_file_takes_a_request_for_its_tail_and_one_for_its_data() {
     write(&path, &numbered(1000), &WriteOptions::default());
     // What touches is read at once.
     let ranges = RangeOptions { min_seek_size: MinSeekSize::Bytes(1), ..RangeOptions::default() };
-    let job = Job::new(JobOptions { threads: 2, ranges });
+    let job = Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() });
     let source = open(&[&path], &job).unwrap();
     let plan = source.plan(&ReadRequest { columns: Some(vec![]), ..Default::default() }).unwrap();
     assert_eq!(plan.requests.requests.len(), 0);
@@ -236,7 +236,7 @@ fn requests_follow_the_gap_that_is_asked_for() {
     write(&path, &table(4, &Shape { null_percent: 0, ..SHAPE }), &stripes_of(100_000));
     let plan = |gap: u64| {
         let ranges = RangeOptions { min_seek_size: MinSeekSize::Bytes(gap), ..RangeOptions::default() };
-        let job = Job::new(JobOptions { threads: 2, ranges });
+        let job = Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() });
         let source = open(&[&path], &job).unwrap();
         let columns = Some(vec!["int64".into(), "utf8".into(), "binary_view".into()]);
         let plan = source.plan(&ReadRequest { columns, ..Default::default() }).unwrap();

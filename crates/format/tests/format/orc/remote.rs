@@ -46,7 +46,7 @@ fn alternate() -> ReadRequest {
 
 fn job(min_seek_size: MinSeekSize) -> Job {
     let ranges = RangeOptions { min_seek_size, max_request_bytes: Some(128 << 20), ..RangeOptions::default() };
-    Job::new(JobOptions { threads: 2, ranges })
+    Job::new(JobOptions { threads: 2, ranges, ..JobOptions::default() })
 }
 
 /// A file in memory, as a remote store under `wrap`; what the wrapped store does is counted by the job.

@@ -1,0 +1,124 @@
+//! How files of this machine are written, and what became of that where the kernel did not go along.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Job, Result};
+
+/// How files of this machine are written. What is written to them is the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileIo {
+    /// By blocking writes of the thread that encodes.
+    #[default]
+    Sync,
+    /// By io_uring, several writes under way, into the kernel's page cache.
+    Uring,
+    /// By io_uring past the page cache (`O_DIRECT`): for files that are larger than memory, or not read again soon.
+    UringDirect,
+}
+
+impl FileIo {
+    const ALL: [Self; 3] = [Self::Sync, Self::Uring, Self::UringDirect];
+
+    /// As options name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Uring => "uring",
+            Self::UringDirect => "uring-direct",
+        }
+    }
+}
+
+impl fmt::Display for FileIo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FileIo {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|io| io.name() == text);
+        found.ok_or_else(|| Error::usage(format!("{text:?} is none of sync, uring and uring-direct")))
+    }
+}
+
+/// What a job has seen of it so far.
+#[derive(Debug, Default)]
+pub(crate) struct FileIoSeen(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    effective: Option<FileIo>,
+    warnings: Vec<String>,
+}
+
+impl FileIoSeen {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    /// How this job's files on this machine are written: as asked for, or what was left of that. `None` until it writes one.
+    pub fn file_io(&self) -> Option<FileIo> {
+        self.file_io_seen().lock().effective
+    }
+
+    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why.
+    pub fn warnings(&self) -> Vec<String> {
+        self.file_io_seen().lock().warnings.clone()
+    }
+
+    /// How a new file is to be written. The first one asks the kernel, by `probe`, whether that works here.
+    pub(crate) fn begin_file(&self, probe: impl FnOnce() -> std::io::Result<()>) -> FileIo {
+        let mut seen = self.file_io_seen().lock();
+        if let Some(effective) = seen.effective {
+            return effective;
+        }
+        let wanted = self.options().file_io;
+        let effective = match wanted {
+            FileIo::Sync => FileIo::Sync,
+            FileIo::Uring | FileIo::UringDirect => match probe() {
+                Ok(()) => wanted,
+                Err(e) => {
+                    seen.warnings.push(refused(&e));
+                    FileIo::Sync
+                }
+            },
+        };
+        seen.effective = Some(effective);
+        effective
+    }
+
+    /// From here on, files are written this way; the user is told once.
+    pub(crate) fn fall_back(&self, to: FileIo, warning: String) {
+        let mut seen = self.file_io_seen().lock();
+        if seen.effective != Some(to) {
+            seen.effective = Some(to);
+            seen.warnings.push(warning);
+        }
+    }
+
+    /// Tells the user something, once.
+    pub(crate) fn warn(&self, warning: &str) {
+        let mut seen = self.file_io_seen().lock();
+        if seen.warnings.iter().all(|known| known != warning) {
+            seen.warnings.push(warning.to_owned());
+        }
+    }
+}
+
+/// Why files are written by blocking writes after all.
+pub(crate) fn refused(error: &std::io::Error) -> String {
+    format!(
+        "io_uring is refused here ({error}): files are written without it (see the sysctl kernel.io_uring_disabled, and \
+         the system calls that a container allows)"
+    )
+}
