@@ -177,3 +177,181 @@ def test_bad_command_lines_name_what_was_meant(tmp_path: Path) -> None:
         done = run("tpch", "-o", tmp_path / "out", *options)
         assert (done.code, text in done.err) == (code, True), done.err
         assert not (tmp_path / "out").exists()
+
+
+#: SHA-256 of what dbgen -U 3 writes at scale factor 0.02.
+DBGEN_STREAMS = {
+    "orders.tbl.u1": "00c4bca6883488144b94d5eae662e3fc2fb3e1f5e965a90b7937cdbc70b145d4",
+    "orders.tbl.u2": "6d03c95d845edb0730b7415f5c245041c2ae933e708ee50991283a95a4c9ab68",
+    "orders.tbl.u3": "334c84fea4ba9c86e831b72ce0ad2e7ff825ee0220e2a993e4b368f139d79097",
+    "lineitem.tbl.u1": "51b510fb0265386e010213d01d0826d3bf03229f89a1484eaa5d2d7a1a42f2c0",
+    "lineitem.tbl.u2": "22e940fd4d5187b1851ac73237bd6576406f925d004411dd245d601aec892a45",
+    "lineitem.tbl.u3": "e9983b711a0242bd6b8c27d693b8f20bc98d55dadab9c02d770cfba541c6d64e",
+    "delete.1": "2647953eeaf87734e9474f61ca581948e2935aefc5b6f42ef0168d5cf00310c2",
+    "delete.2": "75e6cea4de465cd1d560b6892f7fc0eb0dc42e411f9abad52c64784e3ab64982",
+    "delete.3": "4c32ac32eb2ba572b2ef3016a93c29f53390a36ab86147e97b6cf99eba560aa4",
+}
+STREAM_SCALE = "0.02"
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("mode", ["baseline", "zero-copy", "true-zero-copy"])
+def test_refresh_streams_are_those_of_dbgen_byte_for_byte(mode: str, tmp_path: Path) -> None:
+    options = ["-s", STREAM_SCALE, "-o", tmp_path / "s", "--refresh", "3", "--mode", mode]
+    report = ok("tpch", *options, "--format", "tbl", "--json").json
+    assert {path.name: sha256(path) for path in (tmp_path / "s").iterdir()} == DBGEN_STREAMS
+    rows = {table["table"]: (table["rows"], len(table["files"])) for table in report["tables"]}
+    assert rows == {"orders": (90, 3), "lineitem": (362, 3), "delete": (90, 3)}
+    again = run("tpch", *options, "--format", "tbl")
+    assert (again.code, "exists already" in again.err) == (7, True)
+
+
+def test_refresh_streams_come_in_every_format(tmp_path: Path) -> None:
+    for form in ("parquet", "orc", "csv", "delta"):
+        ok("tpch", "-s", STREAM_SCALE, "-o", tmp_path / form, "--refresh", "2", "--format", form)
+        ending = "" if form == "delta" else f".{form}"
+        for stream in (1, 2):
+            for table in ("orders", "lineitem"):
+                written = lr.scan(tmp_path / form / f"{table}.u{stream}{ending}")
+                assert written.checksum() == lr.scan(f"tpch:{table}?sf={STREAM_SCALE}&insert={stream}").checksum()
+            keys = lr.scan(tmp_path / form / f"delete.{stream}{ending}")
+            wanted = lr.scan(f"tpch:orders?sf={STREAM_SCALE}&delete={stream}", columns=["o_orderkey"])
+            assert keys.checksum() == wanted.checksum()
+
+
+def applied_by_duckdb(folder: Path, streams: int) -> dict[str, list[tuple[object, ...]]]:
+    """The tables after so many streams, from dbgen's bytes alone."""
+    connection = duckdb.connect()
+    for table in ("orders", "lineitem"):
+        names = [f"'{name}': '{kind}'" for name, kind in SQL_TYPES[table].items()] + ["'_end': 'VARCHAR'"]
+        how = f"auto_detect = false, delim = '|', quote = '', header = false, columns = {{{', '.join(names)}}}"
+        connection.execute(
+            f"CREATE TABLE {table} AS SELECT * EXCLUDE _end FROM read_csv('{folder}/{table}.tbl', {how})"
+        )
+        for stream in range(1, streams + 1):
+            new = f"SELECT * EXCLUDE _end FROM read_csv('{folder}/{table}.tbl.u{stream}', {how})"
+            connection.execute(f"INSERT INTO {table} {new}")
+            key = next(iter(SQL_TYPES[table]))
+            gone = f"SELECT column0 FROM read_csv('{folder}/delete.{stream}', delim = '|', header = false)"
+            connection.execute(f"DELETE FROM {table} WHERE {key} IN ({gone})")
+    return {table: sorted(connection.sql(f"FROM {table}").fetchall(), key=str) for table in ("orders", "lineitem")}
+
+
+DECIMAL = "DECIMAL(15,2)"
+SQL_TYPES = {
+    "orders": {
+        "o_orderkey": "BIGINT",
+        "o_custkey": "BIGINT",
+        "o_orderstatus": "VARCHAR",
+        "o_totalprice": DECIMAL,
+        "o_orderdate": "DATE",
+        "o_orderpriority": "VARCHAR",
+        "o_clerk": "VARCHAR",
+        "o_shippriority": "INTEGER",
+        "o_comment": "VARCHAR",
+    },
+    "lineitem": {
+        "l_orderkey": "BIGINT",
+        "l_partkey": "BIGINT",
+        "l_suppkey": "BIGINT",
+        "l_linenumber": "INTEGER",
+        "l_quantity": DECIMAL,
+        "l_extendedprice": DECIMAL,
+        "l_discount": DECIMAL,
+        "l_tax": DECIMAL,
+        "l_returnflag": "VARCHAR",
+        "l_linestatus": "VARCHAR",
+        "l_shipdate": "DATE",
+        "l_commitdate": "DATE",
+        "l_receiptdate": "DATE",
+        "l_shipinstruct": "VARCHAR",
+        "l_shipmode": "VARCHAR",
+        "l_comment": "VARCHAR",
+    },
+}
+
+
+def test_applied_streams_leave_what_duckdb_makes_of_the_files_of_dbgen(tmp_path: Path) -> None:
+    lake, files = tmp_path / "lake", tmp_path / "files"
+    tables = ["--tables", "orders,lineitem"]
+    ok("tpch", "-s", STREAM_SCALE, "-o", files, "--format", "tbl", *tables)
+    ok("tpch", "-s", STREAM_SCALE, "-o", files, "--format", "tbl", "--refresh", "3")
+    ok("tpch", "-s", STREAM_SCALE, "-o", lake, "--format", "delta", *tables)
+
+    def apply(streams: int) -> dict[str, object]:
+        command = ["tpch", "-s", STREAM_SCALE, "-o", lake, "--refresh", str(streams), "--apply"]
+        return ok(*command, "--json").json
+
+    def check(streams: int) -> None:
+        for table, expected in applied_by_duckdb(files, streams).items():
+            found = duckdb.from_arrow(lr.scan(lake / table)).fetchall()
+            assert sorted(found, key=str) == expected, table
+
+    first = apply(1)
+    assert (first["rows_inserted"], first["rows_deleted"]) == (30 + 99, 30 + 117)
+    assert [stream["outcome"] for stream in first["streams"]] == ["applied"]
+    check(1)
+    more = apply(3)
+    assert [stream["outcome"] for stream in more["streams"]] == ["already-applied", "applied", "applied"]
+    check(3)
+    before = ok("history", lake / "orders", "--json").json
+    again = apply(3)
+    assert (again["rows_inserted"], again["rows_deleted"]) == (0, 0)
+    assert ok("history", lake / "orders", "--json").json["rows"] == before["rows"], "no version was made"
+    check(3)
+
+
+def test_a_stream_that_was_interrupted_is_completed(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    ok("tpch", "-s", STREAM_SCALE, "-o", lake, "--format", "delta", "--tables", "orders,lineitem")
+    ok("upsert", lake / "orders", f"tpch:orders?sf={STREAM_SCALE}&insert=1")
+    command = ["tpch", "-s", STREAM_SCALE, "-o", lake, "--refresh", "1", "--apply"]
+    done = ok(*command, "--json").json
+    assert [stream["outcome"] for stream in done["streams"]] == ["completed"]
+    assert (done["rows_inserted"], done["rows_deleted"]) == (99, 30 + 117)
+    assert "stream 1: applied already" in ok(*command).err
+    assert lr.scan(lake / "orders").count() == 30_000
+
+
+def test_streams_that_do_not_fit_the_tables_are_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    apply = ["tpch", "-o", lake, "--apply", "--refresh"]
+    nothing = run(*apply, "1", "-s", STREAM_SCALE)
+    assert (nothing.code, "--format delta" in nothing.err) == (3, True), nothing.err
+    ok("tpch", "-s", STREAM_SCALE, "-o", lake, "--tables", "orders,lineitem")
+    files = run(*apply, "1", "-s", STREAM_SCALE)
+    assert files.code == 3, files.err
+    ok("tpch", "-s", STREAM_SCALE, "-o", lake, "--format", "delta", "--tables", "orders,lineitem")
+    other = run(*apply, "1", "-s", "0.03")
+    assert (other.code, "as at a scale factor of 0.02" in other.err) == (4, True), other.err
+    # Some lines of another scale factor's stream.
+    ok("upsert", lake / "lineitem", "tpch:lineitem?sf=0.01&insert=1")
+    odd = run(*apply, "2", "-s", STREAM_SCALE)
+    assert (odd.code, "stream 1 of scale factor 0.02 inserts" in odd.err) == (4, True), odd.err
+    for table in ("orders", "lineitem"):
+        scan = lr.scan(lake / table, where=f"{table[0]}_orderkey <= 100")
+        assert scan.count() == lr.scan(f"tpch:{table}?sf=0.02", where=f"{table[0]}_orderkey <= 100").count() + (
+            lr.scan("tpch:lineitem?sf=0.01&insert=1").count() if table == "lineitem" else 0
+        )
+
+
+def test_bad_options_of_refresh_streams_name_what_was_meant(tmp_path: Path) -> None:
+    for options, text in [
+        (["--refresh", "0"], "choose 1 to 999"),
+        (["--refresh", "1000"], "choose 1 to 999"),
+        (["--refresh", "-1"], "--refresh"),
+        (["--refresh", "1", "--tables", "orders"], "leave tables, parts"),
+        (["--refresh", "1", "--parts", "2"], "leave tables, parts"),
+        (["--refresh", "1", "-o", "-"], "standard output"),
+        (["--apply"], "--refresh"),
+        (["--refresh", "0", "--apply"], "choose 1 to 999"),
+        (["--refresh", "1", "--apply", "--format", "orc"], "applied to Delta tables"),
+        (["--refresh", "1", "--apply", "--overwrite"], "--overwrite"),
+    ]:
+        place = [] if "-o" in options else ["-o", tmp_path / "out"]
+        done = run("tpch", "-s", "0.01", *place, *options)
+        assert (done.code, text in done.err) == (2, True), (options, done.err)
+        assert not (tmp_path / "out").exists()

@@ -1,6 +1,6 @@
-"""Reads ORC files with Spark: run by the Python of the bench's Spark environment, which has no lakerace.
+"""Reads ORC (and Parquet) files with Spark: run by the Python of the bench's Spark environment, which has no lakerace.
 
-Standard input has a JSON list of `{"path": ..., "where": null or a condition}`; the last line of standard output is the list
+Standard input has a JSON list of `{"path": ..., "where": null or a condition}`, with `"format": "parquet"` where it is not ORC; the last line of standard output is the list
 of answers, each with the schema, the rows and the count of rows that Spark read from the file to find them.
 """
 
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
 
 
 def _answer(spark: Any, question: dict[str, Any]) -> dict[str, Any]:
-    frame = spark.read.orc(question["path"])
+    frame = spark.read.format(question.get("format", "orc")).load(question["path"])
     if question["where"]:
         frame = frame.where(question["where"])
     schema = [field.dataType.simpleString() for field in frame.schema]

@@ -10,38 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import read_orc
-from asking import ask
+from asking import ask, rows
 from orc_tables import CODECS, DAYS, TABLES, calendar
 
 import lakerace as lr
 
 TABLES_FOR_SPARK = {**TABLES, "calendar": lambda: calendar(DAYS, "us")}
 FILTERED_ROWS = 100_000
-
-
-def plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of pyarrow's as `read_orc` gives Spark's."""
-    if value is None:
-        return None
-    if pa.types.is_list(kind):
-        return [plain(item, kind.value_type) for item in value]
-    if pa.types.is_map(kind):
-        return [[plain(key, kind.key_type), plain(item, kind.item_type)] for key, item in value]
-    if pa.types.is_struct(kind):
-        return [plain(value[field.name], field.type) for field in kind]
-    return read_orc.scalar(value)
-
-
-def rows(table: pa.Table) -> list[list[Any]]:
-    columns = []
-    for column in table.columns:
-        kind = column.type
-        if pa.types.is_timestamp(kind):
-            kind = pa.int64()
-            column = column.cast(pa.timestamp("us"), safe=False).cast(kind)  # noqa: PLW2901
-        columns.append([plain(value, kind) for value in column.to_pylist()])
-    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def scattered(i: int) -> int:

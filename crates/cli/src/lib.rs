@@ -11,6 +11,7 @@ mod maintain;
 mod orders;
 mod progress;
 mod proxy;
+mod refresh;
 mod rows;
 mod scan;
 mod schema;

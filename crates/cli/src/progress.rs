@@ -67,7 +67,7 @@ fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
         let template =
             if table.total_rows.is_some() { "{prefix:9} {bar:24} {percent:>3} %  {msg}" } else { "{prefix:9} {msg}" };
         set_template(line, template);
-        line.set_prefix(table.table.name());
+        line.set_prefix(table.name);
     }
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         for (line, table) in lines.iter().zip(tables) {

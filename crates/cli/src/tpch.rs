@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::args::StoreArgs;
 use crate::human;
 use crate::progress::Tables;
+use crate::refresh;
 use crate::session::{Session, storage_options};
 use crate::stdout::Writer;
 use crate::value::{self, CommaList};
@@ -23,12 +24,21 @@ pub(crate) struct TpchArgs {
     /// A folder, as a path or URL; `-`: the bytes of one table go to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: String,
-    /// What tables become.
-    #[arg(long, value_enum, default_value_t = TpchFileFormat::Parquet)]
-    pub(crate) format: TpchFileFormat,
+    /// What tables become. Default: parquet.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<TpchFileFormat>,
     /// Tables. Default: all eight.
     #[arg(long, value_name = "A,B")]
     pub(crate) tables: Option<CommaList>,
+    /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a thousandth of
+    /// the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of those to be deleted
+    /// (delete.1.parquet).
+    #[arg(long, value_name = "N")]
+    pub(crate) refresh: Option<u32>,
+    /// Apply the streams to the Delta tables orders and lineitem in OUT, as upserts and deletes by key. Streams that were
+    /// applied before are left out.
+    #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
+    pub(crate) apply: bool,
     /// How columns are made: baseline, zero-copy or true-zero-copy. Default: zero-copy, the fastest in every format.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<TpchMode>,
@@ -71,6 +81,9 @@ pub(crate) enum TpchFileFormat {
 const STANDARD_OUTPUT: &str = "-";
 
 pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
+    if args.apply {
+        return refresh::run(args, session);
+    }
     let options = options(args)?;
     let is_stream = args.output == STANDARD_OUTPUT;
     let target = if is_stream {
@@ -121,7 +134,8 @@ fn options(args: &TpchArgs) -> Result<TpchOptions> {
     Ok(TpchOptions {
         scale: args.scale_factor,
         tables: names.iter().map(|name| name.parse()).collect::<Result<_>>()?,
-        format: args.format.into(),
+        refresh: args.refresh,
+        format: args.format.unwrap_or(TpchFileFormat::Parquet).into(),
         mode: args.mode.unwrap_or_default(),
         parts: args.parts,
         memory_bytes: args.memory_limit,
@@ -142,7 +156,7 @@ fn summary(tables: &[GeneratedTable], mode: TpchMode) -> String {
         let rate = (table.rows as f64 / table.seconds.max(1e-9)).round() as u64;
         text += &format!(
             "\n{:<9} {:>13} {:>10} {:>9.2} {:>13}",
-            table.table.name(),
+            table.name,
             human::count(table.rows),
             human::bytes(table.bytes),
             table.seconds,

@@ -54,7 +54,10 @@ pub use maintain::{CompactOptions, changes, compact, history, layout, parse_dura
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
-pub use tpch::{GeneratedTable, Generation, TableProgress, TpchFormat, TpchOptions, TpchTarget};
+pub use tpch::{
+    AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
+    TpchOptions, TpchTarget, apply as apply_refresh,
+};
 pub use upsert::{
     UpsertOptions, delete, delete_keys, delete_keys_batches, explain_upsert, explain_upsert_batches, read_for_table,
     upsert, upsert_batches,

@@ -1,6 +1,8 @@
 //! Generated tables by the names that users give them.
 
+mod apply;
 mod generate;
+mod streams;
 
 use std::borrow::Cow;
 
@@ -8,6 +10,7 @@ use lakerace_format::Format;
 use lakerace_io::{Error, Job, Result};
 use lakerace_tpch::{SCHEME, Spec, TpchSource};
 
+pub use self::apply::{AppliedStream, AppliedTable, ApplyOptions, StreamOutcome, apply};
 pub use self::generate::{GeneratedTable, Generation, TableProgress, TpchFormat, TpchOptions, TpchTarget};
 use crate::ReadOptions;
 

@@ -14,8 +14,8 @@ use tpchgen_arrow::{
     CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow, SupplierArrow,
 };
 
-use crate::Table;
 use crate::columns::Piece;
+use crate::{OrderKey, Table};
 
 /// All columns of a piece, with this schema.
 pub(crate) fn batch(piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
@@ -24,18 +24,21 @@ pub(crate) fn batch(piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
     // The reference makes parts of equal size: as many of about the piece's size as there are. It has no parts of what is
     // the same at any scale.
     let is_fixed = matches!(piece.table, Table::Nation | Table::Region);
-    let count = if is_fixed { 1 } else { (total / (wanted.end - wanted.start).max(1)).clamp(1, i32::MAX as u64) };
+    let count = if is_fixed { 1 } else { (total / (wanted.end - wanted.start).max(1)).clamp(1, i32::MAX as u64 / 2) };
     let each = (total / count).max(1);
     let mut found = Vec::new();
-    let mut number = (wanted.start / each).min(count - 1);
-    while number < count && number * each < wanted.end {
+    // The reference goes on beyond the last part, with parts of the same size, and that is where inserted orders are.
+    let is_inserted = wanted.start >= total;
+    let mut number = if is_inserted { wanted.start / each } else { (wanted.start / each).min(count - 1) };
+    while number * each < wanted.end && (number < count || is_inserted) {
         let start = number * each;
         let end = if number + 1 == count { total } else { start + each };
         let part = reference_part(piece, number as i32 + 1, count as i32)?;
         let from = wanted.start.clamp(start, end) - start;
         let to = wanted.end.clamp(start, end) - start;
         let rows = rows_of(piece.table, &part, start, from)..rows_of(piece.table, &part, start, to);
-        found.push(with_schema(&part.slice(rows.start, rows.len()), piece, schema)?);
+        let part = with_schema(&part.slice(rows.start, rows.len()), piece, schema)?;
+        found.push(if is_inserted { with_gap_keys(&part, total)? } else { part });
         number += 1;
     }
     concat_batches(schema, &found).map_err(internal)
@@ -89,6 +92,19 @@ fn with_schema(batch: &RecordBatch, piece: &Piece, schema: &SchemaRef) -> Result
         columns[column] = whole(&columns[column])?;
     }
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(internal)
+}
+
+/// Orders, or their lines, whose keys are those of inserted ones: the reference went on counting.
+fn with_gap_keys(batch: &RecordBatch, orders: u64) -> Result<RecordBatch> {
+    let mut columns = batch.columns().to_vec();
+    let counted = columns[0].as_primitive_opt::<Int64Type>();
+    let counted = counted.ok_or_else(|| Error::internal("the reference's order keys are no numbers"))?;
+    let gap_key = |key: &i64| match OrderKey::of(*key) {
+        Some(OrderKey::Table(number)) if number > orders => OrderKey::Inserted(number - orders).key(),
+        _ => *key,
+    };
+    columns[0] = Arc::new(Int64Array::from_iter_values(counted.values().iter().map(gap_key)));
+    RecordBatch::try_new(batch.schema(), columns).map_err(internal)
 }
 
 /// Hundredths as whole numbers.

@@ -28,7 +28,7 @@ use crate::{Mode, Table};
 pub(crate) struct Piece {
     pub(crate) table: Table,
     pub(crate) scale: Scale,
-    /// Its entities (see [`Table::entities`]), from 0.
+    /// Its entities (see [`Table::entities`]), from 0. Orders beyond the last one are those that refresh streams insert.
     pub(crate) entities: Range<u64>,
     pub(crate) mode: Mode,
     /// `l_quantity` is a whole number, not a decimal.

@@ -6,6 +6,7 @@
 //! - A column's random numbers depend on no other column and on no row before (`random.rs`). So a column that is not
 //!   asked for costs nothing, and any range of rows can be made by any thread.
 //! - The text that comments are cut from is made piecewise, when a comment needs it, by all threads (`pool.rs`).
+//! - Rows that refresh streams insert are rows like any others, with numbers beyond the table's last (`refresh.rs`).
 //! - A [`Mode`] says how much is copied on the way into arrays.
 //!
 //! ```
@@ -28,6 +29,7 @@ mod pool;
 mod pool_seeds;
 mod random;
 mod read;
+mod refresh;
 mod scale;
 mod source;
 mod spec;
@@ -36,6 +38,7 @@ mod texts;
 mod words;
 
 pub use mode::Mode;
+pub use refresh::{MAX_STREAMS, OrderKey, Refresh, check_streams, stream_orders};
 pub use scale::Scale;
 pub use source::TpchSource;
 pub use spec::{Part, SCHEME, Spec};

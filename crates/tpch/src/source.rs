@@ -11,10 +11,10 @@ use lakerace_format::names::column_not_found;
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
-use tpchgen::generators::OrderGenerator;
 
 use crate::columns::{Piece, count_lines};
 use crate::read::{Pieces, Ranges};
+use crate::refresh::order_key;
 use crate::{Mode, Spec, Table, baseline};
 
 /// Rows in a batch, where no other number is given.
@@ -51,7 +51,7 @@ impl TpchSource {
 
     /// The entities that its rows are made from.
     fn entities(&self) -> Range<u64> {
-        self.spec.part.of(self.spec.table.entities(self.spec.scale))
+        self.spec.entities()
     }
 
     /// Entities of a unit.
@@ -304,7 +304,7 @@ impl ColumnStatistics for UnitKeys {
     fn bounds(&self, column: &ColumnRef) -> Bounds {
         let key = |entity: u64| match self.spec.table {
             Table::Nation | Table::Region => entity as i64,
-            Table::Orders | Table::LineItem => OrderGenerator::make_order_key(entity as i64 + 1),
+            Table::Orders | Table::LineItem => order_key(self.spec.scale, entity),
             _ => entity as i64 + 1,
         };
         let null_count = Some(0);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use lakerace_format::names::nearest;
 use lakerace_io::{Error, Result};
 
-use crate::{Mode, Scale, Table};
+use crate::{Mode, Refresh, Scale, Table};
 
 /// What the names of generated tables begin with.
 pub const SCHEME: &str = "tpch:";
@@ -19,6 +19,8 @@ pub struct Spec {
     pub table: Table,
     /// How large.
     pub scale: Scale,
+    /// The rows of a refresh stream, instead of the table's.
+    pub refresh: Option<Refresh>,
     /// Which part of it.
     pub part: Part,
     /// How its columns are made.
@@ -65,13 +67,26 @@ impl Part {
 impl Spec {
     /// A table at a scale, whole, in the default mode.
     pub fn new(table: Table, scale: Scale) -> Self {
-        Self { table, scale, part: Part::WHOLE, mode: Mode::default(), whole_quantities: false }
+        Self { table, scale, refresh: None, part: Part::WHOLE, mode: Mode::default(), whole_quantities: false }
+    }
+
+    /// What its rows are made from (see [`Table::entities`]), by their places from 0.
+    pub(crate) fn entities(self) -> Range<u64> {
+        let all = match self.refresh {
+            Some(refresh) => refresh.orders(self.scale),
+            None => 0..self.table.entities(self.scale),
+        };
+        let part = self.part.of(all.end - all.start);
+        all.start + part.start..all.start + part.end
     }
 }
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}?sf={}", self.table, self.scale)?;
+        if let Some(refresh) = self.refresh {
+            write!(f, "&{}={}", refresh.name(), refresh.stream())?;
+        }
         if self.part != Part::WHOLE {
             write!(f, "&part={}", self.part)?;
         }
@@ -103,7 +118,7 @@ impl FromStr for Part {
 impl FromStr for Spec {
     type Err = Error;
 
-    /// Parses `tpch:TABLE?sf=N[&part=I/N][&mode=MODE][&quantity=decimal|integer]`.
+    /// Parses `tpch:TABLE?sf=N[&insert=N|&delete=N][&part=I/N][&mode=MODE][&quantity=decimal|integer]`.
     ///
     /// # Errors
     /// `NotFound` for an unknown table, `Usage` for anything else that is wrong; both name what was probably meant.
@@ -114,7 +129,7 @@ impl FromStr for Spec {
 }
 
 /// The options of a name.
-const OPTIONS: [&str; 4] = ["sf", "part", "mode", "quantity"];
+const OPTIONS: [&str; 6] = ["sf", "part", "mode", "quantity", "insert", "delete"];
 
 fn parse(text: &str) -> Result<Spec> {
     let scheme = text.get(..SCHEME.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
@@ -135,6 +150,8 @@ fn parse(text: &str) -> Result<Spec> {
         seen.push(name);
         match name {
             "sf" => scale = Some(value.parse()?),
+            "insert" => refresh(&mut spec, Refresh::Insert(stream(value)?))?,
+            "delete" => refresh(&mut spec, Refresh::Delete(stream(value)?))?,
             "part" => spec.part = value.parse()?,
             "mode" => spec.mode = value.parse()?,
             "quantity" => spec.whole_quantities = whole_quantities(value)?,
@@ -149,6 +166,20 @@ fn parse(text: &str) -> Result<Spec> {
     }
     let missing = || Error::usage("the scale factor is missing").advice(format!("write tpch:{table}?sf=1"));
     Ok(Spec { scale: scale.ok_or_else(missing)?, ..spec })
+}
+
+fn refresh(spec: &mut Spec, refresh: Refresh) -> Result<()> {
+    refresh.check(spec.table)?;
+    match spec.refresh.replace(refresh) {
+        None => Ok(()),
+        Some(_) => Err(Error::usage("rows are either inserted or deleted").advice("choose insert or delete")),
+    }
+}
+
+fn stream(value: &str) -> Result<u32> {
+    let wrong =
+        || Error::usage(format!("{value:?} is no number of a refresh stream")).advice("write a number such as 1");
+    value.parse().map_err(|_| wrong())
 }
 
 fn whole_quantities(value: &str) -> Result<bool> {

@@ -16,6 +16,8 @@ fn names_are_read_and_written() {
         "tpch:nation?sf=0.01",
         "tpch:orders?sf=2.5&part=3/7",
         "tpch:part?sf=1&mode=true-zero-copy",
+        "tpch:orders?sf=1&insert=1",
+        "tpch:lineitem?sf=0.1&delete=999&part=1/2&mode=baseline",
         "tpch:lineitem?sf=10000&part=1/1000000&mode=baseline&quantity=integer",
     ] {
         assert_eq!(text.parse::<Spec>().unwrap().to_string(), text);
@@ -46,6 +48,11 @@ fn what_is_wrong_is_named() {
         ("tpch:lineitem?sf=1&part=1", ErrorKind::Usage, "write it as 1/4"),
         ("tpch:lineitem?sf=1&part=1/9999999", ErrorKind::Usage, "1000000 at most"),
         ("tpch:lineitem?sf=1&mode=zerocopy", ErrorKind::Usage, "did you mean zero-copy?"),
+        ("tpch:orders?sf=1&insert=0", ErrorKind::Usage, "choose 1 to 999"),
+        ("tpch:orders?sf=1&delete=1000", ErrorKind::Usage, "choose 1 to 999"),
+        ("tpch:orders?sf=1&insert=-1", ErrorKind::Usage, "\"-1\" is no number of a refresh stream"),
+        ("tpch:part?sf=1&insert=1", ErrorKind::Usage, "change orders and lineitem, and not part"),
+        ("tpch:orders?sf=1&insert=1&delete=1", ErrorKind::Usage, "choose insert or delete"),
         ("tpch:lineitem?sf=1&quantity=float", ErrorKind::Usage, "decimal or integer"),
     ] {
         let (found, message) = error(text);

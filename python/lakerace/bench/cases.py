@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lakerace.bench import data, lineitem, paths
+from lakerace.bench import data, generated, lineitem, paths
 from lakerace.bench.data import Shape
+from lakerace.bench.generated import Tpch
 from lakerace.bench.lineitem import Lineitem
 from lakerace.bench.noise import Noise
 from lakerace.bench.upserts import Upserts
@@ -50,6 +51,7 @@ class Inputs:
     upserts: Upserts
     #: Into the same base, a few rows at a time.
     few: Upserts
+    tpch: Tpch
 
 
 #: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
@@ -59,17 +61,24 @@ UPSERTS = {
     "quick": (Upserts(200_000, 50_000, 2), Upserts(200_000, 1_000, 2)),
 }
 
+#: `tpch`: the scale factors to choose from.
+SCALES = {"full": 10, "small": 1, "quick": 0.01}
+
 
 def full(size: str = "small") -> Inputs:
     """What results are about; `size` is one of `UPSERTS`."""
     noise = Noise(256 * _MIB)
-    return Inputs(data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), noise, *UPSERTS[size])
+    return Inputs(
+        data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), noise, *UPSERTS[size], Tpch(SCALES[size])
+    )
 
 
 def quick() -> Inputs:
     """For a look whether everything works."""
     noise = Noise(96 * _MIB)
-    return Inputs(data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), noise, *UPSERTS["quick"])
+    return Inputs(
+        data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), noise, *UPSERTS["quick"], Tpch(SCALES["quick"])
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Case:
     threads: int
     title: str
     input: Input
-    #: What contestants are asked to do: `scan`, `write`, `ranges` or `upsert`.
+    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert` or `generate`.
     kind: str = "scan"
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
@@ -125,12 +134,15 @@ BENCHES = {
     "orc-codec": "TPC-H lineitem from and to ORC, one thread, each codec",
     "upsert": "rows by key into a table, half of them new, time after time, and scans of what has become of it; "
     "and 1,000 rows at a time; local and S3 (`--size full`: 5 million into 20 million)",
+    "tpch": "the tables of TPC-H, all at once and each alone, into Parquet, ORC, CSV and TBL (`--size full`: scale "
+    "factor 10 instead of 1)",
 }
 
 
 def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     """Every case of every bench for these thread counts, in the order in which they run."""
-    return [*_scan(threads, inputs), *_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs), *_upsert(threads, inputs)]
+    few = (*_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs))
+    return [*_scan(threads, inputs), *few, *_upsert(threads, inputs), *_tpch(threads, inputs)]
 
 
 def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
@@ -193,6 +205,17 @@ def _upsert(threads: list[int], inputs: Inputs) -> list[Case]:
             title = f"{table.rows:,} rows into {table.base_rows:,}"
             case = Case("upsert", store, variant, max(threads), title, table, "upsert", "delta")
             cases.append(replace(case, patience_seconds=UPSERT_PATIENCE_SECONDS))
+    return cases
+
+
+def _tpch(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for form, codec in generated.FORMATS.items():
+        for table in (generated.ALL, *generated.TABLES):
+            title = f"{'all tables' if table == generated.ALL else table} as {form}"
+            variant = f"{table}-{form}"
+            case = Case("tpch", "local", variant, max(threads), title, inputs.tpch, "generate", form, codec=codec)
+            cases.append(case)
     return cases
 
 

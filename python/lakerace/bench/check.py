@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakerace.bench import kept, upserts
-from lakerace.bench.cases import Case
 from lakerace.bench.contestant import KIT
+
+if TYPE_CHECKING:
+    from lakerace.bench.cases import Case
 
 
 class CheckError(RuntimeError):

@@ -24,8 +24,8 @@ class Entrant:
     options: dict[str, Any] = field(default_factory=dict)
     #: Whether ratios are taken of it.
     subject: bool = False
-    #: Enters only cases whose variant ends so.
-    only: str = ""
+    #: Enters only cases whose variant ends so, or in one of these ways.
+    only: tuple[str, ...] = ("",)
 
     def enters(self, case: Case) -> bool:
         """Whether it can do this case."""
@@ -81,7 +81,11 @@ def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:
                     contestant,
                     setting["options"],
                     bool(setting.get("subject", False)),
-                    setting.get("only", ""),
+                    _endings(setting.get("only", "")),
                 )
             )
     return found
+
+
+def _endings(only: str | list[str]) -> tuple[str, ...]:
+    return (only,) if isinstance(only, str) else tuple(only)

@@ -41,7 +41,7 @@ def _place(result: Result) -> tuple[str, str]:
     if result.bench == "orc-codec":
         verb, _, codec = result.title.partition(" ")
         return codec, verb
-    return result.title, f"{result.threads} thread{'s' if result.threads > 1 else ''}"
+    return result.title.partition(" as ")[0], f"{result.threads} thread{'s' if result.threads > 1 else ''}"
 
 
 def _bars(panel: Panel, report: Document, headings: bool) -> Figure:

@@ -10,17 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace.bench import cases, check, kept, lineitem, noise, process, s3
+from lakerace.bench import cases, check, generated, kept, noise, process, s3
 from lakerace.bench.cases import Case
 from lakerace.bench.contestant import Contestant
 from lakerace.bench.entrant import Entrant, entrants, readers
 from lakerace.bench.environment import NoEnvironmentError
+from lakerace.bench.lineitem import LEVELS
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, Writer
 from lakerace.bench.trial import Trial, Umpire
 from lakerace.bench.upserts import Upserts
 
 #: Bytes that `seek` reads before it is measured, so that the path is known: several small ranges and a large one.
 _LEARNING_BYTES = (64 << 10,) * 4 + (8 << 20,)
+#: Kinds of cases that have files for their result.
+_WRITES = {"write", "generate"}
 #: A sample of so many times a case's patience is the last that its entrant is asked for on that path.
 _ENOUGH = 2
 
@@ -43,6 +46,8 @@ class Race:
         self.taken: list[Sample] = []
         #: Files of contestants that were read back, by their bytes' SHA-256.
         self.seen: dict[tuple[str, str], dict[str, Any]] = {}
+        #: What is known of generated tables.
+        self.tables = generated.Umpire(Path(sys.executable))
         #: Who has used up the patience with a path, and where.
         self.slow: dict[tuple[str, str, str], str] = {}
         with ExitStack() as stack:
@@ -130,8 +135,8 @@ class Race:
                 counts.update(door.counts())
 
         try:
-            with process.scratch(self.folder) if case.kind == "write" else nullcontext() as home:
-                output = home / f"out.{case.format}" if home else None
+            with process.scratch(self.folder) if case.kind in _WRITES else nullcontext() as home:
+                output = _output(case, home) if home else None
                 job = self._job(case, entrant, round_number, server, output)
                 mine, _ = process.cpus_for(case.threads)
                 stays = case.bench in entrant.contestant.stays
@@ -139,7 +144,7 @@ class Race:
                 known |= process.numbers(measured, round_number == 0)
                 known |= process.traffic(counts)
                 return Sample(**known, **self._verdict(case, entrant, job, measured, output))
-        except (process.SampleUnableError, NoEnvironmentError, lineitem.NoLineitemError) as why:
+        except (process.SampleUnableError, NoEnvironmentError, generated.NoTablesError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
         except (process.SampleFailedError, check.CheckError, OSError) as why:
             return Sample(**known, verdict=FAILED, why=str(why))
@@ -157,12 +162,14 @@ class Race:
             "options": options,
             "explain": round_number == 0,
         }
+        if isinstance(case.input, generated.Tpch) and output is not None:
+            return job | generated.job(case.variant, case.input.scale, files, output)
         if case.kind == "write":
             return job | {
                 "input": str(files["parquet"]),
                 "output": str(output),
                 "codec": case.codec,
-                "level": lineitem.LEVELS.get(str(case.codec)) if case.format == "orc" else None,
+                "level": LEVELS.get(str(case.codec)) if case.format == "orc" else None,
                 "row_group_rows": getattr(case.input, "row_group_rows", None),
             }
         file = files[source]
@@ -190,6 +197,8 @@ class Race:
     def _verdict(
         self, case: Case, entrant: Entrant, job: dict[str, Any], measured: process.Measured, output: Path | None
     ) -> dict[str, Any]:
+        if case.kind == "generate" and output is not None:
+            return self.tables.verdict(case.variant, self._files(case), output)
         held, layout, more = measured.held, None, {}
         if case.kind == "ranges":
             reference = {
@@ -225,6 +234,11 @@ class Race:
                 found["lakerace"] = check.read_back(output)
             self.seen[key] = found
         return self.seen[key]
+
+
+def _output(case: Case, home: Path) -> Path:
+    """Where the result goes: a file, or a folder of them."""
+    return home / f"out.{case.format}" if case.kind == "write" else home
 
 
 def _ranges(case: Case, file: Path, round_number: int) -> dict[str, Any]:

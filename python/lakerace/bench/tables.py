@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakerace.bench import gaps, paths, upserted
+from lakerace.bench import gaps, generated, paths, upserted
 from lakerace.bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace.bench.samples import RIGHT, WRONG, Run, Sample
 from lakerace.bench.statistics import Entry, Result, Spread, summarize
@@ -18,9 +18,10 @@ _BENCHES = {
     "seek": "To seek or to read on",
     "orc-codec": "ORC of TPC-H lineitem, decoded and encoded",
     "upsert": "Upserts by key",
+    "tpch": "TPC-H generated",
 }
 #: Benches on one path: it goes without saying.
-_ONE_PATH = {"write", "orc-codec"}
+_ONE_PATH = {"write", "orc-codec", "tpch"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def document(run: Run, samples: list[Sample]) -> Document:
     results = summarize(samples, subjects)
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        groups.setdefault((result.bench, "" if result.bench == "seek" else result.store), []).append(result)
+        groups.setdefault((result.bench, _group(result)), []).append(result)
     panels = tuple(_panel(bench, store, found, names, who, run) for (bench, store), found in groups.items())
     return Document(
         title=f"lakerace bench, {run.date[:10]}",
@@ -91,6 +92,13 @@ def document(run: Run, samples: list[Sample]) -> Document:
         contestants=_contestants(run, samples),
         wrong=tuple(dict.fromkeys(f"{s.case} {names[s.contestant]}: {s.why}" for s in samples if s.verdict == WRONG)),
     )
+
+
+def _group(result: Result) -> str:
+    """What the cases of a panel share: the path; the format, of what is generated."""
+    if result.bench == "tpch":
+        return result.title.partition(" as ")[2]
+    return "" if result.bench == "seek" else result.store
 
 
 def _panel(bench: str, store: str, results: list[Result], names: dict[str, str], who: str, run: Run) -> Panel:
@@ -107,6 +115,8 @@ def _panel(bench: str, store: str, results: list[Result], names: dict[str, str],
             sections = (gaps.settings(results, names),)
         if bench == "upsert":
             sections = upserted.sections(results, names, who)
+        if bench == "tpch":
+            sections, title = generated.sections(results, names, who), f"{title} as {store}"
     return Panel(
         key=f"{bench}-{store}" if store else bench,
         bench=bench,

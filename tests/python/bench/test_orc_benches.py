@@ -11,17 +11,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakerace.bench import cases, data, lineitem
+from lakerace.bench import cases, data, generated
 from lakerace.bench.cases import Inputs
 from lakerace.bench.cli import main
 from lakerace.bench.data import Shape
+from lakerace.bench.generated import Tpch
 from lakerace.bench.lineitem import Lineitem
 from lakerace.bench.noise import Noise
 from lakerace.bench.samples import RIGHT, UNABLE, Sample, read
 from lakerace.bench.wide import Wide
 
 TINY = Inputs(
-    Shape(5_000, 1_000), Wide(2_000, 8), Wide(2_000, 130), Lineitem(0.001), Noise(40 << 20), *cases.UPSERTS["quick"]
+    Shape(5_000, 1_000),
+    Wide(2_000, 8),
+    Wide(2_000, 130),
+    Lineitem(0.001),
+    Noise(40 << 20),
+    *cases.UPSERTS["quick"],
+    Tpch(0.001),
 )
 Race = Callable[..., list[Sample]]
 
@@ -102,12 +109,12 @@ def test_a_seek_through_the_proxy_is_counted(race: Race) -> None:
 
 
 def test_both_read_what_either_writes(race: Race, monkeypatch: pytest.MonkeyPatch) -> None:
-    def generate(path: Path, scale: float) -> str:
+    def generate(table: str, scale: float, path: Path) -> str:
         numbers = pa.array(range(1_000))
         pq.write_table(pa.table({"l_orderkey": numbers, "l_comment": numbers.cast(pa.string())}), path)
         return "this test"
 
-    monkeypatch.setattr(lineitem, "_generate", generate)
+    monkeypatch.setattr(generated, "generate", generate)
     samples = race("orc-codec/local/decode-zstd", "orc-codec/local/encode-zstd")
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
     assert len({sample.checksum for sample in samples}) == 1

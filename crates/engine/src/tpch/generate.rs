@@ -1,6 +1,6 @@
-//! Generating tables of TPC-H into files, all at once.
+//! Generating tables of TPC-H, or refresh streams for them, into files, all at once.
 //!
-//! The unit of work is a file: a table, or one of its parts. A file that is a large share of all work is made by all threads
+//! The unit of work is a file: a table, one of its parts, or a file of a stream. A file that is a large share of all work is made by all threads
 //! together, one such file after the other, largest first. The others are made by one thread each, from the random
 //! numbers to the encoded bytes, largest first, beside it: so no core waits while a large file begins or ends. Files
 //! appear together when all of them are complete; Delta tables, and folders of files of a size, each for itself.
@@ -15,9 +15,10 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
-use lakerace_tpch::{Mode, Part, Scale, Spec, Table, TpchSource};
+use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, check_streams};
 use serde::Serialize;
 
+use super::streams::StreamFile;
 use crate::target::{Target, extension, file_sink};
 use crate::{CopyMode, CopyOptions};
 
@@ -50,6 +51,8 @@ pub struct TpchOptions {
     pub scale: Scale,
     /// Which tables; none: all of them.
     pub tables: Vec<Table>,
+    /// So many refresh streams, instead of tables.
+    pub refresh: Option<u32>,
     /// What they become.
     pub format: TpchFormat,
     /// How columns are made.
@@ -63,11 +66,11 @@ pub struct TpchOptions {
     pub copy: CopyOptions,
 }
 
-/// A table under way, for whoever shows it.
+/// A table, or one kind of files of refresh streams, under way, for whoever shows it.
 #[derive(Debug)]
 pub struct TableProgress {
-    /// Which.
-    pub table: Table,
+    /// Which: the table's name; `delete` for the keys that streams delete.
+    pub name: &'static str,
     /// Rows that it will have, where they were counted.
     pub total_rows: Option<u64>,
     rows: AtomicU64,
@@ -75,11 +78,12 @@ pub struct TableProgress {
     times: Mutex<Option<(Instant, Instant)>>,
 }
 
-/// What became of a table.
+/// What became of a table, or of one kind of files of refresh streams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratedTable {
-    /// Which.
-    pub table: Table,
+    /// Which: the table's name; `delete` for the keys that streams delete.
+    #[serde(rename = "table")]
+    pub name: &'static str,
     /// Rows.
     pub rows: u64,
     /// Bytes as stored.
@@ -91,6 +95,16 @@ pub struct GeneratedTable {
 }
 
 impl TpchOptions {
+    fn check_refresh(&self) -> Result<()> {
+        let Some(streams) = self.refresh else { return Ok(()) };
+        check_streams(streams)?;
+        if !self.tables.is_empty() || self.parts != 1 || self.copy.write.file_bytes.is_some() {
+            return Err(Error::usage("refresh streams are files of their own, of orders and lineitem")
+                .advice("leave tables, parts and bytes of a file out"));
+        }
+        Ok(())
+    }
+
     /// How the files of a table are written.
     fn copy_of(&self, table: Table) -> CopyOptions {
         let mut copy = self.copy.clone();
@@ -117,7 +131,11 @@ pub struct Generation {
 struct File {
     /// Its table, by its place in the list.
     table: usize,
+    /// Its place among its table's files.
+    number: u32,
     spec: Spec,
+    /// Which columns.
+    request: ReadRequest,
     target: FileTarget,
     /// A measure of the work.
     weight: u64,
@@ -154,9 +172,11 @@ impl Generation {
     /// # Errors
     /// `Conflict` for a target that exists, unless it is to be replaced; `Usage` for options that don't fit together.
     pub fn new(target: TpchTarget, mut options: TpchOptions, job: &Job) -> Result<Self> {
+        options.check_refresh()?;
         if options.tables.is_empty() {
             options.tables = Table::ALL.to_vec();
         }
+        let is_refresh = options.refresh.is_some();
         let mut seen = HashSet::new();
         options.tables.retain(|table| seen.insert(*table));
         Part::new(1, options.parts)?;
@@ -170,20 +190,31 @@ impl Generation {
             )
             .advice("leave the parts out, or give bytes of a file alone"));
         }
-        let progress = |table: &Table| TableProgress {
-            table: *table,
-            total_rows: TpchSource::new(Spec::new(*table, options.scale), job).rows(),
+        let rows = |spec| TpchSource::new(spec, job).rows();
+        let progress = |name, total_rows| TableProgress {
+            name,
+            total_rows,
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             times: Mutex::default(),
         };
-        let tables: Arc<[TableProgress]> = options.tables.iter().map(progress).collect();
+        let tables: Arc<[TableProgress]> = match options.refresh {
+            None => options.tables.iter().map(|t| progress(t.name(), rows(Spec::new(*t, options.scale)))).collect(),
+            Some(streams) => {
+                let rows = |file: &StreamFile| {
+                    let whole = Spec::new(file.table(), options.scale);
+                    (1..=streams).map(|stream| rows(file.spec(whole, stream))).sum()
+                };
+                StreamFile::ALL.iter().map(|file| progress(file.title(), rows(file))).collect()
+            }
+        };
         if let Some(rows) = tables.iter().map(|table| table.total_rows).sum() {
             job.meter().plan_write(rows);
         }
         let mut generation = Self { options, tables, files: Vec::new(), folders: Vec::new(), job: job.clone() };
         match target {
             TpchTarget::Stream(writer) => generation.add_stream(writer)?,
+            TpchTarget::Folder(folder) if is_refresh => generation.add_streams(&folder)?,
             TpchTarget::Folder(folder) => generation.add_files(&folder)?,
         }
         Ok(generation)
@@ -197,12 +228,14 @@ impl Generation {
     fn spec(&self, table: Table, part: Part) -> Spec {
         // As dbgen writes it.
         let whole_quantities = self.options.format == TpchFormat::Files(Format::Tbl);
-        Spec { table, scale: self.options.scale, part, mode: self.options.mode, whole_quantities }
+        let whole = Spec::new(table, self.options.scale);
+        Spec { part, mode: self.options.mode, whole_quantities, ..whole }
     }
 
     fn add_stream(&mut self, writer: Box<dyn Write + Send>) -> Result<()> {
-        let ([table], TpchFormat::Files(_), 1, None) = (
+        let ([table], None, TpchFormat::Files(_), 1, None) = (
             self.options.tables.as_slice(),
+            self.options.refresh,
             self.options.format,
             self.options.parts,
             self.options.copy.write.file_bytes,
@@ -211,24 +244,45 @@ impl Generation {
                 .advice("name one table, and a format other than delta; or name a folder"));
         };
         let target = FileTarget::Stream(Output::stream(writer, "standard output", &self.job));
-        self.files.push(File { table: 0, spec: self.spec(*table, Part::WHOLE), target, weight: 1 });
+        let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
+        self.files.push(File { table: 0, number: 1, spec, request, target, weight: 1 });
         Ok(())
     }
 
     fn add_files(&mut self, folder: &str) -> Result<()> {
-        let folder = if folder.len() > 1 { folder.trim_end_matches('/') } else { folder };
-        for (number, table) in self.options.tables.clone().into_iter().enumerate() {
+        let folder = without_slash(folder);
+        for (place, table) in self.options.tables.clone().into_iter().enumerate() {
             let is_fixed = matches!(table, Table::Nation | Table::Region);
             let parts = if is_fixed { 1 } else { self.options.parts };
             if parts > 1 {
                 self.add_folder(&format!("{folder}/{table}"))?;
             }
-            for part in 1..=parts {
-                let part = Part::new(part, parts)?;
+            for number in 1..=parts {
+                let part = Part::new(number, parts)?;
                 let target = Target::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
                 let weight = table.text_bytes(self.options.scale) / u64::from(parts);
-                let spec = self.spec(table, part);
-                self.files.push(File { table: number, spec, target: FileTarget::Named(target), weight });
+                let (spec, target) = (self.spec(table, part), FileTarget::Named(target));
+                self.files.push(File { table: place, number, spec, request: ReadRequest::default(), target, weight });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_streams(&mut self, folder: &str) -> Result<()> {
+        let folder = without_slash(folder);
+        for (place, file) in StreamFile::ALL.into_iter().enumerate() {
+            for stream in 1..=self.options.refresh.unwrap_or_default() {
+                let name = match self.options.format {
+                    TpchFormat::Delta => format!("delta:{folder}/{}", file.name(stream, "")),
+                    TpchFormat::Files(format) => {
+                        format!("{folder}/{}", file.name(stream, extension(format, &self.options.copy.write)))
+                    }
+                };
+                let target = Target::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
+                let spec = file.spec(self.spec(file.table(), Part::WHOLE), stream);
+                let (request, target) = (file.request(), FileTarget::Named(target));
+                let weight = stream_weight(spec);
+                self.files.push(File { table: place, number: stream, spec, request, target, weight });
             }
         }
         Ok(())
@@ -302,7 +356,7 @@ impl Generation {
         for (store, path) in &self.folders {
             left_over.extend(store.list(path)?.into_iter().map(|info| info.path));
         }
-        done.sort_by_key(|file| (file.table, file.spec.part.number));
+        done.sort_by_key(|file| (file.table, file.number));
         let mut tables: Vec<GeneratedTable> = self.tables.iter().map(GeneratedTable::of).collect();
         for file in done {
             let table = &mut tables[file.table];
@@ -327,14 +381,14 @@ impl Generation {
 impl GeneratedTable {
     fn of(progress: &TableProgress) -> Self {
         let (_, seconds) = progress.bytes_and_seconds();
-        Self { table: progress.table, rows: 0, bytes: 0, seconds, files: Vec::new() }
+        Self { name: progress.name, rows: 0, bytes: 0, seconds, files: Vec::new() }
     }
 }
 
 /// A file that is complete and, where it is a file, not visible yet.
 struct Done {
     table: usize,
-    spec: Spec,
+    number: u32,
     written: Written,
     deferred: Option<Deferred>,
 }
@@ -368,12 +422,12 @@ impl Run<'_> {
 
     /// `None` where another file has failed meanwhile.
     fn make(&self, file: File, job: &Job) -> Result<Option<Done>> {
-        let File { table, spec, target, .. } = file;
+        let File { table, number, spec, request, target, .. } = file;
         let progress = &self.tables[table];
         progress.touch();
         let source = TpchSource::new(spec, job);
-        let batches = source.read(&source.plan(&ReadRequest::default())?)?;
-        let (mut sink, deferred) = create(target, source.schema(), &self.options.copy_of(spec.table), job)?;
+        let batches = source.read(&source.plan(&request)?)?;
+        let (mut sink, deferred) = create(target, batches.schema().clone(), &self.options.copy_of(spec.table), job)?;
         let mut counted = 0;
         let mut count_bytes = |bytes: u64| {
             progress.bytes.fetch_add(bytes.saturating_sub(counted), Ordering::Relaxed);
@@ -392,7 +446,7 @@ impl Run<'_> {
         }
         let written = sink.finish()?;
         count_bytes(written.bytes);
-        Ok(Some(Done { table, spec, written, deferred }))
+        Ok(Some(Done { table, number, written, deferred }))
     }
 }
 
@@ -409,6 +463,15 @@ fn create(
         }
         (FileTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
     }
+}
+
+/// A measure of the work of a stream's file.
+fn stream_weight(spec: Spec) -> u64 {
+    spec.table.text_bytes(spec.scale) / u64::from(MAX_STREAMS)
+}
+
+fn without_slash(folder: &str) -> &str {
+    if folder.len() > 1 { folder.trim_end_matches('/') } else { folder }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

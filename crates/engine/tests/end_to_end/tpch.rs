@@ -43,6 +43,7 @@ fn small(format: TpchFormat) -> TpchOptions {
     TpchOptions {
         scale: TpchScale::new(0.002).unwrap(),
         tables: Vec::new(),
+        refresh: None,
         format,
         mode: TpchMode::default(),
         parts: 1,
@@ -82,8 +83,8 @@ fn all_tables_are_generated_at_once_in_every_format_and_mode() {
             let tables = generate(&target, TpchOptions { mode, ..small(format) }, &job).unwrap();
             assert_eq!(tables.len(), 8);
             for table in tables {
-                let name = format!("{}{ending}", target.join(table.table.name()).to_str().unwrap());
-                assert_eq!(sum_of(&name), sum_of(&format!("tpch:{}?sf=0.002", table.table)), "{name}");
+                let name = format!("{}{ending}", target.join(table.name).to_str().unwrap());
+                assert_eq!(sum_of(&name), sum_of(&format!("tpch:{}?sf=0.002", table.name)), "{name}");
                 assert_eq!(
                     Some(table.rows),
                     schema(&name, &options(None), &job).unwrap().info.rows.or(Some(table.rows))

@@ -2,12 +2,12 @@
 
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
-use tpchgen::generators::OrderGenerator;
 
 use super::lineitem::{Lines, is_past};
 use super::{Keys, Piece, days, decimals, keys, numbers, unknown};
 use crate::pool::Comments;
 use crate::random::{Few, Many, Pick};
+use crate::refresh::order_key;
 use crate::texts::{Texts, comments, push_numbered};
 use crate::words;
 
@@ -107,9 +107,10 @@ impl<'p> Orders<'p> {
     }
 }
 
-/// The orders' keys: eight of 32 numbers are in use.
+/// The orders' keys.
 pub(super) fn order_keys(piece: &Piece) -> impl ExactSizeIterator<Item = i64> + use<> {
-    piece.numbers().map(OrderGenerator::make_order_key)
+    let (scale, first) = (piece.scale, piece.entities.start);
+    (0..piece.len()).map(move |i| order_key(scale, first + i as u64))
 }
 
 /// The orders' dates, in days since 1970.

@@ -6,3 +6,4 @@ mod common;
 mod plans;
 mod reads;
 mod reference;
+mod refresh;

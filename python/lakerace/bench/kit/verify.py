@@ -5,8 +5,9 @@ row order, batches, file format and Arrow string layout, and of any code of lake
 between versions, so a checksum names the version, and is only compared with one of the same version.
 
 `python verify.py` answers the question that it reads as JSON on stdin: the reference of a job
-(`{"file": …, "columns": …, "where": …}`), what a file written by a contestant holds (`{"written": …, "format": …}`), or
-what a table must hold after each of some upserts (`{"upserts": […], "key": …, "scratch": …}`); without a question, who asks.
+(`{"file": …, "columns": …, "where": …}`), what a file written by a contestant holds (`{"written": …, "format": …}`, or
+`{"generated": …, "format": …, "schema": …}`), or what a table must hold after each of some upserts
+(`{"upserts": […], "key": …, "scratch": …}`); without a question, who asks.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 
 import duckdb
 
+#: Types of whole numbers.
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
 _WHO = f"duckdb {duckdb.__version__}"
 
 
@@ -76,6 +79,52 @@ def _written_parquet(file: str) -> dict[str, Any]:
     return answer
 
 
+def generated(file: str, format: str, schema: list[list[str]] | None) -> dict[str, Any]:
+    """Reads a generated table back, by duckdb and, where it can, by pyarrow, which must agree; a batch at a time.
+
+    Whole numbers of any width are equal. Texts are read with the types of `schema`.
+    """
+    connection = duckdb.connect()
+    if format == "parquet":
+        import pyarrow.parquet as pq
+
+        found = pq.ParquetFile(file)
+        batches = _reader(found.schema_arrow, found.iter_batches())
+        answer = _look_wide(connection, connection.read_parquet(file))
+        other = _look_wide(connection, connection.from_arrow(batches))
+        if answer != other:
+            raise ValueError(f"duckdb and pyarrow read {file} differently: {answer} and {other}")
+        groups = [found.metadata.row_group(i) for i in range(found.metadata.num_row_groups)]
+        codecs = {g.column(c).compression for g in groups for c in range(found.metadata.num_columns)}
+        return answer | {"codecs": sorted(codecs), "row_groups": len(groups)}
+    if format == "orc":
+        from pyarrow import orc
+
+        found = orc.ORCFile(file)
+        batches = _reader(found.schema, (found.read_stripe(i) for i in range(found.nstripes)))
+        answer = _look_wide(connection, connection.from_arrow(batches))
+        return answer | {"codecs": [found.compression], "row_groups": found.nstripes}
+    columns = [*(schema or []), *([["_end", "VARCHAR"]] if format == "tbl" else [])]
+    types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns)
+    dialect = "delim = '|', header = false, quote = ''" if format == "tbl" else "delim = ',', header = true"
+    text = connection.sql(f"FROM read_csv('{file}', auto_detect = false, {dialect}, columns = {{{types}}})")
+    return _look_wide(connection, text.project(_names([name for name, _ in schema or []])))
+
+
+def _reader(schema: Any, batches: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _look_wide(connection: duckdb.DuckDBPyConnection, relation: Any) -> dict[str, Any]:
+    """Looks at the rows with whole numbers as BIGINT."""
+    kinds = [[name, "BIGINT" if kind in _WHOLE else kind] for name, kind in _schema(relation)]
+    return _look(
+        connection, relation.project(", ".join(f"{_names([name])}::{kind} AS {_names([name])}" for name, kind in kinds))
+    )
+
+
 def after_upserts(files: list[str], key: str, scratch: str) -> list[dict[str, Any]]:
     """What a table of the first of these Parquet files must hold, and what after the rows of each other one.
 
@@ -130,6 +179,8 @@ def main() -> None:
         answer = _WHO
     elif "upserts" in question:
         answer = after_upserts(question["upserts"], question["key"], question["scratch"])
+    elif "generated" in question:
+        answer = generated(question["generated"], question["format"], question["schema"])
     elif "parquet" in question:
         answer = parquet(question["parquet"])
     elif "written" in question:

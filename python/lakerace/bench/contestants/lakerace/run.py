@@ -103,4 +103,5 @@ def _place(job: dict[str, Any]) -> tuple[str, dict[str, str]]:
 
 if __name__ == "__main__":
     jobs = {"create": tables.create, "upsert": tables.upsert, "compact": tables.compact, "scan-table": tables.scan}
+    jobs["generate"] = tables.generate
     contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

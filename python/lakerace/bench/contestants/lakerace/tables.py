@@ -42,6 +42,18 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
     )
 
 
+def generate(job: dict[str, Any]) -> contest.Prepared:
+    """`lakerace tpch`, in the setting's mode, with the files written as it says."""
+    options = ["--format", job["format"], "--tables", ",".join(job["tables"]), "--mode", job["options"]["mode"]]
+    if "io" in job["options"]:
+        options += ["--io", job["options"]["io"]]
+    if job["codec"] != "none":
+        options += ["--compression", job["codec"]]
+    if job["format"] == "parquet":
+        options += ["--row-group-rows", str(job["row_group_rows"])]
+    return _command(job, "tpch", "-s", str(job["scale"]), "-o", job["output"], *options)
+
+
 def _command(job: dict[str, Any], name: str, *rest: str) -> contest.Prepared:
     """The command with what all of them take."""
     import lakerace as lr
@@ -50,8 +62,8 @@ def _command(job: dict[str, Any], name: str, *rest: str) -> contest.Prepared:
     def run(arguments: list[str]) -> int:
         return int(_lakerace.run(["lakerace", *arguments], lambda _: 2))
 
-    if _quietly(run, [name, "--help"]) != 0:
-        raise contest.UnableError(f"this lakerace has no command `{name}`")
+    if _quietly(run, [name, *rest, "--help"]) != 0:
+        raise contest.UnableError(f"this lakerace has no command `{' '.join([name, *rest])}`")
     arguments = [name, *rest, "--threads", str(job["threads"]), "--json"]
     for setting in _storage(job).items():
         arguments += ["--storage-option", "=".join(setting)]
@@ -84,4 +96,4 @@ def _table(job: dict[str, Any]) -> str:
 
 
 def _storage(job: dict[str, Any]) -> dict[str, str]:
-    return contest.object_store(job["s3"]) if job["s3"] else {}
+    return contest.object_store(job["s3"]) if job.get("s3") else {}

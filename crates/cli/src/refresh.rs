@@ -1,0 +1,65 @@
+//! `lakerace tpch --refresh N --apply`.
+
+use lakerace::{AppliedStream, ApplyOptions, Error, Result, StreamOutcome, WriteOptions};
+use serde_json::json;
+
+use crate::human;
+use crate::session::{Session, storage_options};
+use crate::tpch::{TpchArgs, TpchFileFormat};
+
+pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
+    let options = options(args)?;
+    let streams = {
+        let _progress = session.progress();
+        lakerace::apply_refresh(&args.output, &options, &session.job, &mut |stream| session.note(&words(stream)))?
+    };
+    let tables = || streams.iter().flat_map(|stream| stream.tables);
+    let (inserted, deleted): (u64, u64) = (tables().map(|t| t.inserted).sum(), tables().map(|t| t.deleted).sum());
+    let more = json!({
+        "mode": options.mode,
+        "rows_inserted": inserted,
+        "rows_deleted": deleted,
+        "streams": streams,
+    });
+    session.done("inserted and deleted", inserted + deleted, more)
+}
+
+fn options(args: &TpchArgs) -> Result<ApplyOptions> {
+    if args.format.is_some_and(|format| format != TpchFileFormat::Delta) {
+        return Err(Error::usage("refresh streams are applied to Delta tables")
+            .advice("leave --format out, or leave --apply out to write the streams to files"));
+    }
+    let write = WriteOptions {
+        compression: args.compression,
+        row_group_rows: args.row_group_rows,
+        row_group_bytes: args.row_group_bytes,
+        ..WriteOptions::default()
+    };
+    Ok(ApplyOptions {
+        scale: args.scale_factor,
+        streams: args.refresh.unwrap_or_default(),
+        mode: args.mode.unwrap_or_default(),
+        memory_bytes: args.memory_limit,
+        write,
+        storage: storage_options(&args.store),
+    })
+}
+
+/// What became of a stream, on a line.
+fn words(stream: &AppliedStream) -> String {
+    let number = stream.stream;
+    let [orders, lines] = stream.tables;
+    let rest = match stream.outcome {
+        StreamOutcome::AlreadyApplied => return format!("stream {number}: applied already"),
+        StreamOutcome::Applied => "",
+        StreamOutcome::Completed => ", the rest was done already",
+    };
+    format!(
+        "stream {number}: {} with {} inserted, {} with {} deleted, {}{rest}",
+        human::plural(orders.inserted, "order"),
+        human::plural(lines.inserted, "line"),
+        human::plural(orders.deleted, "order"),
+        human::plural(lines.deleted, "line"),
+        human::seconds(stream.seconds),
+    )
+}

@@ -1,0 +1,316 @@
+//! Applying refresh streams to Delta tables: RF1 as upserts, RF2 as deletes by key (TPC-H 3.0.1, clauses 2.6 and 2.7).
+//!
+//! Each of the four changes of a stream (orders and lines in, lines and orders out) is one commit, and every key says whether
+//! it belongs to the table or to an inserted order, and of which stream. So the tables themselves say what was applied: what is
+//! there already is left out, and a stream that was interrupted is completed. What is neither there nor absent as a whole
+//! was changed by something else, and nothing is applied then.
+
+use std::time::Instant;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use lakerace_delta::UpsertOptions;
+use lakerace_format::{ReadRequest, Source, WriteOptions};
+use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
+use lakerace_tpch::{Mode, OrderKey, Refresh, Scale, Spec, Table, TpchSource, check_streams, stream_orders};
+use serde::Serialize;
+
+use crate::delta::open_table;
+use crate::{ReadOptions, Scan};
+
+/// Which streams to apply, and how.
+#[derive(Debug, Clone)]
+pub struct ApplyOptions {
+    /// The tables' scale factor.
+    pub scale: Scale,
+    /// How many streams: 1 to this one.
+    pub streams: u32,
+    /// How columns are made.
+    pub mode: Mode,
+    /// Bytes of memory for rows and keys, about; `None`: 1 GiB.
+    pub memory_bytes: Option<u64>,
+    /// How new files are written.
+    pub write: WriteOptions,
+    /// Settings of the store.
+    pub storage: StorageOptions,
+}
+
+/// What became of a stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AppliedStream {
+    /// Its number, from 1.
+    pub stream: u32,
+    /// What there was to do.
+    pub outcome: StreamOutcome,
+    /// `orders` and `lineitem`, in this order.
+    pub tables: [AppliedTable; 2],
+    /// For all of it.
+    pub seconds: f64,
+}
+
+/// What there was to do for a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamOutcome {
+    /// All of it.
+    Applied,
+    /// Some of it had been done before.
+    Completed,
+    /// Nothing: it had been applied before.
+    AlreadyApplied,
+}
+
+/// What a stream did to a table. Counts are 0, and versions `None`, where it had been done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AppliedTable {
+    /// Which.
+    pub table: Table,
+    /// Rows.
+    pub inserted: u64,
+    /// Rows.
+    pub deleted: u64,
+    /// The version that has the new rows.
+    pub insert_version: Option<u64>,
+    /// The version that lacks the old ones.
+    pub delete_version: Option<u64>,
+}
+
+/// The tables that streams change.
+const TABLES: [Table; 2] = [Table::Orders, Table::LineItem];
+/// The changes of a stream, by the place of their table: no line is ever without its order.
+const CHANGES: [(usize, Change); 4] =
+    [(0, Change::Insert), (1, Change::Insert), (1, Change::Delete), (0, Change::Delete)];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Insert,
+    Delete,
+}
+
+/// Rows of a stream in a table.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rows {
+    /// Of orders that it inserts.
+    inserted: u64,
+    /// Of orders that it deletes.
+    to_delete: u64,
+}
+
+/// Applies refresh streams, one after the other, to the Delta tables `orders` and `lineitem` in a folder, and tells of
+/// each. What was applied before is left out.
+///
+/// # Errors
+/// `NotFound` where a table is not there; `Invalid` where the tables have another scale factor, or rows of a stream that
+/// are neither all there nor all gone: before anything is changed. `Conflict` where another writer is faster.
+pub fn apply(
+    folder: &str,
+    options: &ApplyOptions,
+    job: &Job,
+    tell: &mut dyn FnMut(&AppliedStream),
+) -> Result<Vec<AppliedStream>> {
+    check_streams(options.streams)?;
+    let folder = if folder.len() > 1 { folder.trim_end_matches('/') } else { folder };
+    let apply = Apply { folder: folder.strip_prefix("delta:").unwrap_or(folder), options, job };
+    for table in TABLES {
+        apply.check_scale(table)?;
+    }
+    let found = [apply.look(Table::Orders)?, apply.look(Table::LineItem)?];
+    let mut pending = Vec::new();
+    for stream in 1..=options.streams {
+        let mut changes = Vec::new();
+        for (place, change) in CHANGES {
+            let rows = found[place].get(stream as usize - 1).copied().unwrap_or_default();
+            if apply.is_pending(TABLES[place], stream, change, rows)? {
+                changes.push((place, change));
+            }
+        }
+        pending.push((stream, changes));
+    }
+    let mut streams = Vec::new();
+    for (stream, changes) in pending {
+        let applied = apply.stream(stream, &changes)?;
+        tell(&applied);
+        streams.push(applied);
+    }
+    Ok(streams)
+}
+
+struct Apply<'a> {
+    folder: &'a str,
+    options: &'a ApplyOptions,
+    job: &'a Job,
+}
+
+impl Apply<'_> {
+    fn place(&self, table: Table) -> String {
+        format!("{}/{table}", self.folder)
+    }
+
+    /// The rows of a stream.
+    fn source(&self, table: Table, stream: u32, change: Change) -> TpchSource {
+        let refresh = match change {
+            Change::Insert => Refresh::Insert(stream),
+            Change::Delete => Refresh::Delete(stream),
+        };
+        let spec = Spec { refresh: Some(refresh), mode: self.options.mode, ..Spec::new(table, self.options.scale) };
+        TpchSource::new(spec, self.job)
+    }
+
+    /// How many they are.
+    fn rows(&self, table: Table, stream: u32, change: Change) -> Result<u64> {
+        let source = self.source(table, stream, change);
+        source.rows().ok_or_else(|| Error::internal("rows of a stream were not counted").at(source.spec()))
+    }
+
+    /// Visits the order keys of a table for which a condition is true.
+    fn keys(&self, table: Table, condition: Option<String>, visit: &mut dyn FnMut(i64)) -> Result<()> {
+        let place = self.place(table);
+        let read = ReadOptions {
+            columns: Some(vec![order_key(table).to_owned()]),
+            filter: condition,
+            storage: self.options.storage.clone(),
+            ..ReadOptions::default()
+        };
+        let scan = Scan::open(&format!("delta:{place}"), &read, self.job).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => error.advice(format!(
+                "make the tables first: lakerace tpch -s {} -o {} --format delta",
+                self.options.scale, self.folder
+            )),
+            _ => error,
+        })?;
+        for batch in scan.batches()? {
+            let batch: RecordBatch = batch?;
+            let wrong = || Error::invalid(format!("{} is no whole number", order_key(table))).at(&place);
+            let keys = cast(batch.column(0), &DataType::Int64).map_err(|_| wrong())?;
+            let keys = keys.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?;
+            keys.iter().flatten().for_each(&mut *visit);
+        }
+        Ok(())
+    }
+
+    /// Fails unless the table's last order is that of its scale: no stream deletes it, and none inserts one behind it.
+    fn check_scale(&self, table: Table) -> Result<()> {
+        let scale = self.options.scale;
+        let last = OrderKey::Table(Table::Orders.entities(scale)).key();
+        let (mut lasts, mut others) = (0_u64, 0_u64);
+        let condition = format!("{} >= {last}", order_key(table));
+        self.keys(table, Some(condition), &mut |key| *if key == last { &mut lasts } else { &mut others } += 1)?;
+        if lasts > 0 && others == 0 {
+            return Ok(());
+        }
+        let mut largest = None;
+        self.keys(table, None, &mut |key| largest = largest.max(Some(key)))?;
+        let found = match largest.and_then(OrderKey::of) {
+            None if largest.is_none() => "the table is empty".to_owned(),
+            Some(OrderKey::Table(orders)) => {
+                format!("the table's last order is number {orders}, as at a scale factor of {}", orders as f64 / 1.5e6)
+            }
+            _ => "the table's last order is none that dbgen makes".to_owned(),
+        };
+        let expected = Table::Orders.entities(scale);
+        Err(Error::invalid(format!("{found}; at a scale factor of {scale} it is number {expected}"))
+            .at(self.place(table))
+            .advice("give the scale factor that the tables were made with"))
+    }
+
+    /// How many rows of each stream the table has.
+    fn look(&self, table: Table) -> Result<Vec<Rows>> {
+        let (scale, streams) = (self.options.scale, self.options.streams);
+        let each = stream_orders(scale, 1).end.max(1);
+        let last = OrderKey::Inserted(stream_orders(scale, streams).end).key();
+        let mut found = vec![Rows::default(); streams as usize];
+        self.keys(table, Some(format!("{} <= {last}", order_key(table))), &mut |key| {
+            let (number, is_inserted) = match OrderKey::of(key) {
+                Some(OrderKey::Table(number)) => (number, false),
+                Some(OrderKey::Inserted(number)) => (number, true),
+                None => return,
+            };
+            if let Some(rows) = usize::try_from((number - 1) / each).ok().and_then(|stream| found.get_mut(stream)) {
+                *if is_inserted { &mut rows.inserted } else { &mut rows.to_delete } += 1;
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Whether a change is still to be made; fails where it was made in part, or to other rows.
+    fn is_pending(&self, table: Table, stream: u32, change: Change, found: Rows) -> Result<bool> {
+        let expected = self.rows(table, stream, change)?;
+        let (rows, before, after, verb) = match change {
+            Change::Insert => (found.inserted, 0, expected, "inserts"),
+            Change::Delete => (found.to_delete, expected, 0, "deletes"),
+        };
+        if rows == before || rows == after {
+            return Ok(rows == before);
+        }
+        Err(Error::invalid(format!(
+            "{rows} of the rows that stream {stream} of scale factor {} {verb} are there, and it {verb} {expected}",
+            self.options.scale
+        ))
+        .at(self.place(table))
+        .advice(
+            "something else has changed these orders, such as a stream of another scale factor: make the tables anew",
+        ))
+    }
+
+    /// Makes the changes of a stream that are still to be made.
+    fn stream(&self, stream: u32, changes: &[(usize, Change)]) -> Result<AppliedStream> {
+        let started = Instant::now();
+        let nothing =
+            |table| AppliedTable { table, inserted: 0, deleted: 0, insert_version: None, delete_version: None };
+        let mut tables = TABLES.map(nothing);
+        for (place, change) in changes {
+            let applied = &mut tables[*place];
+            let (rows, version) = self.change(applied.table, stream, *change)?;
+            match change {
+                Change::Insert => (applied.inserted, applied.insert_version) = (rows, version),
+                Change::Delete => (applied.deleted, applied.delete_version) = (rows, version),
+            }
+        }
+        let outcome = match changes.len() {
+            0 => StreamOutcome::AlreadyApplied,
+            all if all == CHANGES.len() => StreamOutcome::Applied,
+            _ => StreamOutcome::Completed,
+        };
+        Ok(AppliedStream { stream, outcome, tables, seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// The rows that a change inserted or deleted, and the version that it made.
+    fn change(&self, table: Table, stream: u32, change: Change) -> Result<(u64, Option<u64>)> {
+        let source = self.source(table, stream, change);
+        let key: Vec<String> = table.key().iter().map(|name| (*name).to_owned()).collect();
+        let defaults = UpsertOptions::default();
+        let options = UpsertOptions {
+            key: key.clone(),
+            memory_bytes: self.options.memory_bytes.unwrap_or(defaults.memory_bytes),
+            write: self.options.write.clone(),
+            ..defaults
+        };
+        let place = self.place(table);
+        let target = open_table(&place, &self.options.storage, self.job)?;
+        let columns = (change == Change::Delete).then_some(key);
+        let batches = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
+        let (rows, version) = match change {
+            Change::Insert => {
+                let changed = lakerace_delta::upsert(&target, batches, &options)?;
+                (changed.written.rows, changed.written.version)
+            }
+            Change::Delete => {
+                let changed = lakerace_delta::delete_keys(&target, batches, &options)?;
+                (changed.hidden, changed.written.version)
+            }
+        };
+        let expected = self.rows(table, stream, change)?;
+        if rows == expected {
+            return Ok((rows, version));
+        }
+        Err(Error::conflict(format!("stream {stream} changed {rows} rows instead of {expected}"))
+            .at(place)
+            .advice("another writer changes the same orders at the same time: run it again"))
+    }
+}
+
+/// The column that has the keys of orders.
+fn order_key(table: Table) -> &'static str {
+    if table == Table::LineItem { "l_orderkey" } else { "o_orderkey" }
+}

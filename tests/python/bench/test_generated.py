@@ -1,0 +1,166 @@
+"""The bench of generated tables: a tiny one through the whole race, and what it notices."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+import lakerace as lr
+from lakerace.bench import cases, data, entrant, generated
+from lakerace.bench.cli import main
+from lakerace.bench.contestant import discover
+from lakerace.bench.generated import FORMATS, TABLES, Tpch
+from lakerace.bench.samples import RIGHT, WRONG, Run, Sample, read
+
+SCALE = 0.001
+Race = Callable[..., tuple[Run, list[Sample]]]
+
+
+def reference(table: str, scale: float, path: Path) -> str:
+    """Stands for tpchgen, which would have to be downloaded; that its rows are ours is tested elsewhere."""
+    rows = pa.table(lr.scan(f"tpch:{table}?sf={scale}"))
+    fields = [pa.field(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in rows.schema]
+    pq.write_table(rows.cast(pa.schema(fields)), path)
+    return "this test"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture
+def race(tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
+    inputs = replace(cases.quick(), tpch=Tpch(SCALE))
+    monkeypatch.setattr(cases, "quick", lambda: inputs)
+    monkeypatch.setattr(generated, "generate", reference)
+    monkeypatch.setenv(data.VARIABLE, str(tables))
+
+    def run(*names: str, only: str = "lakerace,pyarrow", code: int = 0) -> tuple[Run, list[Sample]]:
+        arguments = ["run", *names, "--quick", "--rounds", "1", "--threads", "2", "--only", only]
+        assert main([*arguments, "--out", str(tmp_path)]) == code
+        [path] = tmp_path.glob("*.jsonl")
+        return read(path)
+
+    return run
+
+
+def test_all_formats_and_modes_hold_the_same_rows(race: Race, tmp_path: Path) -> None:
+    names = [f"tpch/local/{table}-{form}" for form in FORMATS for table in ("all", "lineitem", "nation")]
+    _, samples = race(*names)
+    measured = [sample for sample in samples if not sample.contestant.endswith("/uring")]
+    assert {sample.verdict for sample in measured} == {RIGHT}, [sample.why for sample in measured]
+    modes = {sample.contestant for sample in measured}
+    assert modes == {"lakerace/zero-copy", "lakerace/true-zero-copy", "lakerace/baseline", "pyarrow/from-parquet"}
+    assert {s.case for s in measured if s.contestant.startswith("pyarrow")} == {
+        f"tpch/local/{table}-orc/t2" for table in ("all", "lineitem", "nation")
+    }
+    for table, rows in (("all", 8_705), ("lineitem", 6_005), ("nation", 25)):
+        of_table = [sample for sample in measured if f"/{table}-" in sample.case]
+        assert {sample.rows for sample in of_table} == {rows}
+        assert len({sample.checksum for sample in of_table}) == 1
+    [text] = tmp_path.glob("*.md")
+    report = text.read_text()
+    for heading in ("TPC-H generated as parquet", "TPC-H generated as tbl", "K rows/s", "lakerace, baseline"):
+        assert heading in report, heading
+    assert "| **lineitem** | **6,005** |" in report
+
+
+def test_cases_are_all_tables_in_all_formats() -> None:
+    found = [case for case in cases.all_cases([1, 2], cases.full("full")) if case.bench == "tpch"]
+    assert len(found) == len(FORMATS) * (len(TABLES) + 1)
+    assert {(case.threads, case.input) for case in found} == {(2, Tpch(10))}
+    entered = [one for who in discover() for one in entrant.entrants([who], "tpch")]
+
+    def who(variant: str) -> set[str]:
+        [case] = [case for case in found if case.variant == variant]
+        return {one.contestant.name for one in entered if one.enters(case)}
+
+    assert who("all-parquet") == {"lakerace", "tpchgen", "duckdb_tpch"}
+    assert who("orders-tbl") == {"lakerace", "tpchgen"}
+    assert who("orders-orc") == {"lakerace", "pyarrow"}
+
+
+FAKE = """
+import contest, os, shutil
+def generate(job):
+    def work():
+        for table, file in job["inputs"].items():
+            if job["options"]["misses"] != table:
+                shutil.copy(os.environ["FAKE_TABLES"] + "/" + table + "." + job["format"], job["output"])
+    return contest.Prepared("1.0", work)
+contest.main({"generate": generate})
+"""
+
+
+def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, misses: str = "") -> None:
+    """A contestant that hands in files that lie in the folder."""
+    place = folder / "contestants" / "copier"
+    place.mkdir(parents=True)
+    setting = {"name": "x", "title": "copier", "options": {"misses": misses}}
+    manifest = {
+        "title": "copier",
+        "about": "",
+        "languages": [],
+        "jobs": ["tpch"],
+        "stores": ["local"],
+        "settings": {"tpch": [setting]},
+        "command": [sys.executable, "run.py"],
+    }
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    (place / "run.py").write_text(FAKE)
+    monkeypatch.setenv("LAKERACE_BENCH_CONTESTANTS", str(place.parent))
+    monkeypatch.setenv("FAKE_TABLES", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("form", "change", "why"),
+    [
+        ("parquet", lambda rows: rows.slice(1), "rows: 24 instead of 25"),
+        ("parquet", lambda rows: rows.set_column(2, "n_regionkey", rows[0]), "checksum: "),
+        ("parquet", lambda rows: rows.set_column(2, "n_regionkey", rows[2].cast(pa.float64())), "schema: "),
+        ("orc", lambda rows: rows.slice(1), "rows: 24 instead of 25"),
+    ],
+)
+def test_other_rows_are_noticed(
+    form: str,
+    change: Callable[[pa.Table], pa.Table],
+    why: str,
+    race: Race,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reference("nation", SCALE, tmp_path / "right.parquet")
+    rows = change(pq.read_table(tmp_path / "right.parquet"))
+    if form == "orc":
+        orc.write_table(rows, tmp_path / "nation.orc", compression="snappy")
+    else:
+        pq.write_table(rows, tmp_path / "nation.parquet", compression="snappy")
+    fake(tmp_path, monkeypatch)
+    _, samples = race(f"tpch/local/nation-{form}", only="copier", code=4)
+    assert {sample.verdict for sample in samples} == {WRONG}
+    assert (samples[0].why or "").startswith(f"nation: {why}")
+
+
+def test_another_codec_and_a_missing_file_are_noticed(
+    race: Race, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in TABLES:
+        reference(table, SCALE, tmp_path / f"{table}.parquet")
+        rows = pq.read_table(tmp_path / f"{table}.parquet")
+        pq.write_table(rows, tmp_path / f"{table}.parquet", compression="zstd" if table == "region" else "snappy")
+    fake(tmp_path, monkeypatch, misses="part")
+    _, samples = race("tpch/local/region-parquet", "tpch/local/all-parquet", only="copier", code=4)
+    whys = {sample.case.split("/")[2]: sample.why for sample in samples}
+    assert whys == {
+        "region-parquet": "region: codecs: ZSTD instead of SNAPPY",
+        "all-parquet": "did not write part.parquet",
+    }
