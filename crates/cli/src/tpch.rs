@@ -33,7 +33,7 @@ pub(crate) struct TpchArgs {
     /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a thousandth of
     /// the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of those to be deleted
     /// (delete.1.parquet).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) refresh: Option<u32>,
     /// Apply the streams to the Delta tables orders and lineitem in OUT, as upserts and deletes by key. Streams that were
     /// applied before are left out.

@@ -16,6 +16,8 @@ from lakerace.bench.race import Race
 
 #: The command's exit codes, as for all of lakerace.
 DONE, USAGE, NOT_FOUND, INVALID = 0, 2, 3, 4
+#: Files are called after the cases that were asked for, unless these make more characters than so many.
+_LONGEST_STEM = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -129,7 +131,10 @@ def _results_folder(out: Path | None) -> Path:
 
 def _samples_path(out: Path | None, names: list[str], quick: bool) -> Path:
     date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    name = "-".join([date, *(name.replace("/", "-") for name in names), *(["quick"] if quick else [])])
+    stem = "-".join(name.replace("/", "-") for name in names)
+    if len(stem) > _LONGEST_STEM:
+        stem = "-".join(dict.fromkeys(name.partition("/")[0] for name in names))
+    name = "-".join([date, stem, *(["quick"] if quick else [])])
     path = _results_folder(out) / f"{name}.jsonl"
     number = 2
     while path.exists():
