@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from typing import Any
@@ -46,7 +47,9 @@ def generate(job: dict[str, Any]) -> contest.Prepared:
     """`lakerace tpch`, in the setting's mode, with the files written as it says."""
     options = ["--format", job["format"], "--tables", ",".join(job["tables"]), "--mode", job["options"]["mode"]]
     if "io" in job["options"]:
-        options += ["--io", job["options"]["io"]]
+        way = job["options"]["io"]
+        options += ["--io", way]
+        _check_io(way)
     if job["codec"] != "none":
         options += ["--compression", job["codec"]]
     if job["format"] == "parquet":
@@ -57,37 +60,52 @@ def generate(job: dict[str, Any]) -> contest.Prepared:
 def _command(job: dict[str, Any], name: str, *rest: str) -> contest.Prepared:
     """The command with what all of them take."""
     import lakerace as lr
-    from lakerace import _lakerace
 
-    def run(arguments: list[str]) -> int:
-        return int(_lakerace.run(["lakerace", *arguments], lambda _: 2))
-
-    if _quietly(run, [name, *rest, "--help"]) != 0:
+    if _quietly([name, *rest, "--help"])[0] != 0:
         raise contest.UnableError(f"this lakerace has no command `{' '.join([name, *rest])}`")
     arguments = [name, *rest, "--threads", str(job["threads"]), "--json"]
     for setting in _storage(job).items():
         arguments += ["--storage-option", "=".join(setting)]
 
     def work() -> None:
-        code = run(arguments)
+        code = _run(arguments)
         if code != 0:
             raise SystemExit(code)  # it has said why
 
     return contest.Prepared(lr.__version__, work, {"command": ["lakerace", name, *rest], "threads": job["threads"]})
 
 
-def _quietly(run: Any, arguments: list[str]) -> int:
-    """Runs with nothing printed by whatever is below Python."""
+def _check_io(way: str) -> None:
+    """Says that it cannot, where files would be written in another way than this."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, said = _quietly(["tpch", "-s", "0.001", "--tables", "region", "-o", folder, "--io", way, "--json"])
+    if code != 0:
+        raise contest.UnableError(f"this lakerace does not write by {way}")
+    taken = json.loads(said.splitlines()[-1])["io"]
+    if taken != way:
+        raise contest.UnableError(f"the kernel refuses {way}: files are written by {taken}")
+
+
+def _run(arguments: list[str]) -> int:
+    from lakerace import _lakerace
+
+    return int(_lakerace.run(["lakerace", *arguments], lambda _: 2))
+
+
+def _quietly(arguments: list[str]) -> tuple[int, str]:
+    """The command's exit code, and what it printed."""
     kept = [(number, os.dup(number)) for number in (1, 2)]
-    with tempfile.TemporaryFile() as nowhere:
+    with tempfile.TemporaryFile("w+") as printed:
         try:
             for number, _ in kept:
-                os.dup2(nowhere.fileno(), number)
-            return int(run(arguments))
+                os.dup2(printed.fileno(), number)
+            code = _run(arguments)
         finally:
             for number, copy in kept:
                 os.dup2(copy, number)
                 os.close(copy)
+        printed.seek(0)
+        return code, printed.read()
 
 
 def _table(job: dict[str, Any]) -> str:
