@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ok, run
+from pyarrow import orc
 
 import lakerace as lr
 
@@ -62,6 +64,54 @@ def test_tbl_files_are_those_of_dbgen_byte_for_byte(table: str, tmp_path: Path) 
         target = tmp_path / f"{table}-{scale}.tbl"
         lr.copy(f"tpch:{table}?sf={scale}", target)
         assert hashlib.sha256(target.read_bytes()).hexdigest() == expected
+
+
+#: SHA-256 of what dbgen (2.14) writes at scale factor 1, 1.1 GB.
+DBGEN_1 = {
+    "customer": "4483680548a965833877c911ed43e795f4d3543c7a3f7d1dba9ccb24ea5989d6",
+    "lineitem": "96d555e07a1ae8cf5196387d9edd9427f9af70c56fa5f4b18affee5555ddb184",
+    "nation": "66f96949939fa8fdf1c4ffed1e5f6c2842fe11a14b51fdc6ed1e17460031e8c5",
+    "orders": "8709061d7bbc81932356fdfc664f8d582252747c2d7e204ae6d3cde624586357",
+    "part": "f0e4ccdfb5f6d19428ce54f9c84b17037d20f00ac8d2b2272c8d43b18a0b4880",
+    "partsupp": "43c37f99918f06d4de6b99b05c0a28d5c46f71d66424cffcc595cb059a499254",
+    "region": "6022658d673924389b54dcb70fa8c3d6da1b0d7afa3c1c017bab62a019df404f",
+    "supplier": "9b99cf155974e6db8773970b40746bfccfa64fa078169574165f3e19e2158391",
+}
+#: The same of its first two refresh streams.
+DBGEN_1_STREAMS = {
+    "delete.1": "801d3d83fd0735a07ac9c60c247d93f2233bdd17d1e5ff7a7e9c81629c6cb8b9",
+    "delete.2": "2e17020ddd0807cbe26c7057e774cb20782265387893b337825c307e369c0f93",
+    "lineitem.tbl.u1": "bd924b1d723f906ca63f8b76e8dd19deb7c55374cbb0cc47785c73bb90cdea1f",
+    "lineitem.tbl.u2": "0f39c9184a43da4bde2b7f5190159618a3819009fb23fd1bc87fe2190f5ea833",
+    "orders.tbl.u1": "9959cc8fc853d82cc8a424828af2ea4c3a9e9b36f3ec4b0fece52f130a26a8aa",
+    "orders.tbl.u2": "eaee073d331dd1bf9d1d00dc88c8d58fef514c23f760f23099b24d568383ef28",
+}
+
+
+def test_scale_factor_1_is_that_of_dbgen_byte_for_byte(tmp_path: Path) -> None:
+    ok("tpch", "-s", "1", "-o", tmp_path, "--format", "tbl")
+    ok("tpch", "-s", "1", "-o", tmp_path, "--format", "tbl", "--refresh", "2")
+    expected = {f"{table}.tbl": digest for table, digest in DBGEN_1.items()} | DBGEN_1_STREAMS
+    for path in tmp_path.iterdir():
+        with path.open("rb") as file:
+            assert hashlib.file_digest(file, "sha256").hexdigest() == expected.pop(path.name), path.name
+    assert not expected
+
+
+def test_others_read_orc_and_parquet_of_every_table(tmp_path: Path) -> None:
+    for mode in ("zero-copy", "true-zero-copy"):
+        for form in ("orc", "parquet"):
+            ok("tpch", "-s", "0.01", "-o", tmp_path / mode, "--format", form, "--mode", mode)
+        for table in DBGEN:
+            expected = lr.scan(f"tpch:{table}?sf=0.01").checksum()
+            path = tmp_path / mode / table
+            for found in (
+                orc.read_table(f"{path}.orc"),
+                pq.read_table(f"{path}.parquet"),
+                duckdb.read_parquet(f"{path}.parquet").to_arrow_table(),
+            ):
+                lr.copy(found, tmp_path / "again.parquet", mode="overwrite")
+                assert lr.scan(tmp_path / "again.parquet").checksum() == expected, (mode, table)
 
 
 def test_a_scan_is_an_arrow_stream_that_others_read(tmp_path: Path) -> None:
