@@ -99,20 +99,21 @@ class Umpire:
 
     def __init__(self, python: Path) -> None:
         self._python = python
-        self._references: dict[Path, dict[str, Any]] = {}
+        self._references: dict[tuple[Path, str | None], dict[str, Any]] = {}
         self._seen: dict[tuple[str, ...], dict[str, Any]] = {}
 
-    def verdict(self, variant: str, files: dict[str, Path], output: Path) -> dict[str, Any]:
-        """The verdict on the files in a folder, as fields of a sample."""
+    def verdict(self, variant: str, files: dict[str, Path], output: Path, without: str | None = None) -> dict[str, Any]:
+        """The verdict on the files in a folder, as fields of a sample; columns that end in `without` may hold anything."""
         name = variant.partition("-")[2]
-        wanted = {table: self._reference(files[table]) for table in tables_of(variant)}
+        wanted = {table: self._reference(files[table], without) for table in tables_of(variant)}
         made = {table: output / f"{table}.{name}" for table in wanted}
         missing = [file.name for file in made.values() if not file.is_file()]
         if missing:
             return {"verdict": "wrong", "why": f"did not write {', '.join(missing)}"}
-        key = (variant, *(kept.sha256(file) for file in made.values()))
+        key = (variant, str(without), *(kept.sha256(file) for file in made.values()))
         if key not in self._seen:
-            self._seen[key] = {table: self._read(made[table], name, wanted[table]["schema"]) for table in wanted}
+            schemas = {table: self._reference(files[table], None)["schema"] for table in wanted}
+            self._seen[key] = {table: self._read(made[table], name, schemas[table], without) for table in wanted}
         held = self._seen[key]
         wrong = [found for table in wanted if (found := _wrong(table, wanted[table], held[table], FORMATS[name]))]
         return {
@@ -125,13 +126,14 @@ class Umpire:
             "checked_by": held[max(held)]["checked_by"],
         }
 
-    def _reference(self, file: Path) -> dict[str, Any]:
-        if file not in self._references:
-            self._references[file] = self._read(file, "parquet", None)
-        return self._references[file]
+    def _reference(self, file: Path, without: str | None) -> dict[str, Any]:
+        if (file, without) not in self._references:
+            self._references[file, without] = self._read(file, "parquet", None, without)
+        return self._references[file, without]
 
-    def _read(self, file: Path, name: str, schema: list[list[str]] | None) -> dict[str, Any]:
-        found: dict[str, Any] = check.ask(self._python, {"generated": str(file), "format": name, "schema": schema})
+    def _read(self, file: Path, name: str, schema: list[list[str]] | None, without: str | None) -> dict[str, Any]:
+        question = {"generated": str(file), "format": name, "schema": schema, "without": without}
+        found: dict[str, Any] = check.ask(self._python, question)
         return found
 
 

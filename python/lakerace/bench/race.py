@@ -198,7 +198,7 @@ class Race:
         self, case: Case, entrant: Entrant, job: dict[str, Any], measured: process.Measured, output: Path | None
     ) -> dict[str, Any]:
         if case.kind == "generate" and output is not None:
-            return self.tables.verdict(case.variant, self._files(case), output)
+            return self.tables.verdict(case.variant, self._files(case), output, entrant.options.get("without"))
         held, layout, more = measured.held, None, {}
         if case.kind == "ranges":
             reference = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import orc
+from pyarrow import csv, orc
 
 import lakerace as lr
 from lakerace.bench import cases, data, entrant, generated
@@ -101,11 +101,11 @@ contest.main({"generate": generate})
 """
 
 
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, misses: str = "") -> None:
+def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, misses: str = "", without: str | None = None) -> None:
     """A contestant that hands in files that lie in the folder."""
     place = folder / "contestants" / "copier"
     place.mkdir(parents=True)
-    setting = {"name": "x", "title": "copier", "options": {"misses": misses}}
+    setting = {"name": "x", "title": "copier", "options": {"misses": misses, "without": without}}
     manifest = {
         "title": "copier",
         "about": "",
@@ -164,3 +164,19 @@ def test_another_codec_and_a_missing_file_are_noticed(
         "region-parquet": "region: codecs: ZSTD instead of SNAPPY",
         "all-parquet": "did not write part.parquet",
     }
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_columns_that_are_known_to_differ_may_be_left_out(
+    form: str, race: Race, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference("nation", SCALE, tmp_path / "nation.parquet")
+    rows = pq.read_table(tmp_path / "nation.parquet")
+    rows = rows.set_column(3, "n_comment", rows["n_name"])
+    if form == "csv":
+        csv.write_csv(rows, tmp_path / "nation.csv")
+    else:
+        pq.write_table(rows, tmp_path / "nation.parquet", compression="snappy")
+    fake(tmp_path, monkeypatch, without="_comment")
+    _, samples = race(f"tpch/local/nation-{form}", only="copier")
+    assert {sample.verdict for sample in samples} == {RIGHT}, samples[0].why

@@ -6,7 +6,7 @@ between versions, so a checksum names the version, and is only compared with one
 
 `python verify.py` answers the question that it reads as JSON on stdin: the reference of a job
 (`{"file": …, "columns": …, "where": …}`), what a file written by a contestant holds (`{"written": …, "format": …}`, or
-`{"generated": …, "format": …, "schema": …}`), or what a table must hold after each of some upserts
+`{"generated": …, "format": …, "schema": …, "without": …}`), or what a table must hold after each of some upserts
 (`{"upserts": […], "key": …, "scratch": …}`); without a question, who asks.
 """
 
@@ -79,10 +79,12 @@ def _written_parquet(file: str) -> dict[str, Any]:
     return answer
 
 
-def generated(file: str, format: str, schema: list[list[str]] | None) -> dict[str, Any]:
+def generated(
+    file: str, format: str, schema: list[list[str]] | None = None, without: str | None = None
+) -> dict[str, Any]:
     """Reads a generated table back, by duckdb and, where it can, by pyarrow, which must agree; a batch at a time.
 
-    Whole numbers of any width are equal. Texts are read with the types of `schema`.
+    Whole numbers of any width are equal, and columns that end in `without` are left out. Text is read with the types of `schema`.
     """
     connection = duckdb.connect()
     if format == "parquet":
@@ -90,8 +92,8 @@ def generated(file: str, format: str, schema: list[list[str]] | None) -> dict[st
 
         found = pq.ParquetFile(file)
         batches = _reader(found.schema_arrow, found.iter_batches())
-        answer = _look_wide(connection, connection.read_parquet(file))
-        other = _look_wide(connection, connection.from_arrow(batches))
+        answer = _look_wide(connection.read_parquet(file), without, connection)
+        other = _look_wide(connection.from_arrow(batches), without, connection)
         if answer != other:
             raise ValueError(f"duckdb and pyarrow read {file} differently: {answer} and {other}")
         groups = [found.metadata.row_group(i) for i in range(found.metadata.num_row_groups)]
@@ -102,13 +104,13 @@ def generated(file: str, format: str, schema: list[list[str]] | None) -> dict[st
 
         found = orc.ORCFile(file)
         batches = _reader(found.schema, (found.read_stripe(i) for i in range(found.nstripes)))
-        answer = _look_wide(connection, connection.from_arrow(batches))
+        answer = _look_wide(connection.from_arrow(batches), without, connection)
         return answer | {"codecs": [found.compression], "row_groups": found.nstripes}
     columns = [*(schema or []), *([["_end", "VARCHAR"]] if format == "tbl" else [])]
     types = ", ".join(f"'{name}': '{kind}'" for name, kind in columns)
     dialect = "delim = '|', header = false, quote = ''" if format == "tbl" else "delim = ',', header = true"
     text = connection.sql(f"FROM read_csv('{file}', auto_detect = false, {dialect}, columns = {{{types}}})")
-    return _look_wide(connection, text.project(_names([name for name, _ in schema or []])))
+    return _look_wide(text.project(_names([name for name, _ in schema or []])), without, connection)
 
 
 def _reader(schema: Any, batches: Any) -> Any:
@@ -117,12 +119,11 @@ def _reader(schema: Any, batches: Any) -> Any:
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _look_wide(connection: duckdb.DuckDBPyConnection, relation: Any) -> dict[str, Any]:
+def _look_wide(relation: Any, without: str | None, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Looks at the rows with whole numbers as BIGINT."""
-    kinds = [[name, "BIGINT" if kind in _WHOLE else kind] for name, kind in _schema(relation)]
-    return _look(
-        connection, relation.project(", ".join(f"{_names([name])}::{kind} AS {_names([name])}" for name, kind in kinds))
-    )
+    kept = [(name, kind) for name, kind in _schema(relation) if not (without and name.endswith(without))]
+    wide = [f"{_names([name])}::{'BIGINT' if kind in _WHOLE else kind} AS {_names([name])}" for name, kind in kept]
+    return _look(connection, relation.project(", ".join(wide)))
 
 
 def after_upserts(files: list[str], key: str, scratch: str) -> list[dict[str, Any]]:
@@ -180,7 +181,7 @@ def main() -> None:
     elif "upserts" in question:
         answer = after_upserts(question["upserts"], question["key"], question["scratch"])
     elif "generated" in question:
-        answer = generated(question["generated"], question["format"], question["schema"])
+        answer = generated(question["generated"], question["format"], question["schema"], question["without"])
     elif "parquet" in question:
         answer = parquet(question["parquet"])
     elif "written" in question:
