@@ -1,9 +1,11 @@
 //! Columns of texts.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, make_view};
 use arrow::buffer::{Buffer, ScalarBuffer};
+use lakerace_format::prefetch;
 use lakerace_io::{Error, Result};
 
 use crate::Mode;
@@ -61,10 +63,11 @@ const INLINE_BYTES: usize = 12;
 
 /// A column of comments, each somewhere in the pool.
 pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: usize, mode: Mode) -> Result<ArrayRef> {
+    let places = Ahead { places, waiting: VecDeque::with_capacity(AHEAD + 1) };
     if mode == Mode::TrueZeroCopy {
         return Ok(comments_of_pool(places));
     }
-    let mut texts = Texts::new(places.len(), average + average / 16);
+    let mut texts = Texts::new(places.size_hint().0, average + average / 16);
     for place in places {
         texts.bytes().extend_from_slice(place.text());
         texts.end();
@@ -79,6 +82,35 @@ fn comments_of_pool(places: impl Iterator<Item = Place>) -> ArrayRef {
     // SAFETY: each view was made of the bytes at its place of the pool, which is ASCII; `whole` has the pool's pieces by
     // their numbers.
     Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), pool::whole(), None) })
+}
+
+/// How many comments ahead memory is asked for: the pool is larger than any cache, and comments lie all over it.
+const AHEAD: usize = 16;
+
+/// Places whose texts are on their way into the cache.
+struct Ahead<I> {
+    places: I,
+    waiting: VecDeque<Place>,
+}
+
+impl<I: ExactSizeIterator<Item = Place>> Iterator for Ahead<I> {
+    type Item = Place;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Place> {
+        while self.waiting.len() <= AHEAD
+            && let Some(place) = self.places.next()
+        {
+            place.text().first().into_iter().for_each(prefetch);
+            self.waiting.push_back(place);
+        }
+        self.waiting.pop_front()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rows = self.places.len() + self.waiting.len();
+        (rows, Some(rows))
+    }
 }
 
 /// Appends a number of a fixed count of digits, with zeros in front.

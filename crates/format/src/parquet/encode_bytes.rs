@@ -18,8 +18,9 @@ use super::encode_dictionary::BytesDictionary;
 use super::encode_page::{EncodedChunk, PageWriter};
 use super::encode_rle::index_bits;
 use super::encode_statistics::{Bounds, Order};
-use super::encode_values::{ByteStrings, Layout};
+use super::encode_values::{ByteStrings, Layout, Words};
 use super::write_options::Settings;
+use crate::prefetch;
 
 /// Bytes that may be held back before deciding on a dictionary.
 const HELD_BYTES: u64 = 4 << 20;
@@ -54,6 +55,10 @@ trait Access {
     fn total(&self, from: usize, to: usize) -> usize;
     /// Has the values of a range on their way into the cache, where they may lie anywhere in memory.
     fn prefetch(&self, _from: usize, _to: usize) {}
+    /// The words of a range by number, where equal values have equal numbers.
+    fn numbers(&self, _from: usize, _to: usize) -> Option<&[u8]> {
+        None
+    }
 }
 
 impl BytesEncoder {
@@ -111,6 +116,7 @@ impl BytesEncoder {
             Layout::Offsets32(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
             Layout::Offsets64(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
             Layout::Texts(texts) => self.append_from(texts, strings, scratch),
+            Layout::Words(words) => self.append_from(words, strings, scratch),
             Layout::Binaries(binaries) => self.append_from(binaries, strings, scratch),
             Layout::Fixed(width, data) => self.append_from(&(*width, data.as_slice()), strings, scratch),
         }
@@ -163,6 +169,25 @@ impl BytesEncoder {
 
     /// Appends values without nulls.
     fn append_run(&mut self, access: &impl Access, from: usize, to: usize) -> Result<()> {
+        if let (Some(numbers), Mode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
+            self.value_bytes += access.total(from, to) as u64;
+            // Each word is looked at where it is first used, as if all were: the dictionary has the same order.
+            let mut indices = [None; 256];
+            for (at, number) in numbers.iter().enumerate() {
+                let index = match indices[usize::from(*number)] {
+                    Some(index) => index,
+                    None => {
+                        let at = from + at;
+                        if self.order != Order::None {
+                            widen(&mut self.page.bounds, access, at, at + 1, self.order);
+                        }
+                        *indices[usize::from(*number)].insert(dictionary.index(checked(access.get(at))?))
+                    }
+                };
+                self.page.indices.push(index);
+            }
+            return Ok(());
+        }
         access.prefetch(from, to);
         if self.order != Order::None {
             widen(&mut self.page.bounds, access, from, to, self.order);
@@ -383,16 +408,20 @@ impl<T: arrow::datatypes::ByteViewType> Access for arrow::array::GenericByteView
     }
 }
 
-/// Asks for the cache line of a byte.
-fn prefetch(byte: &u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the instruction, and it can't fault.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast());
+impl Access for Words {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        self.words.value(usize::from(self.numbers[at])).as_bytes()
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = byte;
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        let views = self.words.views();
+        self.numbers[from..to].iter().map(|number| views[usize::from(*number)] as u32 as usize).sum()
+    }
+
+    fn numbers(&self, from: usize, to: usize) -> Option<&[u8]> {
+        Some(&self.numbers[from..to])
+    }
 }
 
 impl Access for (usize, &[u8]) {
@@ -412,6 +441,7 @@ impl Layout {
             Self::Offsets32(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
             Self::Offsets64(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
             Self::Texts(texts) => texts.value(at).as_bytes(),
+            Self::Words(words) => Access::get(words, at),
             Self::Binaries(binaries) => binaries.value(at),
             Self::Fixed(width, data) => &data.as_slice()[at * width..(at + 1) * width],
         }
@@ -422,6 +452,7 @@ impl Layout {
             Self::Offsets32(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
             Self::Offsets64(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
             Self::Texts(texts) => Access::total(texts, from, to),
+            Self::Words(words) => words.total(from, to),
             Self::Binaries(binaries) => Access::total(binaries, from, to),
             Self::Fixed(width, _) => (to - from) * width,
         }

@@ -118,14 +118,35 @@ pub(crate) enum Layout {
     Offsets32(ScalarBuffer<i32>, Buffer),
     Offsets64(ScalarBuffer<i64>, Buffer),
     Texts(GenericByteViewArray<StringViewType>),
+    Words(Words),
     Binaries(GenericByteViewArray<BinaryViewType>),
     /// All of the same length.
     Fixed(usize, Buffer),
 }
 
+/// A dictionary array of few texts.
+pub(crate) struct Words {
+    /// The text of each row, by its number.
+    pub(crate) numbers: ScalarBuffer<u8>,
+    pub(crate) words: GenericByteViewArray<StringViewType>,
+}
+
+impl Words {
+    /// `None` for other arrays, and where a row, or a word of its own, is null.
+    fn of(array: &ArrayRef) -> Option<Self> {
+        let array = array.as_dictionary_opt::<UInt8Type>()?;
+        let words = array.values().as_string_view_opt()?;
+        let has_nulls = array.keys().null_count() > 0 || words.null_count() > 0;
+        (!has_nulls).then(|| Self { numbers: array.keys().values().clone(), words: words.clone() })
+    }
+}
+
 impl ByteStrings {
     /// The values of an array whose column is of byte arrays, fixed or not.
     pub(crate) fn of(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Self> {
+        if let Some(words) = Words::of(array) {
+            return Ok(Self { layout: Layout::Words(words), nulls: None, rows: array.len() });
+        }
         let array = plain_array(array)?;
         let (rows, nulls) = (array.len(), array.nulls().cloned());
         let width = usize::try_from(column.type_length()).unwrap_or(0);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::types::Float16Type;
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, make_array,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, RecordBatch, RecordBatchOptions, StringViewArray,
+    StructArray, UInt8Array, make_array,
 };
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, UnionFields, UnionMode};
@@ -14,7 +15,7 @@ use lakerace_format::{Codec, Compression, ParquetSink, Sink, WriteOptions, Writt
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{ColumnOrder, Encoding};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -61,6 +62,38 @@ fn assert_same(written: &RecordBatch, read: &RecordBatch) {
         let wanted = cast(written.column(at), found.data_type()).unwrap();
         assert_eq!(read.schema().field(at).name(), field.name());
         assert_eq!(&wanted, found, "column {}: {}", field.name(), field.data_type());
+    }
+}
+
+#[test]
+fn dictionary_arrays_become_the_bytes_of_plain_ones() {
+    let word = |at: usize| ["a word that no view holds", "b", "", "d", "another word of some length", "b"][at % 7 % 6];
+    let words: StringViewArray = (0..6).map(|at| Some(word(at))).collect();
+    let keys: UInt8Array = (0..120_000_usize).map(|row| (row * row % 7 % 6) as u8).collect();
+    let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(words)));
+    let plain = cast(&dictionary, &DataType::Utf8View).unwrap();
+    let folder = TempDir::new().unwrap();
+    // Pages, filters and indexes, and statistics. The schema tells of dictionaries.
+    let written = |name: &str, column: &ArrayRef, options: &WriteOptions, rows: usize| {
+        let path = folder.path().join(name);
+        let table = RecordBatch::try_from_iter([("w", Arc::clone(column))]).unwrap();
+        write(&path, &cut(&table, &[rows]), options, 2);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let (metadata, _) = read(&path);
+        let statistics = |group: &RowGroupMetaData| group.column(0).statistics().unwrap().clone();
+        let statistics: Vec<_> = metadata.row_groups().iter().map(statistics).collect();
+        std::fs::remove_file(&path).unwrap();
+        let footer = u32::from_le_bytes(*bytes[..bytes.len() - 4].last_chunk().unwrap()) as usize;
+        bytes.truncate(bytes.len() - 8 - footer);
+        (bytes, statistics)
+    };
+    for (row_group_rows, rows, bloom) in
+        [(None, 8192, false), (Some(10_000), 3001, true), (Some(77_000), 120_000, false)]
+    {
+        let bloom_filter_columns = if bloom { vec!["w".to_owned()] } else { Vec::new() };
+        let options = WriteOptions { row_group_rows, bloom_filter_columns, ..WriteOptions::default() };
+        let wanted = written("plain", &plain, &options, rows);
+        assert!(written("dictionary", &dictionary, &options, rows) == wanted, "{options:?}");
     }
 }
 
