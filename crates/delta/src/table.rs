@@ -89,6 +89,14 @@ impl Table {
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
     }
 
+    /// The last version, where `known` is an older one: only what is new in the log is read.
+    pub(crate) fn latest_behind(&self, known: &Snapshot) -> Result<Snapshot> {
+        self.inner.job.check()?;
+        let builder = delta_kernel::Snapshot::builder_from(Arc::clone(known.kernel()));
+        let built = self.kernel(|engine| builder.build(engine)).map_err(|error| self.explain(error, None))?;
+        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
+    }
+
     fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {
         let builder = delta_kernel::Snapshot::builder_for(ROOT);
         self.kernel(|engine| match version {

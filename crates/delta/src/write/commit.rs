@@ -272,12 +272,12 @@ impl<S: Stage> Commit<S> {
 
     /// Steps behind the entries of other writers. One that changed what the files were made for is an error.
     fn rebase(&mut self) -> Result<()> {
-        let latest = self.table.snapshot(None)?;
         let Base::Existing(known) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile")
                 .at(self.table.place())
                 .advice("run it again"));
         };
+        let latest = self.table.latest_behind(known)?;
         let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
         if before.protocol() != after.protocol() || before.metadata() != after.metadata() {
             return Err(Error::conflict(

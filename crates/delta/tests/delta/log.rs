@@ -11,7 +11,7 @@ use lakerace_io::object_store::{ObjectStore, PutOptions};
 use lakerace_io::wrap::Metered;
 use lakerace_io::{Job, JobOptions};
 
-use crate::common::{append, create, entry, names, on, put, read, read_at, rows, table, version};
+use crate::common::{Meanwhile, append, create, entry, names, on, put, read, read_at, rows, table, version};
 
 fn entries(inner: &Arc<InMemory>) -> Vec<u64> {
     let version = |name: String| name.strip_prefix("lake/table/_delta_log/")?.strip_suffix(".json")?.parse().ok();
@@ -39,24 +39,44 @@ fn a_table_of_ten_thousand_commits_opens_by_a_checkpoint_and_ten_entries() {
     // The first writer of ours makes up for it.
     append(&made, 10..20, "a");
     assert_eq!(checkpoints(&inner), 1);
-    let mut of_checkpoint = 0;
     for behind in 0..12 {
         let job = Job::new(JobOptions::default());
         let metered = Metered::operations(Arc::clone(&inner) as Arc<dyn ObjectStore>, Arc::clone(job.meter()));
         let source = DeltaSource::open(on(Arc::new(metered)).snapshot(None).unwrap()).unwrap();
         assert_eq!(source.snapshot().version(), COMMITS + behind);
         let requests = job.meter().counts().requests;
-        // The hint and the parts of a checkpoint, always the same, and the entries behind it.
-        if behind == 0 {
-            of_checkpoint = requests.get;
-        }
-        assert_eq!(requests.get, of_checkpoint + behind % 10, "{behind} behind: {requests:?}");
+        // The hint, the checkpoint, and the entries behind it.
+        assert_eq!((requests.get, requests.head), (2 + behind % 10, 0), "{behind} behind: {requests:?}");
         assert_eq!(requests.list, 1, "{behind} behind: {requests:?}");
         append(&made, 100 + behind as i64..101 + behind as i64, "more");
     }
-    assert!(of_checkpoint <= 12, "{of_checkpoint} requests for a checkpoint");
     assert_eq!(checkpoints(&inner), 2);
     assert_eq!(read(&made).len(), 32);
+}
+
+#[test]
+fn a_writer_that_was_outrun_reads_what_is_new() {
+    let requests = |is_outrun: bool| {
+        let inner = Arc::new(InMemory::new());
+        let table = table(&inner);
+        create(&table, 0..10, &[("delta.checkpointInterval", "5")]);
+        for n in 1..8 {
+            put(&table, &rows([n, 100 + n], "a")).unwrap();
+        }
+        assert_eq!(checkpoints(&inner), 1);
+        let other = Arc::clone(&inner);
+        let outrun = move || drop(put(&crate::common::table(&other), &rows([200], "other")).unwrap());
+        let store = Meanwhile::before(if is_outrun { 8 } else { u64::MAX }, &inner, outrun);
+        let job = Job::new(JobOptions::default());
+        put(&on(Arc::new(Metered::operations(store, Arc::clone(job.meter())))), &rows([3], "mine")).unwrap();
+        assert_eq!(version(&table), if is_outrun { 9 } else { 8 });
+        job.meter().counts().requests
+    };
+    let (alone, outrun) = (requests(false), requests(true));
+    // Puts: the entry that came too late, and the vectors for the one behind it. Gets: whose entry it is, the entry, and the
+    // vectors that ours are joined with, but nothing of the checkpoint. The file that the other one adds has keys beyond ours.
+    assert_eq!((outrun.put, outrun.list), (alone.put + 2, alone.list + 1), "{outrun:?} {alone:?}");
+    assert!(outrun.get <= alone.get + 4, "{outrun:?} {alone:?}");
 }
 
 #[test]
