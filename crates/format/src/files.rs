@@ -1,10 +1,11 @@
 //! The opened files of a source.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
 use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
@@ -13,6 +14,8 @@ use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
 /// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
 const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
+/// Small files that are kept whole from the time they are opened until their source goes, in all.
+const KEPT_BYTES: u64 = 32 << 20;
 /// Files opened at once on a remote store: latency is what it costs there.
 const REMOTE_OPENS_AT_ONCE: usize = 32;
 
@@ -73,19 +76,48 @@ pub(crate) fn kept_units<'a, F: OpenFile>(
     })
 }
 
+/// What the files of a source share while they are opened.
+pub(crate) struct Opening {
+    /// Bytes of the next tail read.
+    tail_bytes: AtomicU64,
+    /// Bytes of files that are kept whole.
+    kept_bytes: AtomicU64,
+}
+
+impl Opening {
+    /// Reads the end of a file by one request, and with it learns its size and its tag. Where that is all of a file on a remote
+    /// store, its bytes are kept: they cost no second request.
+    pub fn read_tail(&self, object: &mut Object) -> Result<Bytes> {
+        let tail = object.read_tail(self.tail_bytes.load(Ordering::Relaxed))?;
+        object.size_bytes = Some(tail.size_bytes);
+        object.e_tag = tail.e_tag;
+        let length = tail.bytes.len() as u64;
+        if length == tail.size_bytes && !object.store.is_local {
+            let kept = self.kept_bytes.fetch_add(length, Ordering::Relaxed);
+            object.whole = (kept + length <= KEPT_BYTES).then(|| tail.bytes.clone());
+        }
+        Ok(tail.bytes)
+    }
+
+    /// Notes that the footer of a file took so many last bytes.
+    pub fn learn_tail(&self, needed: u64) {
+        let learnt = needed.saturating_add(needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST);
+        self.tail_bytes.fetch_max(learnt, Ordering::Relaxed);
+    }
+}
+
 /// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
-/// `open` reads as many last bytes as the number that it is given says, and raises it by [`learn_tail`].
 pub(crate) fn open_all<F: OpenFile>(
     files: Vec<InputFile>,
-    open: impl Fn(InputFile, &AtomicU64) -> Result<F> + Sync,
+    open: impl Fn(InputFile, &Opening) -> Result<F> + Sync,
 ) -> Result<Vec<Arc<F>>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     let store = &first.object.store;
     let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
     let at_once = at_once.clamp(1, files.len());
-    let tail_bytes = AtomicU64::new(FIRST_TAIL_BYTES);
+    let opening = Opening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
     if at_once == 1 {
-        return files.into_iter().map(|file| open(file, &tail_bytes).map(Arc::new)).collect();
+        return files.into_iter().map(|file| open(file, &opening).map(Arc::new)).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
@@ -93,7 +125,7 @@ pub(crate) fn open_all<F: OpenFile>(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(index) else { return opened };
-            let outcome = open(file.clone(), &tail_bytes).map(Arc::new);
+            let outcome = open(file.clone(), &opening).map(Arc::new);
             let failed = outcome.is_err();
             opened.push((index, outcome));
             if failed {
@@ -115,9 +147,14 @@ pub(crate) fn open_all<F: OpenFile>(
     opened.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Notes that the footer of a file took so many last bytes.
-pub(crate) fn learn_tail(tail_bytes: &AtomicU64, needed: u64) {
-    tail_bytes.fetch_max(needed.saturating_add(needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST), Ordering::Relaxed);
+/// Whether requests that were planned elsewhere, perhaps, bring all that these files need: a file that was kept whole there may
+/// not be here.
+pub(crate) fn has_requests<'a, F: OpenFile + 'a>(
+    plan: &ReadPlan,
+    mut files: impl Iterator<Item = (u32, &'a F)>,
+) -> bool {
+    let asked: HashSet<u32> = plan.requests.requests.iter().map(|request| request.file).collect();
+    files.all(|(number, file)| file.object().whole.is_some() || asked.contains(&number))
 }
 
 /// The files of a plan among the files of the source.

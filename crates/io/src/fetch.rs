@@ -57,7 +57,7 @@ impl Fetcher {
         Ok(Self { running: Arc::new(Running { shared }) })
     }
 
-    /// The bytes `range` of file `file`, which must lie within ranges that the plan covers. Blocks until they are
+    /// The bytes `range` of file `file`, which must lie within ranges that the plan covers, or be known already. Blocks until they are
     /// there. A range within one request is a slice of it (or a copy, see `extra_bytes_tolerance`); a range
     /// over several is put together by a copy.
     pub fn bytes(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
@@ -65,6 +65,9 @@ impl Fetcher {
             return Ok(Bytes::new());
         }
         let shared = &self.running.shared;
+        if let Some(known) = shared.known(file, &range) {
+            return known;
+        }
         let pieces = shared.pieces_of(file, &range)?;
         if pieces.len() == 1 {
             return self.slice(pieces[0], &range, usize::MAX);
@@ -89,6 +92,9 @@ impl Fetcher {
             return Ok(Bytes::new());
         }
         let shared = &self.running.shared;
+        if let Some(known) = shared.known(file, &range) {
+            return known;
+        }
         let first = shared.pieces_of(file, &(range.start..range.start + 1))?[0];
         let end = shared.request(first).range.end.min(range.end);
         self.slice(first, &(range.start..end), ENOUGH_BYTES)

@@ -106,6 +106,11 @@ impl Shared {
         }
     }
 
+    /// A range of a file whose bytes are known without a request.
+    pub(super) fn known(&self, file: u32, range: &Range<u64>) -> Option<Result<Bytes>> {
+        self.objects.get(file as usize)?.known(range)
+    }
+
     pub(super) fn request(&self, piece: usize) -> &Request {
         &self.requests[piece]
     }

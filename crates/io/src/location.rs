@@ -79,7 +79,7 @@ impl Location {
     /// The location as one object of unknown size. No request is sent.
     pub fn object(&self, options: &StorageOptions, job: &Job) -> Result<Object> {
         let (store, path) = self.open(options, job)?;
-        Ok(Object { store, path, size_bytes: None, e_tag: None })
+        Ok(store.object(path))
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Object {
     pub size_bytes: Option<u64>,
     /// Its tag, once known: every later read demands the same one, so a replaced object is an error.
     pub e_tag: Option<String>,
+    /// All of its bytes, where they are known: no request is sent for them.
+    pub whole: Option<Bytes>,
 }
 
 /// The last bytes of an object, and what the store said of it.
@@ -103,7 +105,7 @@ impl JobStore {
 
     /// The object at `path`, of unknown size. No request is sent.
     pub fn object(&self, path: Path) -> Object {
-        Object { store: self.clone(), path, size_bytes: None, e_tag: None }
+        Object { store: self.clone(), path, size_bytes: None, e_tag: None, whole: None }
     }
 
     /// All objects below the folder `prefix`, hidden ones included, in the order of their paths. Blocks. A folder
@@ -241,6 +243,9 @@ impl Object {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
+        if let Some(known) = self.known(&range) {
+            return known;
+        }
         if self.store.local_files {
             self.store.job.check()?;
             let (file, size_bytes, _) = self.open_local()?;
@@ -252,6 +257,16 @@ impl Object {
         }
         let object = self.clone();
         self.store.wait(async move { object.fetch(range).await })
+    }
+
+    /// A range of an object whose bytes are known.
+    pub(crate) fn known(&self, range: &Range<u64>) -> Option<Result<Bytes>> {
+        let whole = self.whole.as_ref()?;
+        let size_bytes = whole.len() as u64;
+        Some(match range.end <= size_bytes {
+            true => Ok(whole.slice(range.start as usize..range.end as usize)),
+            false => Err(self.too_short(range, Some(size_bytes))),
+        })
     }
 
     async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {

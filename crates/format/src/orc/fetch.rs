@@ -36,7 +36,9 @@ pub(crate) fn fetch(
         });
         wanted.push(Wanted { file, range: range.clone() });
     }
-    let requests = plan_requests(&wanted, &job.options().ranges, &profile(&files));
+    let is_asked_for = |wanted: &&Wanted| files[wanted.file as usize].object.whole.is_none();
+    let asked: Vec<Wanted> = wanted.iter().filter(is_asked_for).cloned().collect();
+    let requests = plan_requests(&asked, &job.options().ranges, &profile(&files));
     let fetcher = Fetcher::start(files.iter().map(|file| file.object.clone()).collect(), &requests, job)?;
     for (nth, (Wanted { file, range }, (unit, _))) in wanted.into_iter().zip(places).enumerate() {
         job.check()?;

@@ -1,7 +1,6 @@
 //! Opened files, and what is known of their stripes.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
@@ -13,7 +12,7 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 use super::error::{from_orc, named};
 use super::groups::RowGroups;
 use super::timestamps::FINEST;
-use crate::files::{OpenFile, learn_tail};
+use crate::files::{OpenFile, Opening};
 use crate::{Constants, InputFile};
 
 /// Footer and metadata above this are refused: their decoded form takes several times as much memory.
@@ -73,23 +72,20 @@ impl OpenFile for OrcFile {
 }
 
 /// Opens a file; its errors name it.
-pub(crate) fn open(file: InputFile, tail_bytes: &AtomicU64) -> Result<OrcFile> {
+pub(crate) fn open(file: InputFile, opening: &Opening) -> Result<OrcFile> {
     let url = file.object.url();
     file.object.store.job.check()?;
-    open_named(file, &url, tail_bytes).map_err(|error| named(error, &url))
+    open_named(file, &url, opening).map_err(|error| named(error, &url))
 }
 
-fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcFile> {
+fn open_named(file: InputFile, url: &str, opening: &Opening) -> Result<OrcFile> {
     file.refuse_hidden("ORC")?;
     let InputFile { mut object, constants, .. } = file;
-    let read = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
-    let size_bytes = read.size_bytes;
-    object.size_bytes = Some(size_bytes);
-    object.e_tag = read.e_tag;
+    let mut last = opening.read_tail(&mut object)?;
+    let size_bytes = object.size_bytes.unwrap_or(last.len() as u64);
     if size_bytes == 0 {
         return Err(Error::corrupt("the file is empty, so it is not an ORC file"));
     }
-    let mut last = read.bytes;
     let tail: Arc<FileTail> = loop {
         match FileTail::parse(&last, size_bytes).map_err(from_orc)? {
             TailStep::Done(tail) => break Arc::from(tail),
@@ -97,7 +93,7 @@ fn open_named(file: InputFile, url: &str, tail_bytes: &AtomicU64) -> Result<OrcF
         }
     };
     let first = tail.stripes().iter().map(|stripe| stripe.footer_range()).map(|(at, length)| at + length).max();
-    learn_tail(tail_bytes, size_bytes - first.unwrap_or(0).min(size_bytes));
+    opening.learn_tail(size_bytes - first.unwrap_or(0).min(size_bytes));
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
     let schema = tail.root().to_arrow_schema(FINEST);
     let url = url.to_owned();

@@ -14,7 +14,7 @@ use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
 use super::unit::Unit;
 use crate::columns::Columns;
-use crate::files::{file_plan, files_of_plan, info, kept_units, open_all, profile};
+use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, Steps, batch_rows, run, steps_ahead};
 use crate::{Batches, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
@@ -86,11 +86,18 @@ impl OrcSource {
         Ok(units)
     }
 
-    /// The byte ranges of these stripes, and how many bytes those of each have. Reads footers that are not known yet.
+    /// The byte ranges of these stripes that are to be asked for, and how many bytes are needed of each. Reads footers that are not known yet.
     fn ranges(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
         read_stripe_footers(units, fields, &self.job)?;
         let mut wanted = Vec::new();
-        let bytes = units.iter().map(|unit| unit.want(fields, &mut wanted)).collect::<Result<_>>()?;
+        let mut bytes = Vec::with_capacity(units.len());
+        for unit in units {
+            let before = wanted.len();
+            bytes.push(unit.want(fields, &mut wanted)?);
+            if unit.file.object.whole.is_some() {
+                wanted.truncate(before);
+            }
+        }
         Ok((wanted, bytes))
     }
 }
@@ -201,11 +208,11 @@ impl Source for OrcSource {
         let steps = Steps::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
-        let fetcher = if plan.requests.requests.is_empty() {
+        let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
+            Fetcher::start(objects, &plan.requests, &self.job)?
+        } else {
             // A part of a split plan: its requests are planned here.
             Fetcher::start(objects, &self.requests(&units, &fields)?.0, &self.job)?
-        } else {
-            Fetcher::start(objects, &plan.requests, &self.job)?
         };
         let units = Stripes::new(units, fields.clone(), step_rows, self.options, fetcher);
         run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -17,7 +16,7 @@ use parquet::file::metadata::{
 
 use super::footer_mend::without_wrong_fields;
 use super::schema::{with_int96_micros, with_root_views};
-use crate::files::{OpenFile, learn_tail};
+use crate::files::{OpenFile, Opening};
 use crate::parts::leaves_of_part;
 use crate::{Constants, HiddenRows, InputFile, TableSchema};
 
@@ -120,32 +119,26 @@ impl FileMeta {
 }
 
 /// Opens a file; its errors name it. With a table, its columns are those of the table.
-pub(crate) fn open(file: InputFile, table: Option<&Arc<TableSchema>>, tail_bytes: &AtomicU64) -> Result<FileMeta> {
+pub(crate) fn open(file: InputFile, table: Option<&Arc<TableSchema>>, opening: &Opening) -> Result<FileMeta> {
     let url = file.object.url();
     file.object.store.job.check()?;
-    open_named(file, table, &url, tail_bytes).map_err(|error| error.at(&url))
+    open_named(file, table, &url, opening).map_err(|error| error.at(&url))
 }
 
-fn open_named(
-    file: InputFile,
-    table: Option<&Arc<TableSchema>>,
-    url: &str,
-    tail_bytes: &AtomicU64,
-) -> Result<FileMeta> {
+fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, opening: &Opening) -> Result<FileMeta> {
     let InputFile { mut object, constants, hidden } = file;
-    let tail = object.read_tail(tail_bytes.load(Ordering::Relaxed))?;
-    object.size_bytes = Some(tail.size_bytes);
-    object.e_tag = tail.e_tag.clone();
-    let length = footer_length(&tail.bytes, tail.size_bytes)?;
+    let tail = opening.read_tail(&mut object)?;
+    let size_bytes = object.size_bytes.unwrap_or(tail.len() as u64);
+    let length = footer_length(&tail, size_bytes)?;
     let needed = length + TRAILER_BYTES;
-    let footer = footer_bytes(&object, &tail.bytes, tail.size_bytes, length)?;
-    learn_tail(tail_bytes, needed);
+    let footer = footer_bytes(&object, &tail, size_bytes, length)?;
+    opening.learn_tail(needed);
 
     let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
         Some(mended) => decode_footer(&mended),
         None => Err(error),
     })?;
-    check_row_groups(&metadata, tail.size_bytes)?;
+    check_row_groups(&metadata, size_bytes)?;
     let metadata = Arc::new(with_row_count(metadata));
     let arrow = guarded("the schema", || match table {
         None => arrow_metadata(&metadata),
@@ -165,7 +158,7 @@ fn open_named(
     Ok(FileMeta {
         object,
         url: url.to_owned(),
-        size_bytes: tail.size_bytes,
+        size_bytes,
         first_rows: first_rows(&metadata),
         arrow,
         schema,

@@ -10,7 +10,7 @@ use super::planning::{Unit, default_step_rows, row_bytes, want};
 use super::prune::Pruner;
 use super::read::RowGroups;
 use crate::columns::{Columns, roots};
-use crate::files::{file_plan, files_of_plan, info, kept_units, open_all, profile};
+use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::merge::merge;
 use crate::predicate::ColumnStatistics;
 use crate::steps::{Scan, Steps, run, steps_ahead};
@@ -109,7 +109,7 @@ impl ParquetSource {
         Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
-    /// The byte ranges of these row groups, and how many bytes those of each have.
+    /// The byte ranges of these row groups that are to be asked for, and how many bytes are needed of each.
     fn ranges<'a>(
         &self,
         units: impl Iterator<Item = &'a Unit>,
@@ -122,7 +122,11 @@ impl ParquetSource {
                 Some((file, roots)) if *file == unit.file_number => roots,
                 _ => &known.insert((unit.file_number, roots(unit.file.schema(), fields))).1,
             };
+            let before = wanted.len();
             bytes.push(want(&mut wanted, unit.file_number, &unit.ranges(fields, roots)?));
+            if unit.file.object.whole.is_some() {
+                wanted.truncate(before);
+            }
         }
         Ok((wanted, bytes))
     }
@@ -210,11 +214,11 @@ impl Source for ParquetSource {
         let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
         let steps_ahead = steps_ahead(step_bytes, self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
-        let fetcher = if plan.requests.requests.is_empty() {
+        let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
+            Fetcher::start(objects, &plan.requests, &self.job)?
+        } else {
             // A part of a split plan: its requests are planned here.
             Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?
-        } else {
-            Fetcher::start(objects, &plan.requests, &self.job)?
         };
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
         run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)

@@ -12,3 +12,4 @@ mod orc;
 mod parquet_hidden;
 mod parquet_read;
 mod parquet_write;
+mod small_files;

@@ -61,7 +61,7 @@ fn write(path: &Path, batch: &RecordBatch, options: &WriteOptions) -> Written {
 }
 
 /// A file as the ORC crate writes it: with row groups of any size.
-fn orc_bytes(batch: &RecordBatch, options: WriterOptions) -> Vec<u8> {
+pub fn orc_bytes(batch: &RecordBatch, options: WriterOptions) -> Vec<u8> {
     let mut writer = Writer::new(batch.schema(), options).unwrap();
     let mut pieces = writer.write(batch).unwrap();
     pieces.extend(writer.finish().unwrap().pieces);
