@@ -17,6 +17,8 @@ use parquet::arrow::ArrowWriter;
 use crate::common::{filtered, greater, job, read_plan};
 use crate::orc::orc_bytes;
 
+type Open<'a> = &'a dyn Fn(Vec<Object>, &Job) -> Box<dyn Source>;
+
 fn rows(from: i64, count: i64) -> RecordBatch {
     let numbers =
         |step: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((from..from + count).map(|n| n * step))) };
@@ -51,7 +53,7 @@ fn gets(job: &Job) -> u64 {
     job.meter().counts().requests.get
 }
 
-fn one_request_each(files: &Arc<InMemory>, open: &dyn Fn(Vec<Object>, &Job) -> Box<dyn Source>) {
+fn one_request_each(files: &Arc<InMemory>, open: Open) {
     let all: Vec<RecordBatch> = (0..20).map(|n| rows(n * 100, 100)).collect();
     let all = concat_batches(&all[0].schema(), &all).unwrap();
     let (remote, job) = objects(files, 20, false);
@@ -70,7 +72,7 @@ fn one_request_each(files: &Arc<InMemory>, open: &dyn Fn(Vec<Object>, &Job) -> B
 }
 
 /// A plan may be run where its files are not known whole, and the other way round.
-fn plans_travel(files: &Arc<InMemory>, open: &dyn Fn(Vec<Object>, &Job) -> Box<dyn Source>) {
+fn plans_travel(files: &Arc<InMemory>, open: Open) {
     let sources = [false, true].map(|is_local| {
         let (objects, job) = objects(files, 20, is_local);
         open(objects, &job)
