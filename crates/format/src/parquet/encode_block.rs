@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use super::encode_literals::Body;
+
 /// A block's size once a chunk has grown large: one write to a disk.
 const BLOCK_BYTES: usize = 2 << 20;
 /// A chunk's first block holds at least this, so that narrow chunks take little.
@@ -37,7 +39,7 @@ impl Blocks {
     }
 
     /// Appends a page, which stays in one piece.
-    pub(crate) fn push(&mut self, header: &[u8], body: &[u8]) {
+    pub(crate) fn push(&mut self, header: &[u8], body: &Body<'_>) {
         let length = header.len() + body.len();
         if self.open.capacity() - self.open.len() < length {
             self.close();
@@ -46,7 +48,7 @@ impl Blocks {
             self.open = if size == BLOCK_BYTES { self.pool.take() } else { Vec::with_capacity(size) };
         }
         self.open.extend_from_slice(header);
-        self.open.extend_from_slice(body);
+        body.append_to(&mut self.open);
         self.bytes += length;
     }
 

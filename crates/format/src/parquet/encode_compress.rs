@@ -3,6 +3,7 @@
 use lakerace_io::{Error, Result};
 use parquet::basic::{self, BrotliLevel, GzipLevel, ZstdLevel};
 
+use super::encode_literals::Body;
 use crate::{Codec, Compression};
 
 /// Level 1 costs a third of level 3's time for a few percent more bytes, and is what other writers take.
@@ -15,6 +16,10 @@ const BROTLI_LEVEL: u32 = 4;
 const BROTLI_WINDOW: u32 = 22;
 /// Brotli's input is handed over in pieces of this size.
 const BLOCK_BYTES: usize = 64 << 10;
+/// A fast codec that saves less than this part of a page saves nothing worth decompressing it for.
+const LEAST_SAVED: usize = 8;
+/// Bytes of a page that are tried where the page before it was not worth compressing.
+const TRIED_BYTES: usize = 16 << 10;
 
 /// A codec with its working memory, kept from page to page.
 pub(crate) struct Compressor {
@@ -38,18 +43,12 @@ impl Compressor {
         }
     }
 
-    /// `input`, compressed.
-    pub(crate) fn compress<'a>(&'a mut self, input: &'a [u8]) -> Result<&'a [u8]> {
+    /// `input`, compressed. `pays` is kept from page to page of a column, and begins as true: of a fast codec's page that
+    /// hardly gets smaller nothing but the codec's form is made, and the next ones are tried by a part of them.
+    pub(crate) fn compress<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<Body<'a>> {
         let length = match self.codec {
-            Codec::None => return Ok(input),
-            Codec::Snappy => {
-                let room = grow(&mut self.room, snap::raw::max_compress_len(input.len()));
-                self.snappy.compress(input, room).map_err(|e| failed("snappy", e))?
-            }
-            Codec::Lz4 => {
-                let room = grow(&mut self.room, lz4_flex::block::get_maximum_output_size(input.len()));
-                lz4_flex::block::compress_into(input, room).map_err(|e| failed("lz4", e))?
-            }
+            Codec::None => return Ok(Body::Bytes(input)),
+            Codec::Snappy | Codec::Lz4 => return self.compress_fast(input, pays),
             Codec::Zstd => {
                 let compressor = match &mut self.zstd {
                     Some(compressor) => compressor,
@@ -78,8 +77,45 @@ impl Compressor {
                 self.room.len()
             }
         };
-        Ok(&self.room[..length])
+        Ok(Body::Bytes(&self.room[..length]))
     }
+
+    fn compress_fast<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<Body<'a>> {
+        if !*pays {
+            let begin = input.len().saturating_sub(TRIED_BYTES) / 2;
+            let tried = &input[begin..(begin + TRIED_BYTES).min(input.len())];
+            *pays = is_worth_it(tried.len(), self.compress_block(tried)?);
+        }
+        if *pays {
+            let length = self.compress_block(input)?;
+            *pays = is_worth_it(input.len(), length);
+            if *pays {
+                return Ok(Body::Bytes(&self.room[..length]));
+            }
+        }
+        Ok(match self.codec {
+            Codec::Lz4 => Body::Lz4(input),
+            _ => Body::Snappy(input),
+        })
+    }
+
+    /// Compresses by a fast codec into the room; gives the length.
+    fn compress_block(&mut self, input: &[u8]) -> Result<usize> {
+        match self.codec {
+            Codec::Lz4 => {
+                let room = grow(&mut self.room, lz4_flex::block::get_maximum_output_size(input.len()));
+                lz4_flex::block::compress_into(input, room).map_err(|e| failed("lz4", e))
+            }
+            _ => {
+                let room = grow(&mut self.room, snap::raw::max_compress_len(input.len()));
+                self.snappy.compress(input, room).map_err(|e| failed("snappy", e))
+            }
+        }
+    }
+}
+
+fn is_worth_it(length: usize, compressed: usize) -> bool {
+    compressed <= length - length / LEAST_SAVED
 }
 
 /// Makes `room` at least this long.

@@ -14,6 +14,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::encode_block::Blocks;
 use super::encode_compress::Compressor;
+use super::encode_literals::Body;
 use super::encode_rle::append_varint;
 use super::encode_statistics::{Bounds, Order, chunk_statistics, is_utf8};
 use super::write_options::Settings;
@@ -58,6 +59,8 @@ pub(crate) struct PageWriter {
     compressed_bytes: u64,
     /// Bytes of all pages before compression, headers included.
     uncompressed_bytes: u64,
+    /// Whether compressing data pages pays.
+    pays: bool,
 }
 
 struct Page {
@@ -80,6 +83,7 @@ impl PageWriter {
             blocks,
             compressed_bytes: 0,
             uncompressed_bytes: 0,
+            pays: true,
         }
     }
 
@@ -106,8 +110,11 @@ impl PageWriter {
     /// Adds a data page. `body` is its levels and values.
     pub(crate) fn data_page(&mut self, body: &[u8], summary: PageSummary, compressor: &mut Compressor) -> Result<()> {
         let values = i32::try_from(summary.rows).map_err(|_| self.too_large(summary.rows))?;
-        let (header, body) = self.compress(body, compressor, |header| header.data_page(values, summary.encoding))?;
-        self.blocks.push(&header, body);
+        let mut pays = self.pays;
+        let kind = |header: &mut Header| header.data_page(values, summary.encoding);
+        let (header, body) = self.compress(body, compressor, &mut pays, kind)?;
+        self.pays = pays;
+        self.blocks.push(&header, &body);
         self.pages.push(Page { bytes: header.len() + body.len(), summary });
         Ok(())
     }
@@ -115,8 +122,10 @@ impl PageWriter {
     /// Adds the dictionary, which comes first in the chunk whenever it is added. `body` is its values in PLAIN encoding.
     pub(crate) fn dictionary_page(&mut self, body: &[u8], values: usize, compressor: &mut Compressor) -> Result<()> {
         let values = i32::try_from(values).map_err(|_| self.too_large(values))?;
-        let (header, body) = self.compress(body, compressor, |header| header.dictionary_page(values))?;
-        self.dictionary = Some([&header, body].concat().into());
+        let kind = |header: &mut Header| header.dictionary_page(values);
+        let (mut page, body) = self.compress(body, compressor, &mut true, kind)?;
+        body.append_to(&mut page);
+        self.dictionary = Some(page.into());
         Ok(())
     }
 
@@ -125,9 +134,10 @@ impl PageWriter {
         &mut self,
         body: &'a [u8],
         compressor: &'a mut Compressor,
+        pays: &mut bool,
         kind: impl Fn(&mut Header),
-    ) -> Result<(Vec<u8>, &'a [u8])> {
-        let compressed = compressor.compress(body)?;
+    ) -> Result<(Vec<u8>, Body<'a>)> {
+        let compressed = compressor.compress(body, pays)?;
         let uncompressed_length = i32::try_from(body.len()).map_err(|_| self.too_large(body.len()))?;
         let compressed_length = i32::try_from(compressed.len()).map_err(|_| self.too_large(compressed.len()))?;
         let mut header = Header::new(uncompressed_length, compressed_length);

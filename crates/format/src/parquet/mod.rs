@@ -23,6 +23,7 @@ mod encode_bytes;
 mod encode_compress;
 mod encode_dictionary;
 mod encode_fixed;
+mod encode_literals;
 mod encode_page;
 mod encode_rle;
 mod encode_statistics;
