@@ -29,6 +29,8 @@ mod feed;
 mod gather;
 mod old;
 mod operator;
+mod packed;
+mod rows;
 mod runs;
 mod shape;
 mod windows;
@@ -261,7 +263,8 @@ impl Upsert<'_> {
         // Both cores have work: one decodes keys while the other encodes rows.
         std::thread::scope(|scope| {
             let finder = scope.spawn(|| probe.rows(&self.snapshot, files));
-            let written = window.sorted(SLICE_ROWS).try_for_each(|batch| new.rows.write(&batch?));
+            let threads = self.table.job().options().threads;
+            let written = window.each_sorted(SLICE_ROWS, threads, &mut |batch| new.rows.write(&batch));
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
             written.and(found)
         })

@@ -29,7 +29,7 @@ pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
 pub use orc::{OrcSink, OrcSource};
-pub use parquet::{ParquetSink, ParquetSource};
+pub use parquet::{Block, ParquetSink, ParquetSource, Pool};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use prefetch::prefetch;

@@ -29,6 +29,11 @@ impl Keys {
         }
     }
 
+    /// Whether no key is smaller than the one before it, nor the first smaller than the last of `before`.
+    pub fn follow(&self, before: &Self) -> bool {
+        with_keys!(self, keys => keys.is_sorted()) && self.rows_below(&before.last()) == 0
+    }
+
     /// The keys of `rows`, in that order.
     pub fn take(&self, rows: &[u32]) -> Self {
         match self {

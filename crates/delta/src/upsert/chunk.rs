@@ -1,14 +1,16 @@
 //! As many rows of a source as fit into memory, in the order of their keys, one row a key.
 
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
-use super::gather::gather;
 use super::operator::MergeOperators;
+use super::rows::Rows;
 use crate::key::{KeyColumns, KeySet, Keys};
 
 /// What becomes of rows of one source that have the same key.
@@ -41,11 +43,9 @@ impl FromStr for OnDuplicate {
 pub(crate) struct ChunkBuilder {
     columns: KeyColumns,
     schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    rows: Rows,
     keys: Keys,
     first_row: Option<u64>,
-    rows: usize,
-    batch_bytes: usize,
     threads: usize,
 }
 
@@ -61,19 +61,8 @@ pub(crate) struct Chunk {
     order: Option<Vec<u32>>,
 }
 
-/// Batches whose rows are numbered one behind the other.
-#[derive(Debug)]
-struct Rows {
-    batches: Vec<RecordBatch>,
-    /// The number of the first row of each.
-    firsts: Vec<u32>,
-    /// The batch of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own batch takes few steps from it.
-    hints: Vec<u32>,
-}
-
-/// Rows between those whose batch is kept.
-const HINT_ROWS: usize = 4096;
-
+/// Bytes of a batch of rows that is put together, at most, unless it is one row.
+const SLICE_BYTES: usize = 32 << 20;
 /// What sorting needs beside each row and its key, in bytes: the row, and the sorted key.
 const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 
@@ -81,13 +70,12 @@ impl ChunkBuilder {
     /// No rows yet, of a source with this schema. Errors will count its rows from `first_row`, or not name any.
     pub fn new(columns: KeyColumns, schema: SchemaRef, first_row: Option<u64>) -> Self {
         let keys = columns.no_keys();
-        Self { columns, schema, batches: Vec::new(), keys, first_row, rows: 0, batch_bytes: 0, threads: 1 }
+        Self { columns, schema, rows: Rows::new(1), keys, first_row, threads: 1 }
     }
 
-    /// Sorts on so many threads, where it were one.
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
+    /// Packs and sorts on so many threads, where it were one. To be called before any row is there.
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, rows: Rows::new(threads), ..self }
     }
 
     /// Takes in a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
@@ -95,48 +83,41 @@ impl ChunkBuilder {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let first_row = self.first_row.unwrap_or(0) + self.rows as u64;
-        self.keys.append(self.columns.keys(&batch, first_row)?);
-        self.rows += batch.num_rows();
-        self.batch_bytes += batch.columns().iter().map(value_bytes).sum::<usize>();
-        self.batches.push(batch);
-        Ok(())
+        let first_row = self.first_row.unwrap_or(0) + self.rows.len() as u64;
+        let keys = self.columns.keys(&batch, first_row)?;
+        if !keys.follow(&self.keys) {
+            self.rows.pack(&self.schema)?;
+        }
+        self.keys.append(keys);
+        self.rows.push(batch)
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.rows.len()
     }
 
     /// The memory that the rows take once they are sorted, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.batch_bytes
-            + self.keys.memory_bytes()
-            + self.rows * SORTING_BYTES_PER_ROW
-            + KeySet::lookup_bytes(self.rows)
+        let rows = self.rows.len();
+        self.rows.bytes() + self.keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows)
     }
 
     /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
     pub fn is_full(&self, limit_bytes: usize) -> bool {
-        self.memory_bytes() >= limit_bytes || self.rows >= (u32::MAX / 2) as usize
+        self.memory_bytes() >= limit_bytes || self.rows.len() >= (u32::MAX / 2) as usize
     }
 
     /// Sorts the rows and makes one of those with the same key.
     ///
     /// Errors: `Invalid` for a key that comes twice where that is to be one, and those of the operators.
     pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<Chunk> {
-        let Self { columns, schema, batches, keys, first_row, rows: count, batch_bytes, threads } = self;
-        let mut rows = Rows::new(batches);
+        let Self { columns, schema, mut rows, keys, first_row, threads } = self;
+        let (count, row_bytes) = (rows.len(), rows.bytes());
         let (keys, sorted) = keys.sorted(threads);
         let repeated = keys.repeated();
         if repeated.is_empty() {
-            return Ok(Chunk {
-                schema,
-                rows,
-                keys: Arc::new(KeySet::new(keys)),
-                row_bytes: batch_bytes,
-                order: sorted,
-            });
+            return Ok(Chunk { schema, rows, keys: Arc::new(KeySet::new(keys)), row_bytes, order: sorted });
         }
         let mut order = sorted.unwrap_or_else(|| (0..count as u32).collect());
         if let (OnDuplicate::Error, Some(two)) = (on_duplicate, repeated.first()) {
@@ -145,7 +126,7 @@ impl ChunkBuilder {
                 (Some(first), Some(second)) => format!("rows {first} and {second}"),
                 _ => "two rows".to_owned(),
             };
-            let key = rows.describe(order[two.start], &columns);
+            let key = rows.describe(&schema, order[two.start], &columns)?;
             return Err(Error::invalid(format!("{who} have the same key, {key}"))
                 .advice("leave one out, or let the last one count"));
         }
@@ -154,76 +135,16 @@ impl ChunkBuilder {
             for (row, range) in repeated.iter().enumerate() {
                 order[range.end - 1] = (count + row) as u32;
             }
-            rows.push(merged);
+            rows.push(merged)?;
         }
         let kept = kept_rows(order.len(), &repeated);
         let order = kept.iter().map(|row| order[*row as usize]).collect();
-        Ok(Chunk {
-            schema,
-            rows,
-            keys: Arc::new(KeySet::new(keys.take(&kept))),
-            row_bytes: batch_bytes,
-            order: Some(order),
-        })
-    }
-}
-
-impl Rows {
-    fn new(batches: Vec<RecordBatch>) -> Self {
-        let mut rows = Self { batches: Vec::with_capacity(batches.len() + 1), firsts: Vec::new(), hints: Vec::new() };
-        batches.into_iter().for_each(|batch| rows.push(batch));
-        rows
-    }
-
-    fn push(&mut self, batch: RecordBatch) {
-        let last = self.firsts.last().zip(self.batches.last());
-        let first = last.map_or(0, |(first, batch)| first + batch.num_rows() as u32);
-        let end = first as usize + batch.num_rows();
-        self.hints.resize(end.div_ceil(HINT_ROWS), self.batches.len() as u32);
-        self.firsts.push(first);
-        self.batches.push(batch);
-    }
-
-    /// The batch of a row, and the row in it.
-    fn place(&self, row: u32) -> (usize, usize) {
-        let mut batch = self.hints[row as usize / HINT_ROWS] as usize;
-        while self.firsts.get(batch + 1).is_some_and(|first| *first <= row) {
-            batch += 1;
-        }
-        (batch, (row - self.firsts[batch]) as usize)
-    }
-
-    /// These rows, in this order.
-    fn gather(&self, schema: &SchemaRef, rows: impl Iterator<Item = u32>) -> Result<RecordBatch> {
-        let at: Vec<(usize, usize)> = rows.map(|row| self.place(row)).collect();
-        gather(schema, &self.batches, &at).map_err(broken)
-    }
-
-    /// The key of a row, for people.
-    fn describe(&self, row: u32, columns: &KeyColumns) -> String {
-        let (batch, row) = self.place(row);
-        let value = |name: &str| {
-            let array = self.batches[batch].column_by_name(name)?;
-            let value = arrow::util::display::array_value_to_string(array, row).ok()?;
-            Some(format!("{name} = {value}"))
-        };
-        columns.names().filter_map(value).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The bytes of an array's own values. What else is in buffers that it shares with other arrays, they account for.
-fn value_bytes(array: &ArrayRef) -> usize {
-    let views = |used: usize| array.len() * size_of::<u128>() + used;
-    match array.data_type() {
-        DataType::Utf8View => views(array.as_string_view().total_buffer_bytes_used()),
-        DataType::BinaryView => views(array.as_binary_view().total_buffer_bytes_used()),
-        // Layouts that have no such size are taken for all they hold.
-        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+        Ok(Chunk { schema, rows, keys: Arc::new(KeySet::new(keys.take(&kept))), row_bytes, order: Some(order) })
     }
 }
 
 /// Of rows in order, the last one of each key.
-fn kept_rows(rows: usize, repeated: &[std::ops::Range<usize>]) -> Vec<u32> {
+fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
     let mut kept = Vec::with_capacity(rows);
     let mut next = 0;
     for range in repeated {
@@ -240,12 +161,10 @@ fn merged_rows(
     schema: &SchemaRef,
     rows: &Rows,
     order: &[u32],
-    repeated: &[std::ops::Range<usize>],
+    repeated: &[Range<usize>],
     operators: &MergeOperators,
 ) -> Result<RecordBatch> {
-    let take = |of: &dyn Fn(&std::ops::Range<usize>) -> usize| {
-        rows.gather(schema, repeated.iter().map(|range| order[of(range)]))
-    };
+    let take = |of: &dyn Fn(&Range<usize>) -> usize| rows.gather(schema, repeated.iter().map(|range| order[of(range)]));
     let mut merged = take(&|range| range.start)?;
     let most = repeated.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
     for nth in 1..most {
@@ -255,10 +174,6 @@ fn merged_rows(
         merged = operators.merge_where(&has_row, &merged, &next)?;
     }
     Ok(merged)
-}
-
-fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal(format!("rows can't be put in order: {error}"))
 }
 
 impl Chunk {
@@ -284,7 +199,7 @@ impl Chunk {
     }
 
     /// The rows `range` of the order.
-    pub fn slice(&self, range: std::ops::Range<usize>) -> Result<RecordBatch> {
+    pub fn slice(&self, range: Range<usize>) -> Result<RecordBatch> {
         match &self.order {
             Some(order) => self.rows.gather(&self.schema, order[range].iter().copied()),
             None => self.rows.gather(&self.schema, range.start as u32..range.end as u32),
@@ -297,25 +212,71 @@ impl Chunk {
         self.rows.gather(&self.schema, places.iter().map(row))
     }
 
+    /// The rows `range` of the order in ranges of up to `most_rows` rows, which can be put together one by one.
+    pub fn cut(&self, range: Range<usize>, most_rows: usize) -> Vec<Range<usize>> {
+        let moved = |part: Range<usize>| part.start + range.start..part.end + range.start;
+        let parts = match &self.order {
+            Some(order) => self.rows.cut(order[range.clone()].iter().copied(), most_rows, SLICE_BYTES),
+            None => self.rows.cut(range.start as u32..range.end as u32, most_rows, SLICE_BYTES),
+        };
+        parts.into_iter().map(moved).collect()
+    }
+
     /// All rows in order, in batches of at most `batch_rows`.
     pub fn sorted(&self, batch_rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+        let (as_they_are, slices) = self.batches(batch_rows);
+        as_they_are.into_iter().map(Ok).chain(slices.into_iter().map(|slice| self.slice(slice)))
+    }
+
+    /// Visits what [`Self::sorted`] gives. Batches are put together on so many threads, ahead of the visits.
+    pub fn each_sorted(
+        &self,
+        batch_rows: usize,
+        threads: usize,
+        visit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let (as_they_are, slices) = self.batches(batch_rows);
+        as_they_are.into_iter().try_for_each(&mut *visit)?;
+        let threads = threads.min(slices.len());
+        if threads <= 1 {
+            return slices.into_iter().try_for_each(|slice| visit(self.slice(slice)?));
+        }
+        let slices = &slices;
+        std::thread::scope(|scope| {
+            let mut gatherers = Vec::with_capacity(threads);
+            for number in 0..threads {
+                // One batch waits while the next is put together.
+                let (sender, batches) = sync_channel(1);
+                let mut mine = slices.iter().skip(number).step_by(threads);
+                // Nobody takes a batch behind an error.
+                let work = move || mine.try_for_each(|slice| sender.send(self.slice(slice.clone())).ok());
+                gatherers.push((scope.spawn(work), batches));
+            }
+            let visited = (0..slices.len()).try_for_each(|number| match gatherers[number % threads].1.recv() {
+                Ok(batch) => visit(batch?),
+                Err(_) => Err(Error::internal("a thread that puts rows in order ended")),
+            });
+            let ended = gatherers.into_iter().try_for_each(|(gatherer, batches)| {
+                drop(batches);
+                gatherer.join().map(|_| ()).map_err(|_| Error::internal("a thread that puts rows in order panicked"))
+            });
+            ended.and(visited)
+        })
+    }
+
+    /// All rows in order: batches that are as they came, or slices to be put together.
+    fn batches(&self, batch_rows: usize) -> (Vec<RecordBatch>, Vec<Range<usize>>) {
         let batch_rows = batch_rows.max(1);
-        let as_they_are: Vec<RecordBatch> = match self.order {
-            None => self.rows.batches.iter().flat_map(|batch| pieces(batch, batch_rows)).collect(),
-            Some(_) => Vec::new(),
-        };
-        let in_order = if self.order.is_some() { self.rows() } else { 0 };
-        let starts = (0..in_order).step_by(batch_rows);
-        as_they_are
-            .into_iter()
-            .map(Ok)
-            .chain(starts.map(move |start| self.slice(start..(start + batch_rows).min(in_order))))
+        match self.order {
+            None => (self.rows.batches().iter().flat_map(|batch| pieces(batch, batch_rows)).collect(), Vec::new()),
+            Some(_) => (Vec::new(), self.cut(0..self.rows(), batch_rows)),
+        }
     }
 
     /// The same keys, without their rows.
     pub fn keys_alone(&self) -> Self {
         let (schema, keys) = (Arc::clone(&self.schema), Arc::clone(&self.keys));
-        Self { schema, rows: Rows::new(Vec::new()), keys, row_bytes: 0, order: None }
+        Self { schema, rows: Rows::new(1), keys, row_bytes: 0, order: None }
     }
 }
 

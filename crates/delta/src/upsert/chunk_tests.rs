@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{DataType, Int64Type};
 use lakerace_io::ErrorKind;
 use proptest::prelude::*;
 
+use super::super::rows::value_bytes;
 use super::*;
 
 /// A batch of keys and values.
@@ -64,6 +65,30 @@ fn sorted_rows_are_passed_on_as_they_are() {
         concat_batches(&batches[0].schema(), &[batches[0].slice(2, 1), batches[1].clone()]).unwrap()
     );
     assert_eq!(chunk.take(&[3, 0]).unwrap(), rows(&[(5, "d"), (1, "a")]));
+}
+
+#[test]
+fn batches_are_put_together_ahead_in_their_order() {
+    let pairs: Vec<(i64, &str)> = (0..1000).map(|n| ((n * 7919) % 1000, "text")).collect();
+    let chunk = builder(&[rows(&pairs)]).finish(OnDuplicate::Error, &MergeOperators::default()).unwrap();
+    let expected: Vec<RecordBatch> = chunk.sorted(7).map(Result::unwrap).collect();
+    assert_eq!(expected.len(), 143);
+    for threads in [1, 2, 3, 500] {
+        let mut visited = Vec::new();
+        chunk
+            .each_sorted(7, threads, &mut |batch| {
+                visited.push(batch);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(visited, expected);
+        let mut left = 5;
+        let error = chunk.each_sorted(7, threads, &mut |_| {
+            left -= 1;
+            if left == 0 { Err(Error::invalid("enough")) } else { Ok(()) }
+        });
+        assert_eq!((error.unwrap_err().message(), left), ("enough", 0));
+    }
 }
 
 #[test]

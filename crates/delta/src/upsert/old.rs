@@ -56,8 +56,7 @@ impl Merge<'_> {
             if let (Some(changes), Some(rows)) = (&mut changes, old.repeated()?) {
                 changes.deleted(&rows)?;
             }
-            for first in range.clone().step_by(SLICE_ROWS) {
-                let slice = first..(first + SLICE_ROWS).min(range.end);
+            for slice in window.cut(range, SLICE_ROWS) {
                 let before = old.rows(slice.clone())?;
                 let rows = self.merged(&window.slice(slice.clone())?, &before)?;
                 write(&rows)?;

@@ -37,7 +37,7 @@ const KEPT_BYTES: usize = 192 << 20;
 /// Memory of one column: blocks that wait to be used again, by capacity, and where new ones come from. Columns have
 /// their own, as what is kept of a table is whole columns as a rule.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub struct Pool {
     state: Mutex<PoolState>,
     /// Bytes that wait, in all pools of the scan.
     kept_bytes: Arc<AtomicUsize>,
@@ -99,22 +99,27 @@ impl Drop for Memory {
 
 /// Memory on loan from a pool.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct Block {
     /// `None` only while it is dropped.
     memory: Option<Memory>,
     pool: Arc<Pool>,
 }
 
 impl Pool {
+    /// A pool of its own.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
     /// One pool for each of `columns` columns; together they keep no more than one would.
-    pub fn for_columns(columns: usize) -> Vec<Arc<Self>> {
+    pub(crate) fn for_columns(columns: usize) -> Vec<Arc<Self>> {
         let kept_bytes = Arc::<AtomicUsize>::default();
         let pool = || Arc::new(Self { kept_bytes: Arc::clone(&kept_bytes), ..Self::default() });
         std::iter::repeat_with(pool).take(columns).collect()
     }
 
     /// A block of at least `bytes` bytes and the slack, with unspecified contents.
-    pub fn take_with_slack(self: &Arc<Self>, bytes: usize) -> Block {
+    pub(crate) fn take_with_slack(self: &Arc<Self>, bytes: usize) -> Block {
         self.take(bytes.saturating_add(SLACK_BYTES))
     }
 
@@ -134,7 +139,7 @@ impl Pool {
     }
 
     /// Frees what is kept, and from now on what comes back.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         #[cfg(target_os = "linux")]
@@ -240,14 +245,14 @@ impl DerefMut for Block {
 
 impl Block {
     /// The bytes as values of a plain type; what does not fill a value is left out.
-    pub fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
+    pub(crate) fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
         let bytes: &mut [u8] = self;
         // SAFETY: `T: Plain` may hold any bits, and the start is aligned to more than `T`.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
     /// The first `bytes` bytes as an Arrow buffer, without a copy.
-    pub fn into_buffer(self, bytes: usize) -> Buffer {
+    pub(crate) fn into_buffer(self, bytes: usize) -> Buffer {
         shared_buffer(&Arc::new(self), 0..bytes)
     }
 }

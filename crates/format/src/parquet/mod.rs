@@ -56,6 +56,7 @@ mod write_nested;
 mod write_options;
 mod write_pool;
 
+pub use block::{Block, Pool};
 pub(crate) use schema::with_root_views;
 pub use source::ParquetSource;
 pub use write::ParquetSink;

@@ -1,0 +1,474 @@
+//! Rows packed one behind the other, so that each of them is in one place of memory.
+//!
+//! Sorted rows are gathered from everywhere. In columns a row costs a miss of the cache for each column, and another one for
+//! each text; packed it costs one or two, which are asked for some rows ahead.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanBufferBuilder, GenericByteArray, GenericByteViewArray, RecordBatch,
+    RecordBatchOptions, make_array, make_view,
+};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    ArrowNativeType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, DataType, LargeBinaryType, LargeUtf8Type,
+    SchemaRef, StringViewType, Utf8Type,
+};
+use arrow::error::ArrowError;
+use lakerace_format::{Block, Pool, prefetch};
+use lakerace_io::{Error, Result};
+
+/// How rows of a schema are packed.
+///
+/// A row is a bit for each column (set: null), then the values of fixed width and the lengths of texts, then the texts.
+/// Columns of other types stay columns.
+#[derive(Debug)]
+pub(super) struct Packing {
+    schema: SchemaRef,
+    packed: Vec<PackedColumn>,
+    /// The numbers of the columns that stay.
+    others: Vec<usize>,
+    /// Bytes of a row in front of its values.
+    null_bytes: usize,
+    /// Bytes of a row in front of its texts.
+    fixed_bytes: usize,
+    pool: Arc<Pool>,
+}
+
+#[derive(Debug)]
+struct PackedColumn {
+    number: usize,
+    /// Where a row has its value, or the length of its text.
+    at: usize,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Fixed { width: usize },
+    Text,
+}
+
+/// Some rows, packed.
+#[derive(Debug)]
+pub(super) struct PackedRows {
+    bytes: Block,
+    /// Where each row begins, and the last one ends.
+    starts: Vec<u32>,
+    /// Whether a column has a null, by the numbers of packed columns.
+    has_nulls: Vec<bool>,
+    /// The columns that stay.
+    others: RecordBatch,
+}
+
+/// Rows that are packed or unpacked column by column: they stay in a core's own cache.
+const BLOCK_ROWS: usize = 256;
+/// Rows below which one thread packs as fast as more.
+const ROWS_PER_THREAD: usize = 8192;
+/// Bytes of a piece at most, unless it is one row: such memory comes in huge pages where those are quick.
+const PIECE_BYTES: u64 = 16 << 20;
+/// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
+const FETCHED_BYTES: usize = 256;
+const CACHE_LINE_BYTES: usize = 64;
+/// The length of a text.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+/// Runs `$body` with `$texts` as the array of whatever layout.
+macro_rules! with_texts {
+    ($array:expr, $texts:ident => $body:expr) => {
+        match $array.data_type() {
+            DataType::Utf8 => with_texts!(@ $array.as_bytes::<Utf8Type>(), $texts => $body),
+            DataType::LargeUtf8 => with_texts!(@ $array.as_bytes::<LargeUtf8Type>(), $texts => $body),
+            DataType::Binary => with_texts!(@ $array.as_bytes::<BinaryType>(), $texts => $body),
+            DataType::LargeBinary => with_texts!(@ $array.as_bytes::<LargeBinaryType>(), $texts => $body),
+            DataType::Utf8View => with_texts!(@ $array.as_string_view(), $texts => $body),
+            _ => with_texts!(@ $array.as_binary_view(), $texts => $body),
+        }
+    };
+    (@ $typed:expr, $texts:ident => $body:expr) => {{
+        let $texts = $typed;
+        $body
+    }};
+}
+
+impl Packing {
+    /// For rows of this schema; `None` where no column can be packed.
+    pub fn new(schema: &SchemaRef) -> Option<Self> {
+        let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::of(field.data_type())).collect();
+        let others = (0..kinds.len()).filter(|number| kinds[*number].is_none()).collect();
+        let null_bytes = kinds.iter().flatten().count().div_ceil(8);
+        let mut at = null_bytes;
+        let mut packed = Vec::new();
+        for (number, kind) in kinds.into_iter().enumerate() {
+            if let Some(kind) = kind {
+                packed.push(PackedColumn { number, at, kind });
+                at += kind.width();
+            }
+        }
+        let (schema, pool) = (Arc::clone(schema), Pool::new());
+        (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pool })
+    }
+
+    /// Packs a batch on so many threads, in one or more pieces for each.
+    ///
+    /// Errors: `Invalid` for a row of 4 GiB and more.
+    pub fn pack_on(&self, threads: usize, batch: &RecordBatch) -> Result<Vec<PackedRows>> {
+        let rows = batch.num_rows();
+        let threads = (rows / ROWS_PER_THREAD).clamp(1, threads.max(1));
+        let step = rows.div_ceil(threads).max(1);
+        let part = |first: usize| self.pack(&batch.slice(first, step.min(rows - first)));
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (step..rows).step_by(step).map(|first| scope.spawn(move || part(first))).collect();
+            let mut pieces = part(0)?;
+            for other in others {
+                let more = other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))?;
+                pieces.append(&mut more?);
+            }
+            Ok(pieces)
+        })
+    }
+
+    /// Packs a batch, in several pieces where it is too large for one.
+    ///
+    /// Errors: `Invalid` for a row of 4 GiB and more.
+    fn pack(&self, batch: &RecordBatch) -> Result<Vec<PackedRows>> {
+        let rows = batch.num_rows();
+        let mut total = (self.fixed_bytes as u64).saturating_mul(rows as u64);
+        for column in self.texts() {
+            let array = batch.column(column.number);
+            with_texts!(array, texts => (0..rows).for_each(|row| total += texts.value(row).len() as u64));
+        }
+        if total > PIECE_BYTES && rows > 1 {
+            let (first, second) = (batch.slice(0, rows / 2), batch.slice(rows / 2, rows - rows / 2));
+            let mut pieces = self.pack(&first)?;
+            pieces.append(&mut self.pack(&second)?);
+            return Ok(pieces);
+        }
+        match u32::try_from(total) {
+            Ok(total) => Ok(vec![self.pack_all(batch, total as usize)?]),
+            Err(_) => Err(Error::invalid(format!("a row has {total} bytes, and 4 GiB are the most"))),
+        }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
+        self.packed.iter().filter(|column| matches!(column.kind, Kind::Text))
+    }
+
+    fn pack_all(&self, batch: &RecordBatch, bytes: usize) -> Result<PackedRows> {
+        let rows = batch.num_rows();
+        // Texts under nulls are left out, so that fewer bytes may be used than there are.
+        let mut block = self.pool.take(bytes);
+        let packed = &mut block[..bytes];
+        let mut starts = Vec::with_capacity(rows + 1);
+        let mut end = 0u32;
+        let columns = self.packed.iter().map(|column| {
+            let data = batch.column(column.number).to_data();
+            let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+            (column, batch.column(column.number), data, nulls)
+        });
+        let columns: Vec<_> = columns.collect();
+        let mut ends = Vec::with_capacity(BLOCK_ROWS);
+        for first in (0..rows).step_by(BLOCK_ROWS) {
+            let count = BLOCK_ROWS.min(rows - first);
+            // The bytes of each row, then where it begins.
+            ends.clear();
+            ends.resize(count, self.fixed_bytes as u32);
+            for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, Kind::Text)) {
+                with_texts!(array, texts => for (row, end) in ends.iter_mut().enumerate() {
+                    *end += text(texts.value(first + row), nulls.as_ref(), first + row).len() as u32;
+                });
+            }
+            for bytes in &mut ends {
+                starts.push(end);
+                packed[end as usize..end as usize + self.null_bytes].fill(0);
+                end += *bytes;
+                *bytes = end - *bytes + self.fixed_bytes as u32;
+            }
+            for (nth, (column, array, data, nulls)) in columns.iter().enumerate() {
+                let starts = &starts[first..];
+                if let Some(nulls) = nulls {
+                    mark_nulls(&nulls.slice(first, count), nth, starts, packed);
+                }
+                match column.kind {
+                    Kind::Fixed { width } => {
+                        let from = (data.offset() + first) * width;
+                        let values = &data.buffers()[0].as_slice()[from..from + count * width];
+                        put(width, values, starts, column.at, packed);
+                    }
+                    Kind::Text => with_texts!(array, texts => {
+                        for (row, (end, start)) in ends.iter_mut().zip(starts).enumerate() {
+                            let text = text(texts.value(first + row), nulls.as_ref(), first + row);
+                            let at = *start as usize + column.at;
+                            packed[at..at + LENGTH_BYTES].copy_from_slice(&(text.len() as u32).to_ne_bytes());
+                            let place = *end as usize;
+                            packed[place..place + text.len()].copy_from_slice(text);
+                            *end += text.len() as u32;
+                        }
+                    }),
+                }
+            }
+        }
+        starts.push(end);
+        let has_nulls = columns.iter().map(|(.., nulls)| nulls.is_some()).collect();
+        let others = batch.project(&self.others).map_err(broken)?;
+        Ok(PackedRows { bytes: block, starts, has_nulls, others })
+    }
+
+    /// Unpacks rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
+    pub fn unpack(&self, pieces: &[PackedRows], at: &[(u32, u32)], others: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns: Vec<Unpacked> = (self.packed.iter().enumerate())
+            .map(|(nth, column)| {
+                let has_nulls = pieces.iter().any(|piece| piece.has_nulls[nth]);
+                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, at.len())
+            })
+            .collect();
+        let mut blocks = at.chunks(BLOCK_ROWS);
+        let mut ahead = fetch(pieces, blocks.next().unwrap_or_default());
+        let mut texts = Vec::with_capacity(BLOCK_ROWS);
+        while !ahead.is_empty() {
+            let rows = std::mem::replace(&mut ahead, fetch(pieces, blocks.next().unwrap_or_default()));
+            texts.clear();
+            texts.resize(rows.len(), self.fixed_bytes);
+            for (nth, (column, unpacked)) in self.packed.iter().zip(&mut columns).enumerate() {
+                unpacked.append(&rows, nth, column.at, &mut texts);
+            }
+        }
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
+        for (column, unpacked) in self.packed.iter().zip(columns) {
+            arrays[column.number] = Some(unpacked.finish(at.len()).map_err(broken)?);
+        }
+        for (number, array) in self.others.iter().zip(others.columns()) {
+            arrays[*number] = Some(Arc::clone(array));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(at.len()));
+        let arrays = arrays.into_iter().flatten().collect();
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(broken)
+    }
+
+    /// The schema of the columns that stay.
+    pub fn others_schema(&self) -> Result<SchemaRef> {
+        self.schema.project(&self.others).map(Arc::new).map_err(broken)
+    }
+}
+
+impl Kind {
+    fn of(data_type: &DataType) -> Option<Self> {
+        use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+        match (data_type, data_type.primitive_width()) {
+            (_, Some(width @ (1 | 2 | 4 | 8 | 16))) => Some(Self::Fixed { width }),
+            (Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView, _) => Some(Self::Text),
+            _ => None,
+        }
+    }
+
+    fn width(self) -> usize {
+        match self {
+            Self::Fixed { width } => width,
+            Self::Text => LENGTH_BYTES,
+        }
+    }
+}
+
+impl PackedRows {
+    /// How many there are.
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The packed bytes of a row.
+    pub fn row_bytes(&self, row: usize) -> usize {
+        (self.starts[row + 1] - self.starts[row]) as usize
+    }
+
+    /// The memory they take without the columns that stay, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.starts.capacity() * size_of::<u32>()
+    }
+
+    /// The columns that stay.
+    pub fn others(&self) -> &RecordBatch {
+        &self.others
+    }
+}
+
+/// A text to be packed.
+fn text<'a, T: AsRef<[u8]> + ?Sized>(text: &'a T, nulls: Option<&NullBuffer>, row: usize) -> &'a [u8] {
+    if nulls.is_some_and(|nulls| nulls.is_null(row)) { &[] } else { text.as_ref() }
+}
+
+fn mark_nulls(nulls: &NullBuffer, nth: usize, starts: &[u32], packed: &mut [u8]) {
+    for (row, start) in starts.iter().enumerate().take(nulls.len()) {
+        packed[*start as usize + nth / 8] |= u8::from(nulls.is_null(row)) << (nth % 8);
+    }
+}
+
+/// Puts values of a width into rows.
+fn put(width: usize, values: &[u8], starts: &[u32], at: usize, packed: &mut [u8]) {
+    fn each<const WIDTH: usize>(values: &[u8], starts: &[u32], at: usize, packed: &mut [u8]) {
+        for (value, start) in values.as_chunks::<WIDTH>().0.iter().zip(starts) {
+            let place = *start as usize + at;
+            packed[place..place + WIDTH].copy_from_slice(value);
+        }
+    }
+    match width {
+        1 => each::<1>(values, starts, at, packed),
+        2 => each::<2>(values, starts, at, packed),
+        4 => each::<4>(values, starts, at, packed),
+        8 => each::<8>(values, starts, at, packed),
+        _ => each::<16>(values, starts, at, packed),
+    }
+}
+
+/// The bytes of each row, which are on their way into the cache.
+fn fetch<'a>(pieces: &'a [PackedRows], at: &[(u32, u32)]) -> Vec<&'a [u8]> {
+    let begin = |(piece, row): &(u32, u32)| {
+        let piece = &pieces[*piece as usize];
+        let row = &piece.bytes[piece.starts[*row as usize] as usize..piece.starts[*row as usize + 1] as usize];
+        let begin = &row[..row.len().min(FETCHED_BYTES)];
+        begin.iter().step_by(CACHE_LINE_BYTES).chain(begin.last()).for_each(prefetch);
+        row
+    };
+    at.iter().map(begin).collect()
+}
+
+/// A column that is being unpacked.
+struct Unpacked {
+    data_type: DataType,
+    values: UnpackedValues,
+    nulls: Option<BooleanBufferBuilder>,
+}
+
+enum UnpackedValues {
+    Bytes(Vec<u8>),
+    Words16(Vec<u16>),
+    Words32(Vec<u32>),
+    Words64(Vec<u64>),
+    Words128(Vec<i128>),
+    /// Texts one behind the other, and where each ends.
+    Texts {
+        bytes: Vec<u8>,
+        ends: Vec<usize>,
+    },
+    Views {
+        views: Vec<u128>,
+        bytes: Vec<u8>,
+        full: Vec<Buffer>,
+    },
+}
+
+/// Bytes of a buffer that views point into, at most.
+const VIEWED_BYTES: usize = 1 << 30;
+
+impl Unpacked {
+    fn new(data_type: &DataType, kind: Kind, has_nulls: bool, rows: usize) -> Self {
+        let values = match kind {
+            Kind::Fixed { width: 1 } => UnpackedValues::Bytes(Vec::with_capacity(rows)),
+            Kind::Fixed { width: 2 } => UnpackedValues::Words16(Vec::with_capacity(rows)),
+            Kind::Fixed { width: 4 } => UnpackedValues::Words32(Vec::with_capacity(rows)),
+            Kind::Fixed { width: 8 } => UnpackedValues::Words64(Vec::with_capacity(rows)),
+            Kind::Fixed { .. } => UnpackedValues::Words128(Vec::with_capacity(rows)),
+            Kind::Text if matches!(data_type, DataType::Utf8View | DataType::BinaryView) => {
+                UnpackedValues::Views { views: Vec::with_capacity(rows), bytes: Vec::new(), full: Vec::new() }
+            }
+            Kind::Text => UnpackedValues::Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows) },
+        };
+        let nulls = has_nulls.then(|| BooleanBufferBuilder::new(rows));
+        Self { data_type: data_type.clone(), values, nulls }
+    }
+
+    /// Appends the values of rows. `texts`: where each row has its next text.
+    fn append(&mut self, rows: &[&[u8]], nth: usize, at: usize, texts: &mut [usize]) {
+        if let Some(nulls) = &mut self.nulls {
+            rows.iter().for_each(|row| nulls.append(row[nth / 8] >> (nth % 8) & 1 == 0));
+        }
+        match &mut self.values {
+            UnpackedValues::Bytes(values) => values.extend(rows.iter().map(|row| row[at])),
+            UnpackedValues::Words16(values) => values.extend(rows.iter().map(|row| u16::from_ne_bytes(word(row, at)))),
+            UnpackedValues::Words32(values) => values.extend(rows.iter().map(|row| u32::from_ne_bytes(word(row, at)))),
+            UnpackedValues::Words64(values) => values.extend(rows.iter().map(|row| u64::from_ne_bytes(word(row, at)))),
+            UnpackedValues::Words128(values) => {
+                values.extend(rows.iter().map(|row| i128::from_ne_bytes(word(row, at))));
+            }
+            UnpackedValues::Texts { bytes, ends } => {
+                for (row, from) in rows.iter().zip(texts) {
+                    bytes.extend_from_slice(next_text(row, at, from));
+                    ends.push(bytes.len());
+                }
+            }
+            UnpackedValues::Views { views, bytes, full } => {
+                for (row, from) in rows.iter().zip(texts) {
+                    let text = next_text(row, at, from);
+                    if bytes.len() + text.len() > VIEWED_BYTES && !bytes.is_empty() {
+                        full.push(Buffer::from_vec(std::mem::take(bytes)));
+                    }
+                    views.push(make_view(text, full.len() as u32, bytes.len() as u32));
+                    if text.len() > arrow::array::MAX_INLINE_VIEW_LEN as usize {
+                        bytes.extend_from_slice(text);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        let Self { data_type, values, nulls } = self;
+        let nulls = nulls.map(|mut nulls| NullBuffer::new(nulls.finish())).filter(|nulls| nulls.null_count() > 0);
+        let buffer = match values {
+            UnpackedValues::Bytes(values) => Buffer::from_vec(values),
+            UnpackedValues::Words16(values) => Buffer::from_vec(values),
+            UnpackedValues::Words32(values) => Buffer::from_vec(values),
+            UnpackedValues::Words64(values) => Buffer::from_vec(values),
+            UnpackedValues::Words128(values) => Buffer::from_vec(values),
+            UnpackedValues::Texts { bytes, ends } => {
+                let bytes = Buffer::from_vec(bytes);
+                return match data_type {
+                    DataType::Utf8 => texts::<Utf8Type>(&ends, bytes, nulls),
+                    DataType::LargeUtf8 => texts::<LargeUtf8Type>(&ends, bytes, nulls),
+                    DataType::Binary => texts::<BinaryType>(&ends, bytes, nulls),
+                    _ => texts::<LargeBinaryType>(&ends, bytes, nulls),
+                };
+            }
+            UnpackedValues::Views { views, bytes, full: mut buffers } => {
+                buffers.push(Buffer::from_vec(bytes));
+                return Ok(match data_type {
+                    DataType::Utf8View => text_views::<StringViewType>(views, buffers, nulls),
+                    _ => text_views::<BinaryViewType>(views, buffers, nulls),
+                });
+            }
+        };
+        Ok(make_array(ArrayData::builder(data_type).len(rows).add_buffer(buffer).nulls(nulls).build()?))
+    }
+}
+
+/// Bytes of a row.
+fn word<const BYTES: usize>(row: &[u8], at: usize) -> [u8; BYTES] {
+    row[at..].first_chunk().copied().unwrap_or([0; BYTES])
+}
+
+/// The text at `from`, whose length stands at `at`; the next one follows it.
+fn next_text<'a>(row: &'a [u8], at: usize, from: &mut usize) -> &'a [u8] {
+    let begin = *from;
+    *from += u32::from_ne_bytes(word(row, at)) as usize;
+    &row[begin..*from]
+}
+
+fn texts<T: ByteArrayType>(ends: &[usize], bytes: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let offset = |end: &usize| T::Offset::from_usize(*end).ok_or(ArrowError::OffsetOverflowError(*end));
+    let offsets = std::iter::once(&0).chain(ends).map(offset).collect::<Result<Vec<_>, _>>()?;
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    // SAFETY: each value is one of an array of the same type, and offsets do not fall.
+    Ok(Arc::new(unsafe { GenericByteArray::<T>::new_unchecked(offsets, bytes, nulls) }))
+}
+
+fn text_views<T: ByteViewType>(views: Vec<u128>, buffers: Vec<Buffer>, nulls: Option<NullBuffer>) -> ArrayRef {
+    // SAFETY: each view is of a value of an array of the same type, which is in the buffer and at the place it names.
+    Arc::new(unsafe { GenericByteViewArray::<T>::new_unchecked(views.into(), buffers.into(), nulls) })
+}
+
+fn broken(error: ArrowError) -> Error {
+    Error::internal(format!("rows can't be put in order: {error}"))
+}
+
+#[cfg(test)]
+#[path = "packed_tests.rs"]
+mod tests;

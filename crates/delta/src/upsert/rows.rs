@@ -1,0 +1,190 @@
+//! Rows of a source that can be put into another order.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use lakerace_io::{Error, Result};
+
+use super::gather::gather;
+use super::packed::{PackedRows, Packing};
+use crate::key::KeyColumns;
+
+/// Batches whose rows are numbered one behind the other.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pieces: Pieces,
+    /// The number of the first row of each piece.
+    firsts: Vec<u32>,
+    /// The piece of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own piece takes few steps from it.
+    hints: Vec<u32>,
+    /// The bytes of all values, about.
+    bytes: usize,
+    rows: usize,
+    /// The most that a packed row takes.
+    largest_bytes: usize,
+    threads: usize,
+}
+
+#[derive(Debug)]
+enum Pieces {
+    /// As they came.
+    Whole(Vec<RecordBatch>),
+    Packed(Packing, Vec<PackedRows>),
+}
+
+/// Rows between those whose piece is kept.
+const HINT_ROWS: usize = 4096;
+
+impl Rows {
+    /// No rows yet; they will be packed on so many threads.
+    pub fn new(threads: usize) -> Self {
+        let (pieces, firsts, hints) = (Pieces::Whole(Vec::new()), Vec::new(), Vec::new());
+        Self { pieces, firsts, hints, bytes: 0, rows: 0, largest_bytes: 0, threads }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// The bytes of all values, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The batches as they came; none where rows are packed.
+    pub fn batches(&self) -> &[RecordBatch] {
+        match &self.pieces {
+            Pieces::Whole(batches) => batches,
+            Pieces::Packed(..) => &[],
+        }
+    }
+
+    /// Appends a batch.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        match &mut self.pieces {
+            Pieces::Whole(batches) => {
+                let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
+                batches.push(batch);
+                self.note(rows, bytes);
+            }
+            Pieces::Packed(packing, pieces) => {
+                let new = packing.pack_on(self.threads, &batch)?;
+                let largest = |piece: &PackedRows| (0..piece.rows()).map(|row| piece.row_bytes(row)).max();
+                self.largest_bytes = new.iter().filter_map(largest).fold(self.largest_bytes, usize::max);
+                let sizes: Vec<(usize, usize)> =
+                    new.iter().map(|piece| (piece.rows(), piece.memory_bytes() + bytes_of(piece.others()))).collect();
+                pieces.extend(new);
+                sizes.into_iter().for_each(|(rows, bytes)| self.note(rows, bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Packs the rows, and those to come: they are not in order. Their numbers stay.
+    pub fn pack(&mut self, schema: &SchemaRef) -> Result<()> {
+        let Pieces::Whole(batches) = &mut self.pieces else { return Ok(()) };
+        let Some(packing) = Packing::new(schema) else { return Ok(()) };
+        let batches = std::mem::take(batches);
+        *self = Self { pieces: Pieces::Packed(packing, Vec::with_capacity(batches.len())), ..Self::new(self.threads) };
+        batches.into_iter().try_for_each(|batch| self.push(batch))
+    }
+
+    /// Notes the next piece.
+    fn note(&mut self, rows: usize, bytes: usize) {
+        self.hints.resize((self.rows + rows).div_ceil(HINT_ROWS), self.firsts.len() as u32);
+        self.firsts.push(self.rows as u32);
+        self.rows += rows;
+        self.bytes += bytes;
+    }
+
+    /// The piece of a row, and the row in it.
+    fn place(&self, row: u32) -> (u32, u32) {
+        let mut piece = self.hints[row as usize / HINT_ROWS] as usize;
+        while self.firsts.get(piece + 1).is_some_and(|first| *first <= row) {
+            piece += 1;
+        }
+        (piece as u32, row - self.firsts[piece])
+    }
+
+    /// These rows, in this order.
+    pub fn gather(&self, schema: &SchemaRef, rows: impl Iterator<Item = u32>) -> Result<RecordBatch> {
+        let at = rows.map(|row| self.place(row));
+        let wide = |(piece, row): (u32, u32)| (piece as usize, row as usize);
+        match &self.pieces {
+            Pieces::Whole(batches) => gather(schema, batches, &at.map(wide).collect::<Vec<_>>()).map_err(broken),
+            Pieces::Packed(packing, pieces) => {
+                let at: Vec<(u32, u32)> = at.collect();
+                let others_schema = packing.others_schema()?;
+                let others = if others_schema.fields().is_empty() {
+                    RecordBatch::new_empty(others_schema)
+                } else {
+                    let batches: Vec<RecordBatch> = pieces.iter().map(|piece| piece.others().clone()).collect();
+                    let at: Vec<_> = at.iter().copied().map(wide).collect();
+                    gather(&others_schema, &batches, &at).map_err(broken)?
+                };
+                packing.unpack(pieces, &at, &others)
+            }
+        }
+    }
+
+    /// These rows in ranges that have up to `most_rows` rows each, and when they are gathered about `most_bytes` bytes at most.
+    pub fn cut(
+        &self,
+        rows: impl ExactSizeIterator<Item = u32>,
+        most_rows: usize,
+        most_bytes: usize,
+    ) -> Vec<Range<usize>> {
+        let (count, most_rows) = (rows.len(), most_rows.max(1));
+        let pieces = match &self.pieces {
+            Pieces::Packed(_, pieces) if self.largest_bytes > most_bytes / most_rows => pieces,
+            _ => return (0..count).step_by(most_rows).map(|from| from..(from + most_rows).min(count)).collect(),
+        };
+        let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
+        for (at, row) in rows.enumerate() {
+            let (piece, row) = self.place(row);
+            let more = pieces[piece as usize].row_bytes(row as usize);
+            if at > from && (at - from == most_rows || bytes + more > most_bytes) {
+                ranges.push(from..at);
+                (from, bytes) = (at, 0);
+            }
+            bytes += more;
+        }
+        if from < count {
+            ranges.push(from..count);
+        }
+        ranges
+    }
+
+    /// The key of a row, for people.
+    pub fn describe(&self, schema: &SchemaRef, row: u32, columns: &KeyColumns) -> Result<String> {
+        let row = self.gather(schema, std::iter::once(row))?;
+        let value = |name: &str| {
+            let array = row.column_by_name(name)?;
+            let value = arrow::util::display::array_value_to_string(array, 0).ok()?;
+            Some(format!("{name} = {value}"))
+        };
+        Ok(columns.names().filter_map(value).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The bytes of a batch's own values.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(value_bytes).sum()
+}
+
+/// The bytes of an array's own values. What else is in buffers that it shares with other arrays, they account for.
+pub(super) fn value_bytes(array: &ArrayRef) -> usize {
+    let views = |used: usize| array.len() * size_of::<u128>() + used;
+    match array.data_type() {
+        DataType::Utf8View => views(array.as_string_view().total_buffer_bytes_used()),
+        DataType::BinaryView => views(array.as_binary_view().total_buffer_bytes_used()),
+        // Layouts that have no such size are taken for all they hold.
+        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()),
+    }
+}
+
+fn broken(error: arrow::error::ArrowError) -> Error {
+    Error::internal(format!("rows can't be put in order: {error}"))
+}
