@@ -44,7 +44,7 @@ class Tpch:
 
     @property
     def about(self) -> str:
-        return f"TPC-H at scale factor {self.scale:g}"
+        return f"TPC-H at scale factor {self.scale:g}, a file per table"
 
     def files(self, folder: Path) -> dict[str, Path]:
         """The tables as Parquet, by name, made by tpchgen if need be: what all others are compared with."""
