@@ -54,14 +54,14 @@ def race(tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
 
 
 def test_all_formats_and_modes_hold_the_same_rows(race: Race, tmp_path: Path) -> None:
-    names = [f"tpch/local/{table}-{form}" for form in FORMATS for table in ("all", "lineitem", "nation")]
+    names = [*(f"tpch/local/all-{form}" for form in FORMATS), "tpch/local/lineitem-parquet", "tpch/local/nation-orc"]
     _, samples = race(*names)
     measured = [sample for sample in samples if "/uring" not in sample.contestant]
     assert {sample.verdict for sample in measured} == {RIGHT}, [sample.why for sample in measured]
     modes = {sample.contestant for sample in measured}
     assert modes == {"lakerace/zero-copy", "lakerace/true-zero-copy", "lakerace/baseline", "pyarrow/from-parquet"}
     assert {s.case for s in measured if s.contestant.startswith("pyarrow")} == {
-        f"tpch/local/{table}-orc/t2" for table in ("all", "lineitem", "nation")
+        f"tpch/local/{table}-orc/t2" for table in ("all", "nation")
     }
     for table, rows in (("all", 8_695), ("lineitem", 6_005), ("nation", 25)):
         of_table = [sample for sample in measured if f"/{table}-" in sample.case]
