@@ -1,8 +1,10 @@
 //! A file under a hidden name beside its target, until it is complete.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
 
@@ -17,20 +19,33 @@ pub(crate) struct HiddenFile {
     pub(crate) file: File,
     hidden: PathBuf,
     target: PathBuf,
-    /// Outermost first.
+    /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
     made_folders: Vec<PathBuf>,
     published: bool,
+}
+
+/// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
+/// whoever has made it.
+static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HiddenFile {
     /// A file that will be `target`. Missing folders are made.
     pub(crate) fn create(target: PathBuf) -> std::io::Result<Self> {
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
-        let made_folders = make_folders(folder)?;
-        match create_hidden(folder, &target) {
+        // In one step with what removes folders: they stay from here on.
+        let mut known = folders();
+        known.extend(make_folders(folder)?);
+        let made_folders = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
+        let created = create_hidden(folder, &target);
+        drop(known);
+        match created {
             Ok((file, hidden)) => Ok(Self { file, hidden, target, made_folders, published: false }),
             Err(e) => {
-                remove_folders(&made_folders);
+                forget(&made_folders);
                 Err(e)
             }
         }
@@ -45,6 +60,7 @@ impl HiddenFile {
             rename_if_absent(&self.hidden, &self.target)?;
         }
         self.published = true;
+        folders().retain(|folder| !self.made_folders.contains(folder));
         Ok(())
     }
 }
@@ -54,9 +70,16 @@ impl Drop for HiddenFile {
         if !self.published {
             // Nothing can be told from here; a file that can't be removed stays hidden.
             let _ = std::fs::remove_file(&self.hidden);
-            remove_folders(&self.made_folders);
+            forget(&self.made_folders);
         }
     }
+}
+
+/// Removes folders that were made for a file, unless there are others in them.
+fn forget(made: &[PathBuf]) {
+    let mut known = folders();
+    remove_folders(made);
+    known.retain(|folder| folder.exists());
 }
 
 /// Whether a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
@@ -119,3 +142,7 @@ pub(crate) fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
         other => Ok(other?),
     }
 }
+
+#[cfg(test)]
+#[path = "hidden_file_tests.rs"]
+mod tests;

@@ -1,0 +1,40 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn files(folder: &Path) -> [HiddenFile; 2] {
+    ["a", "b"].map(|name| HiddenFile::create(folder.join("x/y").join(name)).unwrap())
+}
+
+#[test]
+fn the_last_file_to_be_given_up_takes_the_folders_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for maker_goes_first in [true, false] {
+        let [maker, other] = files(folder.path());
+        let (first, last) = if maker_goes_first { (maker, other) } else { (other, maker) };
+        drop(first);
+        assert!(folder.path().join("x/y").exists());
+        drop(last);
+        assert!(!folder.path().join("x").exists(), "{maker_goes_first}");
+    }
+}
+
+#[test]
+fn folders_of_files_that_appeared_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let [maker, mut other] = files(folder.path());
+    other.publish(false).unwrap();
+    drop(maker);
+    std::fs::remove_file(folder.path().join("x/y/b")).unwrap();
+    // They belong to the user by now.
+    drop(HiddenFile::create(folder.path().join("x/y/c")).unwrap());
+    assert!(folder.path().join("x/y").exists());
+}
+
+#[test]
+fn folders_that_were_there_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("x")).unwrap();
+    drop(files(folder.path()));
+    assert!(folder.path().join("x").exists() && !folder.path().join("x/y").exists());
+}
