@@ -147,8 +147,8 @@ pub(crate) fn open_all<F: OpenFile>(
     opened.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Whether requests that were planned elsewhere, perhaps, bring all that these files need: a file that was kept whole there may
-/// not be here.
+/// Whether a plan has requests for all of these files that are not known whole. A part of a split plan has none, and where a plan
+/// was made, other files may have been known whole than here.
 pub(crate) fn has_requests<'a, F: OpenFile + 'a>(
     plan: &ReadPlan,
     mut files: impl Iterator<Item = (u32, &'a F)>,

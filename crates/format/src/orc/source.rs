@@ -86,18 +86,12 @@ impl OrcSource {
         Ok(units)
     }
 
-    /// The byte ranges of these stripes that are to be asked for, and how many bytes are needed of each. Reads footers that are not known yet.
+    /// The byte ranges of these stripes that are to be asked for, and how many bytes are needed of each. Reads footers that
+    /// are not known yet.
     fn ranges(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
         read_stripe_footers(units, fields, &self.job)?;
         let mut wanted = Vec::new();
-        let mut bytes = Vec::with_capacity(units.len());
-        for unit in units {
-            let before = wanted.len();
-            bytes.push(unit.want(fields, &mut wanted)?);
-            if unit.file.object.whole.is_some() {
-                wanted.truncate(before);
-            }
-        }
+        let bytes = units.iter().map(|unit| unit.want(fields, &mut wanted)).collect::<Result<_>>()?;
         Ok((wanted, bytes))
     }
 }
@@ -211,7 +205,7 @@ impl Source for OrcSource {
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
             Fetcher::start(objects, &plan.requests, &self.job)?
         } else {
-            // A part of a split plan: its requests are planned here.
+            // A part of a split plan, or one of other files known whole: its requests are planned here.
             Fetcher::start(objects, &self.requests(&units, &fields)?.0, &self.job)?
         };
         let units = Stripes::new(units, fields.clone(), step_rows, self.options, fetcher);

@@ -72,14 +72,17 @@ impl Unit {
         read.map(Some).map_err(from_orc)
     }
 
-    /// Appends the byte ranges that these columns need, in their order, and gives how many bytes they have.
+    /// Appends the byte ranges that these columns need, in their order, unless the file is known whole, and gives how many bytes
+    /// they have.
     pub fn want(&self, fields: &[FieldRef], wanted: &mut Vec<Wanted>) -> Result<u64> {
         let mut bytes = 0;
         for field in fields {
             let Some(read) = self.read(field).map_err(|e| named(e, &self.file.url))? else { continue };
             for range in spans(&read) {
                 bytes += range.end - range.start;
-                wanted.push(Wanted { file: self.file_number, range });
+                if self.file.object.whole.is_none() {
+                    wanted.push(Wanted { file: self.file_number, range });
+                }
             }
         }
         Ok(bytes)

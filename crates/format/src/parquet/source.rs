@@ -217,7 +217,7 @@ impl Source for ParquetSource {
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
             Fetcher::start(objects, &plan.requests, &self.job)?
         } else {
-            // A part of a split plan: its requests are planned here.
+            // A part of a split plan, or one of other files known whole: its requests are planned here.
             Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?
         };
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
