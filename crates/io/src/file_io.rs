@@ -15,7 +15,8 @@ pub enum FileIo {
     /// By blocking writes of the thread that encodes.
     #[default]
     Sync,
-    /// By io_uring, several writes under way, into the kernel's page cache.
+    /// By io_uring, several writes under way, into the kernel's page cache; where the file system has none that don't block,
+    /// like [`Self::Sync`].
     Uring,
     /// By io_uring past the page cache (`O_DIRECT`): for files that are larger than memory, or not read again soon.
     UringDirect,
@@ -76,24 +77,19 @@ impl Job {
         self.file_io_seen().lock().warnings.clone()
     }
 
-    /// How a new file is to be written. The first one asks the kernel, by `probe`, whether that works here.
-    pub(crate) fn begin_file(&self, probe: impl FnOnce() -> std::io::Result<()>) -> FileIo {
+    /// How a new file is to be written. For the first one, `probe` asks the kernel what is left of the wanted way here, and
+    /// why.
+    pub(crate) fn begin_file(&self, probe: impl FnOnce(FileIo) -> (FileIo, Option<String>)) -> FileIo {
         let mut seen = self.file_io_seen().lock();
         if let Some(effective) = seen.effective {
             return effective;
         }
-        let wanted = self.options().file_io;
-        let effective = match wanted {
-            FileIo::Sync => FileIo::Sync,
-            FileIo::Uring | FileIo::UringDirect => match probe() {
-                Ok(()) => wanted,
-                Err(e) => {
-                    seen.warnings.push(refused(&e));
-                    FileIo::Sync
-                }
-            },
+        let (effective, warning) = match self.options().file_io {
+            FileIo::Sync => (FileIo::Sync, None),
+            wanted => probe(wanted),
         };
         seen.effective = Some(effective);
+        seen.warnings.extend(warning);
         effective
     }
 

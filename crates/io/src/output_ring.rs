@@ -1,9 +1,13 @@
 //! Writes of one file that are under way together, by io_uring.
 //!
 //! A file has a ring of its own while it is being written: no lock, and what a failed file leaves under way is waited for
-//! where the file is dropped. Small writes are gathered in buffers that are registered with the kernel; large ones go from
-//! where they are into the page cache. Past the page cache (`O_DIRECT`), everything goes through the buffers, which are
-//! aligned; the last bytes, which are no whole block, are written by a plain write behind the others.
+//! where the file is dropped. Into the page cache, bytes go from where the encoder left them; small writes are gathered.
+//! Past the page cache (`O_DIRECT`), everything goes through buffers that are aligned and registered with the kernel; the
+//! last bytes, which are no whole block, are written by a plain write behind the others.
+//!
+//! Not every file system writes into the page cache without blocking. Where one does not (ext4, tmpfs), the kernel hands
+//! each such write of a ring to a thread of its own, one after the other for a file: the copy into the cache costs what it
+//! costs, and on another core, which has to fetch the bytes first. There, files have no ring: see [`never_blocks`].
 //!
 //! The kernel reads memory that it was told of until it says that it is done. So what is under way is owned by
 //! [`Ring::under_way`], is let go by its completion alone, and [`Ring::drop`] waits for all of them.
@@ -23,11 +27,14 @@ use crate::buffers::Buffer;
 use crate::file_io::refused;
 use crate::{Error, FileIo, Job, RequestKind, Result};
 
-/// Bytes of a registered buffer: a write of this size keeps a disk busy longer than it takes to ask for the next.
+/// Bytes of a buffer: a write of this size keeps a disk busy longer than it takes to ask for the next.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Registered buffers of a file.
+/// Buffers of a file.
 const BUFFERS: usize = 4;
+
+/// Into the page cache, so many bytes are a write of their own: copying them first costs more than telling the kernel.
+const OWN_WRITE_BYTES: usize = 64 << 10;
 
 /// Writes of a file under way at most.
 const WRITES: usize = 8;
@@ -44,8 +51,9 @@ const LARGEST_WRITE: usize = 1 << 30;
 /// Offsets, lengths and addresses past the page cache: the largest block that disks have.
 const BLOCK_BYTES: usize = 4096;
 
-/// Bytes of a file that are reserved at once: within them, writes past the page cache need not wait for each other.
-const RESERVED_BYTES: u64 = 64 << 20;
+/// Bytes of a file that are reserved at once: within them, writes past the page cache need not wait for each other. As many
+/// as the file has, between these bounds: those that are left over are given back.
+const RESERVED_BYTES: std::ops::RangeInclusive<u64> = (8 << 20)..=(64 << 20);
 
 static RINGS_IN_USE: AtomicUsize = AtomicUsize::new(0);
 
@@ -95,8 +103,21 @@ enum Held {
 /// One of [`RINGS`].
 struct Permit(());
 
-/// Asks the kernel whether it writes files by io_uring.
-pub(super) fn probe() -> io::Result<()> {
+/// Asks the kernel how it writes `file`, which is new and empty: as wanted, or what is left of that, and why.
+pub(super) fn probe(file: &File, wanted: FileIo) -> (FileIo, Option<String>) {
+    if let Err(e) = probe_kernel() {
+        return (FileIo::Sync, Some(refused(&e)));
+    }
+    let is_direct = wanted == FileIo::UringDirect;
+    let tried = if is_direct { set_direct(file, true).and_then(|()| set_direct(file, false)) } else { Ok(()) };
+    match tried {
+        Ok(()) if is_direct || never_blocks(file, 0) => (wanted, None),
+        Ok(()) => (FileIo::Sync, Some(WRITES_BLOCK.to_owned())),
+        Err(e) => (if never_blocks(file, 0) { FileIo::Uring } else { FileIo::Sync }, Some(not_direct(&e))),
+    }
+}
+
+fn probe_kernel() -> io::Result<()> {
     let uring = IoUring::new(2)?;
     let mut probe = Probe::new();
     uring.submitter().register_probe(&mut probe)?;
@@ -105,9 +126,13 @@ pub(super) fn probe() -> io::Result<()> {
 }
 
 impl Ring {
-    /// A ring that appends to `file`, which has `position` bytes; `None` where it is to be written without one: where
-    /// the kernel refuses, of which the job is told, and where many files have one.
+    /// A ring that appends to `file`, which has `position` bytes and will have more; `None` where it is to be written
+    /// without one: where the kernel refuses, or its file system is better off, of which the job is told; where many files
+    /// have one; and behind an unaligned end past the page cache.
     pub(super) fn begin(file: &File, position: u64, is_direct: bool, job: &Job) -> Result<Option<Self>> {
+        if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
+            return Ok(None);
+        }
         let Some(permit) = Permit::take() else { return Ok(None) };
         let uring = match IoUring::new(WRITES as u32) {
             Ok(uring) => uring,
@@ -132,9 +157,14 @@ impl Ring {
             job: job.clone(),
             _permit: permit,
         };
-        ring.register();
-        if is_direct && position.is_multiple_of(BLOCK_BYTES as u64) {
+        if is_direct {
             ring.begin_direct();
+        }
+        if ring.is_direct {
+            ring.register();
+        } else if !never_blocks(file, position) {
+            job.fall_back(FileIo::Sync, WRITES_BLOCK.to_owned());
+            return Ok(None);
         }
         Ok(Some(ring))
     }
@@ -142,7 +172,7 @@ impl Ring {
     /// Appends bytes. Blocks while as many are under way as may be.
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.check()?;
-        if self.is_direct || bytes.len() < BUFFER_BYTES {
+        if self.is_direct || bytes.len() < OWN_WRITE_BYTES {
             return self.gather(&bytes);
         }
         self.send_gathered()?;
@@ -215,8 +245,7 @@ impl Ring {
     }
 
     fn tell_of_no_direct(&self, error: &io::Error) {
-        let text = format!("files can't be written past the page cache here ({error}): they are written through it");
-        self.job.fall_back(FileIo::Uring, text);
+        self.job.fall_back(FileIo::Uring, not_direct(error));
     }
 
     fn check(&self) -> Result<()> {
@@ -295,7 +324,8 @@ impl Ring {
         }
         // A file that may not become so long is an error only when it does.
         let longest = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-        let end = (self.sent + RESERVED_BYTES).min(longest);
+        let more = self.sent.clamp(*RESERVED_BYTES.start(), *RESERVED_BYTES.end());
+        let end = (self.sent + more).min(longest);
         let reserved = |file: &File| rustix::fs::fallocate(file, FallocateFlags::empty(), begin, end - begin);
         // Where a disk is nearly full, or a file system reserves nothing, writes lengthen the file.
         self.is_reserving = self.sent <= end && reserved(&self.file).is_ok();
@@ -454,6 +484,28 @@ impl Drop for Permit {
     fn drop(&mut self) {
         RINGS_IN_USE.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn not_direct(error: &io::Error) -> String {
+    format!("files can't be written past the page cache here ({error}): they are written through it")
+}
+
+/// What a user is told where [`never_blocks`] says no.
+const WRITES_BLOCK: &str = "the file system here writes into the page cache by blocking calls only, which io_uring would \
+    leave to threads of the kernel: files are written by blocking writes (uring-direct goes past the page cache)";
+
+/// Whether the file system of `file`, which has `position` bytes, knows writes into the page cache that don't block: it is
+/// asked for one.
+fn never_blocks(file: &File, position: u64) -> bool {
+    #[cfg(test)]
+    if let Some(known) = faults::never_blocks() {
+        return known;
+    }
+    let byte = [std::io::IoSlice::new(&[0])];
+    let written = rustix::io::pwritev2(file, &byte, position, rustix::io::ReadWriteFlags::NOWAIT);
+    let is_as_before = written != Ok(1) || file.set_len(position).is_ok();
+    is_as_before
+        && !matches!(written, Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL))
 }
 
 fn set_direct(file: &File, is_direct: bool) -> io::Result<()> {

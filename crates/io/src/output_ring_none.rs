@@ -5,14 +5,15 @@ use std::io;
 
 use bytes::Bytes;
 
-use crate::{Job, Result};
+use crate::file_io::refused;
+use crate::{FileIo, Job, Result};
 
 /// There is none.
 #[derive(Debug)]
 pub(super) enum Ring {}
 
-pub(super) fn probe() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+pub(super) fn probe(_file: &File, _wanted: FileIo) -> (FileIo, Option<String>) {
+    (FileIo::Sync, Some(refused(&io::ErrorKind::Unsupported.into())))
 }
 
 impl Ring {

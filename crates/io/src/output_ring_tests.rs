@@ -17,8 +17,18 @@ pub(super) mod faults {
     use std::collections::VecDeque;
 
     thread_local! {
+        static NEVER_BLOCKS: Cell<Option<bool>> = const { Cell::new(Some(true)) };
         static LONGEST: Cell<usize> = const { Cell::new(usize::MAX) };
         static RESULTS: RefCell<VecDeque<Option<i32>>> = const { RefCell::new(VecDeque::new()) };
+    }
+
+    /// What the file system is taken for; `None`: for what it is. Rings are tested on any.
+    pub(crate) fn never_blocks() -> Option<bool> {
+        NEVER_BLOCKS.get()
+    }
+
+    pub(super) fn set_never_blocks(known: Option<bool>) {
+        NEVER_BLOCKS.set(known);
     }
 
     /// How much of a write the kernel is told of: it writes so much of it.
@@ -255,6 +265,45 @@ fn a_kernel_that_locks_no_memory_writes_from_memory_that_is_not_locked() {
         };
         assert_eq!(job.file_io(), Some(way));
         let warnings = job.warnings();
-        assert!(warnings.len() == 1 && warnings[0].contains("ulimit -l"), "{warnings:?}");
+        // Into the page cache, nothing is locked.
+        assert_eq!(warnings.len(), usize::from(way == FileIo::UringDirect), "{warnings:?}");
+        assert!(warnings.iter().all(|warning| warning.contains("ulimit -l")), "{warnings:?}");
     }
+}
+
+#[test]
+fn a_file_system_whose_writes_block_is_written_by_blocking_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    faults::set_never_blocks(Some(false));
+    let blocking = job(FileIo::Uring);
+    for name in ["x", "y"] {
+        assert!(is_written(&target(&folder, name, &blocking), 1));
+    }
+    assert_eq!(blocking.file_io(), Some(FileIo::Sync));
+    let warnings = blocking.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("uring-direct"), "{warnings:?}");
+    // The job knows another file system, whose writes don't block, from a file before.
+    let other = job(FileIo::Uring);
+    faults::set_never_blocks(Some(true));
+    assert!(is_written(&target(&folder, "z", &other), 1));
+    assert_eq!(other.file_io(), Some(FileIo::Uring));
+    faults::set_never_blocks(Some(false));
+    assert!(is_written(&target(&folder, "z", &other), 2));
+    assert_eq!((other.file_io(), other.warnings().len()), (Some(FileIo::Sync), 1));
+}
+
+#[test]
+fn a_file_system_that_was_asked_keeps_the_file_as_it_is() {
+    use std::os::unix::fs::FileExt;
+    faults::set_never_blocks(None);
+    let file = tempfile::tempfile().unwrap();
+    super::never_blocks(&file, 0);
+    assert_eq!(file.metadata().unwrap().len(), 0);
+    file.write_all_at(b"abc", 0).unwrap();
+    super::never_blocks(&file, 3);
+    assert_eq!(file.metadata().unwrap().len(), 3);
+    let folder = tempfile::tempdir().unwrap();
+    let whatever = job(FileIo::Uring);
+    assert!(is_written(&target(&folder, "x", &whatever), 1));
+    assert_eq!(whatever.file_io() == Some(FileIo::Sync), whatever.warnings().len() == 1);
 }
