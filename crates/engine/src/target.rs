@@ -179,7 +179,7 @@ impl FileTarget {
             CopyMode::Overwrite => FolderMode::Overwrite,
             CopyMode::Append => FolderMode::Append,
         };
-        let (format, write, job) = (self.format, options.write.clone(), job.clone());
+        let (format, write, job) = (self.format, options.write.of_each_file(), job.clone());
         let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));
         let extension = extension(self.format, &options.write);
         FolderSink::create(&self.store, &self.path, mode, extension, &options.write, make)

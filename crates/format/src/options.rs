@@ -123,7 +123,7 @@ pub struct WriteOptions {
     pub statistics: bool,
     /// Parquet and ORC: columns that get a bloom filter.
     pub bloom_filter_columns: Vec<String>,
-    /// Folders: bytes after which the next file begins. Default 512 MiB.
+    /// Folders: bytes of each file, about; the first may have twice as many. Default 512 MiB.
     pub file_bytes: Option<u64>,
     /// How CSV and TBL are written.
     pub csv: CsvOptions,
@@ -142,6 +142,18 @@ impl Default for WriteOptions {
             file_bytes: None,
             csv: CsvOptions::default(),
         }
+    }
+}
+
+/// Bytes of a row group or stripe by default, in the format where they are fewest.
+const DEFAULT_GROUP_BYTES: u64 = 64 << 20;
+
+impl WriteOptions {
+    /// The same for each file of a folder: none of its row groups or stripes is longer than a file is to be.
+    pub fn of_each_file(&self) -> Self {
+        let longest = self.row_group_bytes.unwrap_or(DEFAULT_GROUP_BYTES);
+        let shorter = self.file_bytes.filter(|bytes| (1..longest).contains(bytes));
+        Self { row_group_bytes: shorter.or(self.row_group_bytes), ..self.clone() }
     }
 }
 

@@ -45,10 +45,15 @@ impl HiddenFile {
         match created {
             Ok((file, hidden)) => Ok(Self { file, hidden, target, made_folders, published: false }),
             Err(e) => {
-                forget(&made_folders);
+                give_up_folders(&made_folders);
                 Err(e)
             }
         }
+    }
+
+    /// Folders that were made for it, the outermost first.
+    pub(crate) fn made_folders(&self) -> &[PathBuf] {
+        &self.made_folders
     }
 
     /// Gives the file its name, in one step. One that has the name already is replaced, or an error of kind
@@ -70,14 +75,20 @@ impl Drop for HiddenFile {
         if !self.published {
             // Nothing can be told from here; a file that can't be removed stays hidden.
             let _ = std::fs::remove_file(&self.hidden);
-            forget(&self.made_folders);
+            let mut known = folders();
+            // Those of a file that was published and given up meanwhile, too.
+            let made = known.iter().filter(|made| self.target.starts_with(made)).chain(&self.made_folders);
+            remove_folders(&made.cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+            known.retain(|folder| folder.exists());
         }
     }
 }
 
-/// Removes folders that were made for a file, unless there are others in them.
-fn forget(made: &[PathBuf]) {
+/// Removes folders that were made for a file which is gone, or has never appeared. One with other files that have not
+/// appeared goes with the last of these.
+pub fn give_up_folders(made: &[PathBuf]) {
     let mut known = folders();
+    known.extend(made.iter().cloned());
     remove_folders(made);
     known.retain(|folder| folder.exists());
 }

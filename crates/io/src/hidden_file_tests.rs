@@ -38,3 +38,18 @@ fn folders_that_were_there_stay() {
     drop(files(folder.path()));
     assert!(folder.path().join("x").exists() && !folder.path().join("x/y").exists());
 }
+
+#[test]
+fn folders_of_files_that_appeared_and_are_given_up_go_with_the_last_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [mut one, other] = files(folder.path());
+    one.publish(false).unwrap();
+    // It begins when nothing is known of the folder any more.
+    let later = HiddenFile::create(folder.path().join("x/z")).unwrap();
+    std::fs::remove_file(folder.path().join("x/y/a")).unwrap();
+    give_up_folders(one.made_folders());
+    drop(other);
+    assert!(folder.path().join("x").exists() && !folder.path().join("x/y").exists());
+    drop(later);
+    assert!(!folder.path().join("x").exists());
+}

@@ -1,6 +1,7 @@
 //! Writing one object so that it appears whole or not at all.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -97,6 +98,15 @@ impl Output {
     /// The name that a user knows: a local path or a URL. Without credentials.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Folders of this machine that were made for it and for others that have not appeared, the outermost first. Whoever
+    /// removes it after [`Self::finish`] hands them to [`give_up_folders`](crate::give_up_folders).
+    pub fn made_folders(&self) -> &[PathBuf] {
+        match &self.target {
+            Target::Local(file) => file.made_folders(),
+            Target::Stream(_) | Target::Upload(_) => &[],
+        }
     }
 
     /// Appends bytes; blocks while too many parts are under way.

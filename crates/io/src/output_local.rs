@@ -33,7 +33,7 @@ impl LocalFile {
         check_target(&target, if_exists)?;
         let hidden = HiddenFile::create(target)?;
         let job = store.job.clone();
-        job.begin_file(ring::probe);
+        job.begin_file(|wanted| ring::probe(&hidden.file, wanted));
         Ok(Self { ring: None, hidden, if_exists, gathered: Vec::new(), written: 0, job })
     }
 
@@ -72,6 +72,10 @@ impl LocalFile {
         Ok(())
     }
 
+    pub(super) fn made_folders(&self) -> &[PathBuf] {
+        self.hidden.made_folders()
+    }
+
     pub(super) fn publish(&mut self) -> Result<()> {
         match self.hidden.publish(self.if_exists == IfExists::Replace) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(exists()),
@@ -96,7 +100,7 @@ impl LocalFile {
 
     /// A ring, if the file is to be written by one.
     fn begin_ring(&self) -> Result<Option<Box<Ring>>> {
-        match self.job.begin_file(ring::probe) {
+        match self.job.begin_file(|wanted| ring::probe(&self.hidden.file, wanted)) {
             FileIo::Sync => Ok(None),
             io => {
                 let is_direct = io == FileIo::UringDirect;

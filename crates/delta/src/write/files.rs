@@ -1,6 +1,7 @@
 //! The data files of a write.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,8 +13,9 @@ use delta_kernel::engine::arrow_conversion::scalar::extract_primitive_scalar;
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
+use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
-use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result};
+use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result, give_up_folders};
 
 use super::commit::{Outcome, Targets};
 use super::fit::{Fit, Target};
@@ -41,6 +43,7 @@ pub(crate) struct DataFiles {
     contexts: Vec<Arc<BoundWriteContext>>,
     done: Vec<DoneFile>,
     options: WriteOptions,
+    cut: FileCut,
     number: usize,
     random: u128,
     is_of_changes: bool,
@@ -57,6 +60,7 @@ struct OpenFile {
     partition: usize,
     /// When it was written to last, counted in batches.
     used: u64,
+    rows: u64,
     sink: Box<dyn Sink>,
     deferred: Deferred,
     statistics: Statistics,
@@ -109,7 +113,8 @@ impl DataFiles {
             known: HashMap::new(),
             contexts: Vec::new(),
             done: Vec::new(),
-            options: options.clone(),
+            cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
+            options: options.of_each_file(),
             number: 0,
             random: rand::random(),
             is_of_changes: false,
@@ -183,22 +188,29 @@ impl DataFiles {
     }
 
     fn write_to(&mut self, partition: usize, rows: &RecordBatch) -> Result<()> {
-        let limit = self.options.file_bytes.unwrap_or(FILE_BYTES).max(1);
-        let mut at = self.open.iter().position(|file| file.partition == partition);
-        if let Some(full) = at.filter(|at| self.open[*at].deferred.position() >= limit) {
-            let file = self.open.swap_remove(full);
-            self.end(file)?;
-            at = None;
+        let mut from = 0;
+        while from < rows.num_rows() {
+            let at = match self.open.iter().position(|file| file.partition == partition) {
+                Some(at) => at,
+                None => self.begin(partition)?,
+            };
+            let file = &mut self.open[at];
+            let room = self.cut.room(file.rows, file.deferred.position());
+            let fitting = (rows.num_rows() - from).min(usize::try_from(room).unwrap_or(usize::MAX));
+            if fitting == 0 {
+                let file = self.open.swap_remove(at);
+                self.end(file)?;
+                continue;
+            }
+            self.number += 1;
+            file.used = self.number as u64;
+            file.rows += fitting as u64;
+            let part = rows.slice(from, fitting);
+            file.statistics.merge(&part)?;
+            file.sink.write(part)?;
+            from += fitting;
         }
-        let at = match at {
-            Some(at) => at,
-            None => self.begin(partition)?,
-        };
-        self.number += 1;
-        let (used, file) = (self.number as u64, &mut self.open[at]);
-        file.used = used;
-        file.statistics.merge(rows)?;
-        file.sink.write(rows.clone())
+        Ok(())
     }
 
     /// Begins a file; the one that has waited longest ends where there are too many.
@@ -225,13 +237,14 @@ impl DataFiles {
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
         let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
         let statistics = Statistics::new(kernel);
-        self.open.push(OpenFile { partition, used: 0, sink, deferred, statistics, object, name });
+        self.open.push(OpenFile { partition, used: 0, rows: 0, sink, deferred, statistics, object, name });
         Ok(self.open.len() - 1)
     }
 
     fn end(&mut self, file: OpenFile) -> Result<()> {
         let OpenFile { partition, sink, deferred, statistics, object, name, .. } = file;
         let written = sink.finish()?;
+        self.cut.learn(&written);
         let output = deferred.take().ok_or_else(|| Error::internal("a file's sink did not finish its output"))?;
         let statistics = statistics.finish()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -252,10 +265,11 @@ impl DataFiles {
         for file in std::mem::take(&mut self.open) {
             self.end(file)?;
         }
-        let mut published =
-            Published { files: Vec::new(), objects: Vec::new(), written: Written::default(), keep: false };
+        let mut published = Published::none();
+        published.keep = false;
         for DoneFile { file, output, object, written } in self.done {
             self.table.job().check()?;
+            published.folders.extend(output.made_folders().iter().cloned());
             output.finish()?;
             published.written.rows += written.rows;
             published.written.bytes += written.bytes;
@@ -272,6 +286,8 @@ pub(crate) struct Published {
     files: Vec<AddedFile>,
     objects: Vec<Object>,
     written: Written,
+    /// Those of this machine that were made for them.
+    folders: BTreeSet<PathBuf>,
     /// They are the table's, or may be.
     keep: bool,
 }
@@ -279,7 +295,8 @@ pub(crate) struct Published {
 impl Published {
     /// No files.
     pub fn none() -> Self {
-        Self { files: Vec::new(), objects: Vec::new(), written: Written::default(), keep: true }
+        let (files, objects, folders) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Self { files, objects, written: Written::default(), folders, keep: true }
     }
 
     pub fn files(&self) -> &[AddedFile] {
@@ -297,6 +314,7 @@ impl Published {
         self.keep = false;
         self.files.append(&mut other.files);
         self.objects.append(&mut other.objects);
+        self.folders.append(&mut other.folders);
         self.written.rows += other.written.rows;
         self.written.bytes += other.written.bytes;
         self.written.files.append(&mut other.written.files);
@@ -335,6 +353,7 @@ impl Drop for Published {
             // What can't be removed now is no part of the table and is left to its next vacuum.
             let _ = object.store.delete(&object.path);
         }
+        give_up_folders(&self.folders.iter().cloned().collect::<Vec<_>>());
     }
 }
 

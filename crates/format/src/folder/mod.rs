@@ -1,7 +1,7 @@
 //! Folders of files as a [`Sink`](crate::Sink): every file of a copy appears at once, or none.
 //!
 //! A copy into a folder makes files `part-00000-RANDOM.EXTENSION`, a new one whenever the last has
-//! [`WriteOptions::file_bytes`](crate::WriteOptions::file_bytes).
+//! [`WriteOptions::file_bytes`](crate::WriteOptions::file_bytes), about: see [`FileCut`].
 //!
 //! **A new local folder, or a local folder that is replaced** ([`staged`]). All files go to a hidden folder
 //! `.NAME.lakerace-RANDOM.tmp` beside the target, which is renamed at the end, or exchanged with the old folder, which is
@@ -20,11 +20,13 @@
 //! Two copies that append at once both take effect. Of two that replace at once both may: each removes what it found.
 
 mod commit;
+mod cut;
 mod listing;
 pub mod marker;
 mod sink;
 mod staged;
 
+pub use cut::FileCut;
 pub use listing::{list, list_unless};
 pub use marker::visible;
 pub use sink::{FolderMode, FolderSink, MakeSink};

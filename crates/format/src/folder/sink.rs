@@ -5,6 +5,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, IfExists, Job, JobStore, Output, Result};
 
 use super::commit::Commit;
+use super::cut::FileCut;
 use super::staged::Staged;
 use crate::{Sink, WriteOptions, Written};
 
@@ -29,14 +30,21 @@ pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
 pub struct FolderSink {
     target: Target,
     extension: String,
-    file_bytes: u64,
+    cut: FileCut,
     make: MakeSink,
-    file: Option<(Box<dyn Sink>, Deferred)>,
+    file: Option<OpenFile>,
     /// Files that are complete.
     written: Written,
     files: usize,
     random: u64,
     job: Job,
+}
+
+/// The file under way.
+struct OpenFile {
+    sink: Box<dyn Sink>,
+    deferred: Deferred,
+    rows: u64,
 }
 
 enum Target {
@@ -64,7 +72,7 @@ impl FolderSink {
         let mut sink = Self {
             target,
             extension: extension.to_owned(),
-            file_bytes: options.file_bytes.unwrap_or(FILE_BYTES).max(1),
+            cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
             make,
             file: None,
             written: Written::default(),
@@ -84,13 +92,14 @@ impl FolderSink {
             Target::Marked(commit) => commit.output(&name, IfExists::Error)?,
         };
         let deferred = output.defer();
-        self.file = Some(((self.make)(output)?, deferred));
+        self.file = Some(OpenFile { sink: (self.make)(output)?, deferred, rows: 0 });
         Ok(())
     }
 
     fn end_file(&mut self) -> Result<()> {
-        let Some((sink, deferred)) = self.file.take() else { return Ok(()) };
+        let Some(OpenFile { sink, deferred, .. }) = self.file.take() else { return Ok(()) };
         let file = sink.finish()?;
+        self.cut.learn(&file);
         self.written.rows += file.rows;
         self.written.bytes += file.bytes;
         let Some(output) = deferred.take() else {
@@ -109,18 +118,23 @@ impl FolderSink {
 
 impl Sink for FolderSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        if self.file.as_ref().is_some_and(|(_, deferred)| deferred.position() >= self.file_bytes)
-            && batch.num_rows() > 0
-        {
-            self.end_file()?;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let Some(file) = &mut self.file else {
+                self.begin_file()?;
+                continue;
+            };
+            let room = self.cut.room(file.rows, file.deferred.position());
+            let rows = (batch.num_rows() - from).min(usize::try_from(room).unwrap_or(usize::MAX));
+            if rows == 0 {
+                self.end_file()?;
+                continue;
+            }
+            file.rows += rows as u64;
+            file.sink.write(batch.slice(from, rows))?;
+            from += rows;
         }
-        if self.file.is_none() {
-            self.begin_file()?;
-        }
-        match &mut self.file {
-            Some((sink, _)) => sink.write(batch),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {

@@ -1,0 +1,51 @@
+//! Where rows are cut into files of a size.
+
+use crate::Written;
+
+/// A file of fewer rows is mostly what surrounds them.
+const FEWEST_ROWS: u64 = 1024;
+
+/// Before a file is complete, its rows are taken to have so many bytes at least: it is looked at after each share of it.
+const ROW_BYTES: u64 = 64;
+
+/// Says how many rows go into each file, so that all have about as many bytes as are wanted.
+///
+/// Bytes are known when they are encoded, which may be a row group after their rows were taken. So the files that are
+/// complete tell how many rows make one; the first one ends when enough of its bytes have left the encoder.
+#[derive(Debug)]
+pub struct FileCut {
+    wanted_bytes: u64,
+    /// Of the files that are complete.
+    rows: u64,
+    bytes: u64,
+}
+
+impl FileCut {
+    /// Files of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self { wanted_bytes: bytes.max(1), rows: 0, bytes: 0 }
+    }
+
+    /// How many rows more go into a file that has `rows`, the encoded ones of which take `encoded_bytes`, before this is
+    /// asked again. 0: it is full.
+    pub fn room(&self, rows: u64, encoded_bytes: u64) -> u64 {
+        if rows > 0 && encoded_bytes >= self.wanted_bytes {
+            return 0;
+        }
+        if self.bytes == 0 {
+            return (self.wanted_bytes / ROW_BYTES).max(FEWEST_ROWS);
+        }
+        let fitting = u128::from(self.wanted_bytes) * u128::from(self.rows) / u128::from(self.bytes);
+        u64::try_from(fitting).unwrap_or(u64::MAX).max(FEWEST_ROWS).saturating_sub(rows)
+    }
+
+    /// A file is complete.
+    pub fn learn(&mut self, file: &Written) {
+        self.rows = self.rows.saturating_add(file.rows);
+        self.bytes = self.bytes.saturating_add(file.bytes);
+    }
+}
+
+#[cfg(test)]
+#[path = "cut_tests.rs"]
+mod tests;
