@@ -4,6 +4,7 @@
 mod compress;
 mod encode;
 mod error;
+mod prefetch;
 // For tools and tests that look inside of a file; no part of the interface that versions are about.
 #[doc(hidden)]
 pub mod proto;
@@ -14,4 +15,7 @@ pub mod write;
 
 pub use compress::Codec;
 pub use error::{Error, ErrorKind, Result};
+// For crates above, whose texts lie all over memory as often as ours.
+#[doc(hidden)]
+pub use prefetch::prefetch;
 pub use proto::StreamKind;

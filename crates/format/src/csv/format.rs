@@ -7,14 +7,20 @@ use arrow::array::types::{
     Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow::array::{
+    AnyDictionaryArray, Array, ArrayRef, ArrowPrimitiveType, ByteView, MAX_INLINE_VIEW_LEN, StringViewArray,
+};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Result};
 
 use super::print;
 use super::rules::Rules;
+use crate::prefetch;
 use crate::schema_text::print_type;
+
+/// How many rows ahead texts are asked for that may lie anywhere in memory.
+const AHEAD: usize = 16;
 
 /// What text can't hold of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +142,9 @@ impl Formatter {
 
     /// How the values of an array are printed.
     fn printer<'a>(&'a self, array: &'a dyn Array) -> Result<Print<'a>> {
+        if let Some(keyed) = array.as_any_dictionary_opt() {
+            return self.dictionary_printer(keyed);
+        }
         let print = match self.text_printer(array) {
             Some(print) => return Ok(print),
             None => value_printer(array)?,
@@ -151,6 +160,25 @@ impl Formatter {
         }))
     }
 
+    /// Each text of a dictionary is made once, quotes included.
+    fn dictionary_printer<'a>(&'a self, array: &dyn AnyDictionaryArray) -> Result<Print<'a>> {
+        let values = plain(array.values())?;
+        let print = self.printer(values.as_ref())?;
+        let text = |value| {
+            let mut text = Vec::new();
+            // What can't be printed is an error in the rows that have it.
+            print(value, &mut text).map(|()| text)
+        };
+        let texts: Vec<_> = (0..values.len()).map(text).collect();
+        // Without values, all rows are null, and nobody asks for their keys.
+        let keys = if texts.is_empty() { Vec::new() } else { array.normalized_keys() };
+        Ok(Box::new(move |row, out| {
+            let text = texts[keys[row]].as_ref().map_err(|unfit| *unfit)?;
+            out.extend_from_slice(text);
+            Ok(())
+        }))
+    }
+
     fn text_printer<'a>(&'a self, array: &'a dyn Array) -> Option<Print<'a>> {
         Some(match array.data_type() {
             DataType::Utf8 => {
@@ -163,7 +191,10 @@ impl Formatter {
             }
             DataType::Utf8View => {
                 let array = array.as_string_view();
-                Box::new(move |row, out| self.text(array.value(row).as_bytes(), out))
+                Box::new(move |row, out| {
+                    fetch(array, row + AHEAD);
+                    self.text(array.value(row).as_bytes(), out)
+                })
             }
             _ => return None,
         })
@@ -216,9 +247,21 @@ fn is_printable(data_type: &DataType) -> bool {
     }
 }
 
-/// Dictionaries and runs as plain values.
+/// Has the text of a row on its way into the cache, where there is such a row.
+fn fetch(array: &StringViewArray, row: usize) {
+    if let Some(view) = array.views().get(row).map(|view| ByteView::from(*view))
+        && view.length > MAX_INLINE_VIEW_LEN
+        && let Some(buffer) = array.data_buffers().get(view.buffer_index as usize)
+    {
+        let (start, length) = (view.offset as usize, view.length as usize);
+        [start, start + length - 1].into_iter().filter_map(|at| buffer.get(at)).for_each(prefetch);
+    }
+}
+
+/// Runs as plain values, and dictionaries whose values hardly repeat.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let value_type = match array.data_type() {
+        DataType::Dictionary(_, _) if is_short(array) => return Ok(ArrayRef::clone(array)),
         DataType::Dictionary(_, value) => value.as_ref(),
         DataType::RunEndEncoded(_, value) => value.data_type(),
         _ => return Ok(ArrayRef::clone(array)),
@@ -227,6 +270,11 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let values = arrow::compute::cast(array, &value_type)
         .map_err(|e| Error::internal(format!("values of a dictionary could not be looked up: {e}")))?;
     plain(&values)
+}
+
+/// Whether a dictionary has fewer values than rows.
+fn is_short(array: &dyn Array) -> bool {
+    array.as_any_dictionary_opt().is_some_and(|keyed| keyed.values().len() < array.len())
 }
 
 fn primitive<'a, T: ArrowPrimitiveType>(

@@ -312,6 +312,40 @@ fn dictionaries_are_written_as_their_values() {
 }
 
 #[test]
+fn values_of_dictionaries_are_printed_once_and_only_those_in_use_have_to_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = |batch: &RecordBatch, dialect: Dialect, name: &str| {
+        let path = folder.path().join(name);
+        write(&path, std::slice::from_ref(batch), dialect, &WriteOptions::default(), &job(1))?;
+        Ok::<_, lakerace_io::Error>(std::fs::read_to_string(path).unwrap())
+    };
+    // Keys by which nulls are told, values that are null, and one that TBL can't hold.
+    let values =
+        StringViewArray::from(vec![Some("plain"), Some("a|b"), None, Some("quo\"te, and more than twelve bytes")]);
+    let keys = UInt8Array::from(vec![Some(0), Some(3), None, Some(2), Some(0), Some(1), Some(3)]);
+    let column: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
+    let batch = RecordBatch::try_from_iter([("d", column)]).unwrap();
+    let quoted = "\"quo\"\"te, and more than twelve bytes\"";
+    let expected = format!("d\nplain\n{quoted}\n\n\nplain\na|b\n{quoted}\n");
+    assert_eq!(texts(&batch, Dialect::Csv, "a.csv").unwrap(), expected);
+    assert_eq!(texts(&batch.slice(3, 2), Dialect::Csv, "b.csv").unwrap(), "d\n\nplain\n");
+    assert_eq!(texts(&batch.slice(0, 1), Dialect::Tbl, "a.tbl").unwrap(), "plain|\n");
+    assert_eq!(texts(&batch.slice(0, 5), Dialect::Tbl, "b.tbl").unwrap().lines().count(), 5);
+    let error = texts(&batch, Dialect::Tbl, "c.tbl").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("row 6, column \"d\""), "{error}");
+    // Nothing but nulls, and numbers.
+    let none: ArrayRef = Arc::new(DictionaryArray::new(
+        Int32Array::from(vec![None, None]),
+        Arc::new(StringArray::from(Vec::<&str>::new())),
+    ));
+    let numbers: ArrayRef =
+        Arc::new(DictionaryArray::new(Int64Array::from(vec![0, 0]), Arc::new(Float64Array::from(vec![0.5]))));
+    let batch = RecordBatch::try_from_iter([("n", none), ("f", numbers)]).unwrap();
+    assert_eq!(texts(&batch, Dialect::Csv, "c.csv").unwrap(), "n,f\n,0.5\n,0.5\n");
+}
+
+#[test]
 fn text_looks_as_documented() {
     let at = TimestampMicrosecondArray::from(vec![Some(1_500_000), Some(-1)]).with_timezone("+02:00");
     let batch = RecordBatch::try_from_iter_with_nullable([

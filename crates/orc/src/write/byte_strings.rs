@@ -7,10 +7,14 @@ use arrow::datatypes::{BinaryViewType, ByteArrayType, ByteViewType, DataType, St
 use crate::proto::StreamKind;
 use crate::write::stream::{Coding, Stream};
 use crate::write::values::{Out, Rows, Values};
-use crate::{Error, Result};
+use crate::{Error, Result, prefetch};
 
 /// Strings of at most so many bytes lie in their view.
 const INLINE: u32 = 12;
+
+/// How many rows ahead memory is asked for, where texts may lie anywhere: one miss of the cache for each, unless many
+/// are under way.
+const AHEAD: usize = 16;
 
 /// The streams of byte strings that are written as they are: their bytes, their lengths.
 pub(crate) fn streams() -> Vec<Stream> {
@@ -76,7 +80,18 @@ fn views<T: ByteViewType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
     let array = rows.array.as_byte_view::<T>();
     let buffers = array.data_buffers();
     let views = array.views();
+    let fetch = |row: usize| {
+        if let Some(view) = views.get(row).map(|view| ByteView::from(*view))
+            && view.length > INLINE
+            && let Some(buffer) = buffers.get(view.buffer_index as usize)
+        {
+            let (start, length) = (view.offset as usize, view.length as usize);
+            [start, start + length - 1].into_iter().filter_map(|at| buffer.get(at)).for_each(prefetch);
+        }
+    };
+    (0..AHEAD).for_each(fetch);
     rows.for_each(|row| {
+        fetch(row + AHEAD);
         let view = &views[row];
         let length = *view as u32;
         if length <= INLINE {
