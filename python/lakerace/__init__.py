@@ -25,6 +25,7 @@ from lakerace._errors import (
 from lakerace._lakerace import __version__
 from lakerace._scan import Explain, Scan
 from lakerace._table import Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
+from lakerace._tpch import Generated, GeneratedTable, tpch
 
 __all__ = [
     "Changed",
@@ -35,6 +36,8 @@ __all__ = [
     "CorruptDataError",
     "Error",
     "Explain",
+    "Generated",
+    "GeneratedTable",
     "InternalError",
     "InvalidInputError",
     "NotFoundError",
@@ -53,4 +56,5 @@ __all__ = [
     "copy",
     "scan",
     "schema",
+    "tpch",
 ]

@@ -194,14 +194,14 @@ def copy(
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
             memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
-        file_bytes: Folders and tables: bytes after which the next file begins.
+        file_bytes: Folders and tables: bytes of each file, about; the first may have twice as many.
         partition_by: Delta: columns by which the files of a new table are divided.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
         io: How files of this machine are written: `"sync"` (the default), `"uring"` (io_uring, several writes under way) or
-            `"uring-direct"` (the same past the page cache). Where the kernel refuses, a `RuntimeWarning` says so, and files
-            are written without it.
+            `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
+            that don't block (`"uring"` on ext4), a `RuntimeWarning` says so, and files are written without it.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
 

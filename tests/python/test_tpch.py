@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import pickle
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -16,9 +17,6 @@ from conftest import ok, run
 from pyarrow import orc
 
 import lakerace as lr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: SHA-256 of what TPC-H's own dbgen writes, at scale factors 0.001 and 0.01.
 DBGEN = {
@@ -204,6 +202,62 @@ def test_the_command_generates_all_tables(tmp_path: Path) -> None:
         "true-zero-copy",
     )
     assert lr.scan(orc / "orders").checksum() == lr.scan(delta / "orders").checksum()
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "csv", "tbl", "delta"])
+def test_the_function_generates_what_the_command_does(format: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"sf": 0.01, "tables": ["orders", "nation"], "format": format, "threads": 2}
+    made = lr.tpch(tmp_path / "a" / "b", **options)
+    done = ok(
+        *("tpch", "-s", 0.01, "--tables", "orders,nation", "--format", format, "-o", tmp_path / "c", "--threads", 2),
+        "--json",
+    ).json
+    mode = "true-zero-copy" if format in ("parquet", "delta") else "zero-copy"
+    assert (made.rows, made.mode, made.io) == (done["rows"], done["mode"], "sync") == (15_025, mode, "sync")
+    assert made.file_bytes == sum(table.bytes for table in made.tables) > 0
+    for table, other, rows in zip(made.tables, done["tables"], (15_000, 25), strict=True):
+        assert (table.table, table.rows) == (other["table"], other["rows"]) == (table.table, rows)
+        if format != "delta":
+            [one], [two] = table.files, other["files"]
+            assert Path(one).read_bytes() == Path(two).read_bytes()
+        else:
+            checksum = lr.scan(f"tpch:{table.table}?sf=0.01").checksum()
+            assert lr.scan(tmp_path / "a" / "b" / table.table).checksum() == checksum
+    with pytest.raises(lr.ConflictError):
+        lr.tpch(tmp_path / "a" / "b", **options)
+    again = lr.tpch(tmp_path / "a" / "b", overwrite=True, mode="baseline", **options)
+    assert (again.rows, again.mode) == (15_025, "baseline")
+
+
+def test_the_function_knows_parts_sizes_codecs_and_streams(tmp_path: Path) -> None:
+    parts = lr.tpch(tmp_path / "parts", sf=0.01, tables=["lineitem", "nation"], parts=3, compression="zstd:3")
+    assert [len(table.files) for table in parts.tables] == [3, 1]
+    assert pq.read_metadata(parts.tables[0].files[0]).row_group(0).column(0).compression == "ZSTD"
+    sized = lr.tpch(tmp_path / "sized", sf=0.05, tables=["lineitem"], file_bytes=2_000_000, row_group_rows=20_000)
+    assert len(sized.tables[0].files) > 3
+    assert pq.read_metadata(sized.tables[0].files[0]).row_group(0).num_rows == 20_000
+    streams = lr.tpch(tmp_path / "streams", sf=0.01, refresh=2)
+    assert [table.table for table in streams.tables] == ["orders", "lineitem", "delete"]
+
+
+def test_wrong_arguments_of_the_function_are_named(tmp_path: Path) -> None:
+    with pytest.raises(lr.UsageError, match=r"sf: .*10000"):
+        lr.tpch(tmp_path, sf=100_000)
+    with pytest.raises(lr.NotFoundError, match=r"tables: .*lineitem"):
+        lr.tpch(tmp_path, tables=["linetem"])
+    with pytest.raises(lr.UsageError, match="tables is a list"):
+        lr.tpch(tmp_path, tables="lineitem")
+    with pytest.raises(lr.UsageError, match=r"format: .*delta"):
+        lr.tpch(tmp_path, format="avro")  # type: ignore[arg-type]
+    with pytest.raises(lr.UsageError, match=r"mode: .*zero-copy"):
+        lr.tpch(tmp_path, mode="zerocopy")  # type: ignore[arg-type]
+    with pytest.raises(lr.UsageError, match="folder"):
+        lr.tpch("-")
+    with pytest.raises(lr.UsageError, match="parts"):
+        lr.tpch(tmp_path, parts=2, file_bytes=1_000_000)
+    with pytest.raises(lr.UsageError, match="file_bytes: "):
+        lr.tpch(tmp_path, file_bytes=0)
+    assert not any(tmp_path.iterdir())
 
 
 def test_one_table_goes_to_standard_output() -> None:

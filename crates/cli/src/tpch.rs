@@ -39,8 +39,8 @@ pub(crate) struct TpchArgs {
     /// applied before are left out.
     #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
     pub(crate) apply: bool,
-    /// How columns are made: baseline, zero-copy or true-zero-copy. Default: zero-copy. In Parquet, true-zero-copy is a tenth
-    /// faster from scale factor 1 on; in other formats and for small tables it is slower, as it makes all text first (350 MB).
+    /// How columns are made: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is true-zero-copy
+    /// for parquet and delta, and zero-copy for orc, csv and tbl.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<TpchMode>,
     /// Replace files and tables that exist.
@@ -96,8 +96,8 @@ pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
     } else {
         TpchTarget::Folder(args.output.clone())
     };
-    let mode = options.mode;
     let generation = Generation::new(target, options, &session.job)?;
+    let mode = generation.mode();
     let tables = {
         let _progress = Tables::start(generation.tables(), !session.global.quiet);
         generation.run()?
@@ -137,7 +137,7 @@ fn options(args: &TpchArgs) -> Result<TpchOptions> {
         tables: names.iter().map(|name| name.parse()).collect::<Result<_>>()?,
         refresh: args.refresh,
         format: args.format.unwrap_or(TpchFileFormat::Parquet).into(),
-        mode: args.mode.unwrap_or_default(),
+        mode: args.mode,
         parts: args.parts,
         memory_bytes: args.memory_limit,
         copy,

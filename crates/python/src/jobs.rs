@@ -54,7 +54,7 @@ pub(crate) fn copy(
 }
 
 /// Gives what the user should know to Python's warnings.
-fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
+pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
     for warning in job.warnings() {
         let text =
             std::ffi::CString::new(warning).map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;

@@ -11,6 +11,7 @@ mod options;
 mod ranges;
 mod scan;
 mod stream;
+mod tpch;
 
 use std::ffi::OsString;
 
@@ -64,5 +65,6 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(maintain::changes, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::schema, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::checksum, module)?)?;
+    module.add_function(wrap_pyfunction!(tpch::tpch, module)?)?;
     Ok(())
 }

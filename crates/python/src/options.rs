@@ -3,7 +3,8 @@
 use lakerace::{
     CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job, JobOptions,
     MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, RowOptions,
-    StorageOptions, TimestampUnit, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
+    StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions,
+    parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -146,6 +147,37 @@ impl<'py> Keywords<'py> {
         })
     }
 
+    /// Tables of TPC-H.
+    pub(crate) fn tpch(&self) -> PyResult<TpchOptions> {
+        let at = |error: Error, name: &'static str| errors::raised(self.0.py(), &error.at(name));
+        let scale = TpchScale::new(self.get("sf")?.unwrap_or(1.0)).map_err(|e| at(e, "sf"))?;
+        let names: Vec<String> = self.get("tables")?.unwrap_or_default();
+        let tables = names.iter().map(|name| name.parse()).collect::<Result<_>>().map_err(|e| at(e, "tables"))?;
+        let overwrites = self.get("overwrite")?.unwrap_or(false);
+        let write = WriteOptions {
+            compression: self.parsed("compression", str::parse::<Compression>)?,
+            row_group_rows: self.positive("row_group_rows")?,
+            row_group_bytes: self.positive("row_group_bytes")?.map(|bytes| bytes as u64),
+            file_bytes: self.positive("file_bytes")?.map(|bytes| bytes as u64),
+            ..WriteOptions::default()
+        };
+        Ok(TpchOptions {
+            scale,
+            tables,
+            refresh: self.get("refresh")?,
+            format: self.parsed("format", tpch_format)?.unwrap_or(TpchFormat::Files(Format::Parquet)),
+            mode: self.parsed("mode", str::parse)?,
+            parts: self.get("parts")?.unwrap_or(1),
+            memory_bytes: self.positive("memory_limit")?.map(|bytes| bytes as u64),
+            copy: CopyOptions {
+                read: ReadOptions { storage: self.storage()?, ..ReadOptions::default() },
+                write,
+                mode: if overwrites { CopyMode::Overwrite } else { CopyMode::Error },
+                ..CopyOptions::default()
+            },
+        })
+    }
+
     /// What may change of a table's schema: a list of names.
     fn evolve(&self) -> PyResult<Evolve> {
         let mut evolve = Evolve::default();
@@ -222,6 +254,13 @@ fn format(text: &str) -> Result<Format> {
         "csv" => Ok(Format::Csv),
         "tbl" => Ok(Format::Tbl),
         _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, orc, csv or tbl")),
+    }
+}
+
+fn tpch_format(text: &str) -> Result<TpchFormat> {
+    match text {
+        "delta" => Ok(TpchFormat::Delta),
+        _ => format(text).map(TpchFormat::Files).map_err(|e| e.advice("choose parquet, orc, csv, tbl or delta")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Columns of texts.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray, make_view};
@@ -76,12 +76,35 @@ pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: us
 }
 
 /// Views of the pool itself.
-fn comments_of_pool(places: impl Iterator<Item = Place>) -> ArrayRef {
+fn comments_of_pool(places: Ahead<impl ExactSizeIterator<Item = Place>>) -> ArrayRef {
+    if places.rows() < ROWS_OF_WHOLE_POOL {
+        return comments_of_pieces(places);
+    }
     let view = |place: Place| make_view(place.text(), place.piece() as u32, place.offset_in_piece());
     let views: Vec<u128> = places.map(view).collect();
     // SAFETY: each view was made of the bytes at its place of the pool, which is ASCII; `whole` has the pool's pieces by
     // their numbers.
     Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), pool::whole(), None) })
+}
+
+/// As many comments are in all pieces of the pool, or nearly.
+const ROWS_OF_WHOLE_POOL: usize = 2048;
+
+/// Views of those pieces of the pool that they are in: nobody makes the others for a few comments.
+fn comments_of_pieces(places: impl Iterator<Item = Place>) -> ArrayRef {
+    let mut numbers = HashMap::new();
+    let mut pieces: Vec<Buffer> = Vec::new();
+    let view = |place: Place| {
+        let number = *numbers.entry(place.piece()).or_insert_with(|| {
+            pieces.push(pool::piece(place.piece()).clone());
+            pieces.len() as u32 - 1
+        });
+        make_view(place.text(), number, place.offset_in_piece())
+    };
+    let views: Vec<u128> = places.map(view).collect();
+    // SAFETY: each view was made of the bytes at its place of the pool, which is ASCII; `pieces` has the piece that it is
+    // in by the number that the view has.
+    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), pieces.into(), None) })
 }
 
 /// How many comments ahead memory is asked for: the pool is larger than any cache, and comments lie all over it.
@@ -108,8 +131,14 @@ impl<I: ExactSizeIterator<Item = Place>> Iterator for Ahead<I> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let rows = self.places.len() + self.waiting.len();
-        (rows, Some(rows))
+        (self.rows(), Some(self.rows()))
+    }
+}
+
+impl<I: ExactSizeIterator<Item = Place>> Ahead<I> {
+    /// Comments that are left.
+    fn rows(&self) -> usize {
+        self.places.len() + self.waiting.len()
     }
 }
 

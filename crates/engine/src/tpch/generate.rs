@@ -55,8 +55,8 @@ pub struct TpchOptions {
     pub refresh: Option<u32>,
     /// What they become.
     pub format: TpchFormat,
-    /// How columns are made.
-    pub mode: Mode,
+    /// How columns are made; `None`: the fastest way, which [`Generation::mode`] tells.
+    pub mode: Option<Mode>,
     /// Files of each table. `nation` and `region` always have one.
     pub parts: u32,
     /// Bytes of memory for files under way, about; `None`: 1 GiB. It bounds how many are written at once.
@@ -220,6 +220,11 @@ impl Generation {
         Ok(generation)
     }
 
+    /// How columns are made.
+    pub fn mode(&self) -> Mode {
+        self.options.mode.unwrap_or(fastest(self.options.format))
+    }
+
     /// The tables, to be looked at while [`Self::run`] goes on.
     pub fn tables(&self) -> Arc<[TableProgress]> {
         Arc::clone(&self.tables)
@@ -229,7 +234,7 @@ impl Generation {
         // As dbgen writes it.
         let whole_quantities = self.options.format == TpchFormat::Files(Format::Tbl);
         let whole = Spec::new(table, self.options.scale);
-        Spec { part, mode: self.options.mode, whole_quantities, ..whole }
+        Spec { part, mode: self.mode(), whole_quantities, ..whole }
     }
 
     fn add_stream(&mut self, writer: Box<dyn Write + Send>) -> Result<()> {
@@ -382,6 +387,17 @@ impl GeneratedTable {
     fn of(progress: &TableProgress) -> Self {
         let (_, seconds) = progress.bytes_and_seconds();
         Self { name: progress.name, rows: 0, bytes: 0, seconds, files: Vec::new() }
+    }
+}
+
+/// The way to make columns that is measured to be the fastest (see `docs/architecture.md`), at any scale factor.
+///
+/// Parquet's encoder takes words by their numbers and fetches many comments at once. The others go through their columns row
+/// by row, and each comment would miss the cache twice: where it is made a view, and where it is written.
+fn fastest(format: TpchFormat) -> Mode {
+    match format {
+        TpchFormat::Files(Format::Parquet) | TpchFormat::Delta => Mode::TrueZeroCopy,
+        TpchFormat::Files(Format::Orc | Format::Csv | Format::Tbl) => Mode::ZeroCopy,
     }
 }
 

@@ -45,7 +45,7 @@ fn small(format: TpchFormat) -> TpchOptions {
         tables: Vec::new(),
         refresh: None,
         format,
-        mode: TpchMode::default(),
+        mode: None,
         parts: 1,
         memory_bytes: None,
         copy: CopyOptions::default(),
@@ -80,7 +80,7 @@ fn all_tables_are_generated_at_once_in_every_format_and_mode() {
         for (threads, mode) in [(1, TpchMode::Baseline), (2, TpchMode::ZeroCopy), (5, TpchMode::TrueZeroCopy)] {
             let target = folder.path().join(format!("{number}-{threads}"));
             let job = Job::new(JobOptions { threads, ..JobOptions::default() });
-            let tables = generate(&target, TpchOptions { mode, ..small(format) }, &job).unwrap();
+            let tables = generate(&target, TpchOptions { mode: Some(mode), ..small(format) }, &job).unwrap();
             assert_eq!(tables.len(), 8);
             for table in tables {
                 let name = format!("{}{ending}", target.join(table.name).to_str().unwrap());
@@ -125,6 +125,13 @@ fn tables_are_cut_into_parts_and_old_parts_go() {
     sized.copy.write.row_group_rows = Some(10_000);
     let sized = generate(&folder.path().join("sized"), sized, &job).unwrap();
     assert!(sized[0].files.len() > 3, "{:?}", sized[0]);
+    let bytes = |file: &String| std::fs::metadata(folder.path().join(file)).unwrap().len();
+    let sizes: Vec<u64> = sized[0].files.iter().map(bytes).collect();
+    // The first one tells how many rows make a file; the last one is what is left over.
+    assert!(
+        sizes[0] < 1_200_000 && sizes[1..sizes.len() - 1].iter().all(|size| size.abs_diff(400_000) < 40_000),
+        "{sizes:?}"
+    );
     assert_eq!(sum_of(folder.path().join("sized/lineitem").to_str().unwrap()), sum_of("tpch:lineitem?sf=0.05"));
 }
 
@@ -160,6 +167,46 @@ fn a_generation_that_fails_leaves_nothing() {
     assert_eq!(kind(outcome).0, ErrorKind::Cancelled);
     assert_eq!(names(folder.path()), ["part.tbl"]);
     assert_eq!(std::fs::read_to_string(folder.path().join("part.tbl")).unwrap(), "mine");
+}
+
+/// Folders below one in which nothing is.
+fn empty_folders(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    if entries.is_empty() {
+        return vec![folder.to_owned()];
+    }
+    entries.iter().filter(|entry| entry.is_dir()).flat_map(|entry| empty_folders(entry)).collect()
+}
+
+#[test]
+fn tables_that_are_cancelled_are_whole_or_leave_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for batches in 0..12 {
+        let target = folder.path().join(batches.to_string()).join("lake");
+        let job = Job::default();
+        let options = TpchOptions { scale: TpchScale::new(0.1).unwrap(), ..small(TpchFormat::Delta) };
+        let to = TpchTarget::Folder(target.to_str().unwrap().to_owned());
+        let generation = Generation::new(to, options, &job).unwrap();
+        let tables = generation.tables();
+        let outcome = std::thread::scope(|scope| {
+            let run = scope.spawn(|| generation.run());
+            let rows = || tables.iter().map(|table| table.rows()).sum::<u64>();
+            while rows() < batches * 60_000 && !run.is_finished() {
+                std::thread::yield_now();
+            }
+            job.cancel();
+            run.join().unwrap()
+        });
+        let entries = std::fs::read_dir(&target).map_or(0, |entries| entries.count());
+        for entry in std::fs::read_dir(&target).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            assert_eq!(sum_of(path.to_str().unwrap()), sum_of(&format!("tpch:{name}?sf=0.1")), "{name}");
+        }
+        assert!(entries == 8 || outcome.is_err_and(|error| error.kind() == ErrorKind::Cancelled));
+        assert_eq!(target.exists(), entries > 0, "{batches}");
+        assert!(empty_folders(folder.path()).iter().all(|empty| empty == folder.path()), "{batches}");
+    }
 }
 
 #[test]

@@ -105,6 +105,13 @@ fn views_of_the_pool_share_it_and_copies_stand_alone() {
     assert_eq!(shared(one).len(), 300);
     assert_eq!(shared(one), shared(two));
 
+    // Five comments are not worth all of it.
+    let source = TpchSource::new("tpch:region?sf=1&mode=true-zero-copy".parse().unwrap(), &job(1));
+    let plan = source.plan(&columns(&["r_comment"])).unwrap();
+    let batch = source.read(&plan).unwrap().next().unwrap().unwrap();
+    let pieces = batch.column(0).as_string_view().data_buffers().len();
+    assert!((1..=5).contains(&pieces), "{pieces}");
+
     let words = |name: &str| {
         let (batch, _) = second_batch(name, "l_shipinstruct");
         let words = batch.column(0).as_dictionary::<UInt8Type>().values().to_data();

@@ -1,0 +1,45 @@
+//! Tables of TPC-H.
+
+use lakerace::{Clock, Error, FileIo, GeneratedTable, Generation, Prices, RangeOptions, TpchMode, TpchTarget};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+
+use crate::jobs::warn;
+use crate::options::Keywords;
+use crate::{convert, errors, interrupt};
+
+/// What was generated and what it cost.
+#[derive(Serialize)]
+struct Generated {
+    #[serde(flatten)]
+    report: lakerace::Report,
+    tables: Vec<GeneratedTable>,
+    file_bytes: u64,
+    mode: TpchMode,
+    io: Option<FileIo>,
+}
+
+/// Generates tables, or refresh streams, into a folder; gives a dict.
+#[pyfunction]
+pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let options = keywords.tpch()?;
+    let job = keywords.job(RangeOptions::default())?;
+    if target == "-" {
+        let error = Error::usage("tables go to a folder").advice("call the command for standard output");
+        return Err(errors::raised(py, &error.at(target)));
+    }
+    let payer = job.clone();
+    let (tables, mode) = interrupt::run(py, &job, move || {
+        let generation = Generation::new(TpchTarget::Folder(target), options, &payer)?;
+        let mode = generation.mode();
+        Ok((generation.run()?, mode))
+    })?;
+    let rows = tables.iter().map(|table| table.rows).sum();
+    let report = clock.report(rows, &job, &Prices::default());
+    warn(py, &job)?;
+    let file_bytes = tables.iter().map(|table| table.bytes).sum();
+    convert::to_python(py, &Generated { report, tables, file_bytes, mode, io: job.file_io() })
+}

@@ -1,0 +1,122 @@
+"""Tables of TPC-H."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from lakerace import _lakerace
+from lakerace._api import Requests, _options, _usage
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from lakerace._api import FileIo, Location
+
+    TpchFormat: TypeAlias = Literal["parquet", "orc", "csv", "tbl", "delta"]
+    TpchMode: TypeAlias = Literal["baseline", "zero-copy", "true-zero-copy"]
+
+
+class GeneratedTable(NamedTuple):
+    """A table that was generated, or one kind of files of refresh streams."""
+
+    #: Its name; `delete` for the keys that streams delete.
+    table: str
+    #: Rows.
+    rows: int
+    #: Bytes as stored.
+    bytes: int
+    #: From its first row to its last byte, while other tables were made, too.
+    seconds: float
+    #: Paths or URLs.
+    files: list[str]
+
+
+class Generated(NamedTuple):
+    """What was generated and what it cost."""
+
+    #: Rows of all tables.
+    rows: int
+    #: The tables, in the order asked for.
+    tables: list[GeneratedTable]
+    #: Bytes of all files.
+    file_bytes: int
+    #: How columns were made.
+    mode: TpchMode
+    #: How files of this machine were written. `None`: none were.
+    io: FileIo | None
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+
+
+def tpch(
+    target: Location,
+    *,
+    sf: float = 1,
+    tables: Sequence[str] | None = None,
+    format: TpchFormat | None = None,
+    mode: TpchMode | None = None,
+    io: FileIo | None = None,
+    compression: str | None = None,
+    row_group_rows: int | None = None,
+    row_group_bytes: int | None = None,
+    parts: int | None = None,
+    file_bytes: int | None = None,
+    refresh: int | None = None,
+    overwrite: bool = False,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Generated:
+    """Generates tables of TPC-H into a folder, side by side: the rows that dbgen makes.
+
+    One table as a stream, without files: `lr.scan("tpch:lineitem?sf=1")`.
+
+    Args:
+        target: A folder, as a path or URL. Tables become `TABLE.parquet` and so on in it, or Delta tables `TABLE`.
+        sf: The scale factor, 0.001 to 10,000: 1 is about 1 GB of text.
+        tables: Names of tables; all eight by default.
+        format: What they become; `"parquet"` by default.
+        mode: How columns are made; the fastest way by default, which the result tells.
+        io: How files of this machine are written: see :func:`copy`.
+        compression: As for :func:`copy`.
+        row_group_rows: Parquet: rows in a row group.
+        row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
+        parts: Files of each table but nation and region, `TABLE/TABLE.1.parquet` and so on; 1 by default.
+        file_bytes: Makes each table a folder of files of about this size; the first may be twice as long.
+        refresh: Instead of tables, so many refresh streams for them (TPC-H's RF1 and RF2).
+        overwrite: Replaces files and tables that exist.
+        memory_limit: Bytes of memory that files under way may take, about; 1 GiB by default.
+        threads: Threads; the number of cores by default.
+        storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
+
+    Files appear together when all of them are complete; Ctrl-C ends it within a second, and leaves no file behind. Delta
+    tables, and folders of files of a size, appear one after the other.
+
+    Raises:
+        ConflictError: A file or table exists, and `overwrite` is not given.
+        NotFoundError: There is no such table.
+        UsageError: An option is wrong, or two of them do not fit together.
+        UnavailableError: The disk is full, or the store does not answer.
+    """
+    arguments = dict(locals())
+    if isinstance(tables, str):
+        raise _usage(f"tables is a list of names, not one text: write [{tables!r}]")
+    arguments["tables"] = None if tables is None else list(tables)
+    made = _lakerace.tpch(os.fspath(target), _options(arguments, "target"))
+    made["requests"] = Requests(**made["requests"])
+    made["tables"] = [GeneratedTable(**table) for table in made["tables"]]
+    return Generated(**made)
