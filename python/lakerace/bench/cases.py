@@ -210,12 +210,12 @@ def _upsert(threads: list[int], inputs: Inputs) -> list[Case]:
 
 def _tpch(threads: list[int], inputs: Inputs) -> list[Case]:
     cases = []
-    for form, codec in generated.FORMATS.items():
-        for table in (generated.ALL, *generated.TABLES):
-            title = f"{'all tables' if table == generated.ALL else table} as {form}"
-            variant = f"{table}-{form}"
-            case = Case("tpch", "local", variant, max(threads), title, inputs.tpch, "generate", form, codec=codec)
-            cases.append(case)
+    for ending, form in generated.FORMS.items():
+        for table in form.tables:
+            title = f"{'all tables' if table == generated.ALL else table} as {form.title}"
+            variant = f"{table}-{ending}"
+            case = Case("tpch", "local", variant, max(threads), title, inputs.tpch, "generate", form.format)
+            cases.append(replace(case, codec=form.codec))
     return cases
 
 

@@ -6,6 +6,7 @@ import argparse
 import datetime
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lakerace.bench import cases, data, machine, report, samples, termination
@@ -113,14 +114,27 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _contestants(only: str | None) -> list[Contestant]:
+    """Those asked for: by name, or by name and setting (`lakerace/default`)."""
     found = discover()
     if only is None:
         return found
     names = only.split(",")
-    unknown = set(names) - {contestant.name for contestant in found}
+    known = {contestant.name for contestant in found}
+    known |= {f"{one.name}/{setting['name']}" for one in found for bench in one.settings.values() for setting in bench}
+    unknown = set(names) - known
     if unknown:
         raise ValueError(f"no contestant is called {', '.join(sorted(unknown))}: see `lakerace bench list`")
-    return [contestant for contestant in found if contestant.name in names]
+    chosen = []
+    for contestant in found:
+        if contestant.name in names:
+            chosen.append(contestant)
+        elif any(name.startswith(f"{contestant.name}/") for name in names):
+            settings = {
+                bench: [setting for setting in given if f"{contestant.name}/{setting['name']}" in names]
+                for bench, given in contestant.settings.items()
+            }
+            chosen.append(replace(contestant, settings=settings))
+    return chosen
 
 
 def _results_folder(out: Path | None) -> Path:
@@ -156,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("names", nargs="+", metavar="NAME", help="a bench, or the leading part of a case's name")
     run.add_argument("--rounds", type=_positive, default=5, help="measured rounds after the warm-up (default 5)")
     run.add_argument("--threads", default="1,2", help="thread counts (default 1,2)")
-    run.add_argument("--only", metavar="A,B", help="only these contestants")
+    run.add_argument("--only", metavar="A,B", help="only these contestants, or settings of them (lakerace/default)")
     run.add_argument("--quick", action="store_true", help="small inputs: a smoke test, not a result")
     sizes = ("small", "full")
     run.add_argument("--size", choices=sizes, default=sizes[0], help="of `upsert` and `tpch` (default small)")

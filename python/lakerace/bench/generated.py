@@ -21,10 +21,29 @@ from lakerace.bench.table import Row, Section, Table
 #: Bump when the files change, so that cached ones are made anew.
 RECIPE = 1
 TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region")
-#: Formats, and the codec of each.
-FORMATS = {"parquet": "snappy", "orc": "snappy", "csv": "none", "tbl": "none"}
 #: A case that is about all of them.
 ALL = "all"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What tables become."""
+
+    title: str
+    format: str
+    codec: str
+    #: Each alone, or all at once.
+    tables: tuple[str, ...] = (ALL, *TABLES)
+
+
+#: By what the names of cases end in.
+FORMS = {
+    "parquet": Form("parquet", "parquet", "snappy"),
+    "parquet-none": Form("uncompressed parquet", "parquet", "none", (ALL, "lineitem")),
+    "orc": Form("orc", "orc", "snappy"),
+    "csv": Form("csv", "csv", "none"),
+    "tbl": Form("tbl", "tbl", "none"),
+}
 #: Rows in a row group of Parquet, and what tpchgen-cli must be told so that `lineitem` has them (about).
 ROW_GROUP_ROWS = 1_000_000
 ROW_GROUP_BYTES = "90MB"
@@ -80,13 +99,17 @@ def tables_of(variant: str) -> list[str]:
     return list(TABLES) if name == ALL else [name]
 
 
+def form_of(variant: str) -> Form:
+    """What the tables of a case become."""
+    return FORMS[variant.partition("-")[2]]
+
+
 def job(variant: str, scale: float, files: dict[str, Path], output: Path) -> dict[str, Any]:
     """What a contestant is asked to do, besides what all jobs say."""
-    name = variant.partition("-")[2]
     return {
         "tables": tables_of(variant),
         "scale": scale,
-        "codec": FORMATS[name],
+        "codec": form_of(variant).codec,
         "row_group_rows": ROW_GROUP_ROWS,
         "row_group_bytes": ROW_GROUP_BYTES,
         "inputs": {table: str(files[table]) for table in tables_of(variant)},
@@ -104,7 +127,8 @@ class Umpire:
 
     def verdict(self, variant: str, files: dict[str, Path], output: Path, without: str | None = None) -> dict[str, Any]:
         """The verdict on the files in a folder, as fields of a sample; columns that end in `without` may hold anything."""
-        name = variant.partition("-")[2]
+        form = form_of(variant)
+        name = form.format
         wanted = {table: self._reference(files[table], without) for table in tables_of(variant)}
         made = {table: output / f"{table}.{name}" for table in wanted}
         missing = [file.name for file in made.values() if not file.is_file()]
@@ -115,7 +139,7 @@ class Umpire:
             schemas = {table: self._reference(files[table], None)["schema"] for table in wanted}
             self._seen[key] = {table: self._read(made[table], name, schemas[table], without) for table in wanted}
         held = self._seen[key]
-        wrong = [found for table in wanted if (found := _wrong(table, wanted[table], held[table], FORMATS[name]))]
+        wrong = [found for table in wanted if (found := _wrong(table, wanted[table], held[table], form.codec))]
         return {
             "verdict": "wrong" if wrong else RIGHT,
             "why": wrong[0] if wrong else None,
@@ -139,33 +163,51 @@ class Umpire:
 
 def _wrong(table: str, wanted: dict[str, Any], held: dict[str, Any], codec: str) -> str | None:
     why = check.disagreement(wanted, held)
-    if why is None and held.get("codecs", [codec.upper()]) != [codec.upper()]:
-        why = f"codecs: {', '.join(held['codecs'])} instead of {codec.upper()}"
+    codec = "UNCOMPRESSED" if codec == "none" else codec.upper()
+    if why is None and held.get("codecs", [codec]) != [codec]:
+        why = f"codecs: {', '.join(held['codecs'])} instead of {codec}"
     return f"{table}: {why}" if why else None
+
+
+def entered(results: list[Result], names: dict[str, str]) -> list[str]:
+    """Who has a time in any of the cases: the subject first, then by title."""
+    found = dict.fromkeys(entry.contestant for result in results for entry in result.entries if entry.seconds)
+    subject = next((result.subject for result in results if result.subject), None)
+    return sorted(found, key=lambda name: (name != subject, names[name]))
+
+
+def rate(entry: Entry | None) -> float | None:
+    """Thousands of rows a second, by the median time."""
+    if entry is None or entry.seconds is None or not entry.samples or entry.samples[0].rows is None:
+        return None
+    return entry.samples[0].rows / entry.seconds.median / 1000
 
 
 def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Section, ...]:
     """Thousands of rows a second: a line per table, a column per entrant."""
-    entered = list(dict.fromkeys(entry.contestant for result in results for entry in result.entries if entry.seconds))
+    columns = entered(results, names)
     subject = next((result.subject for result in results if result.subject), None)
-    entered.sort(key=lambda name: (name != subject, names[name]))
     rows = []
     for result in results:
         own = result.entry(result.subject)
         total = next((entry.samples[0].rows for entry in result.entries if entry.samples), None)
-        rates = [_rate(result.entry(name)) for name in entered]
+        rates = [rate(result.entry(name)) for name in columns]
         peers = [ratio for ratio in result.ratios if ratio.peer.partition("/")[0] != (subject or "").partition("/")[0]]
         fastest = result.fastest({ratio.peer for ratio in peers})
         ratio = f"{times(fastest.wall.median)} of {names[fastest.peer]}" if fastest else ""
-        rows.append(Row((result.title.partition(" as ")[0], count(total), *rates, ratio), "subject" if own else "peer"))
-    headings = ("table", "rows", *(names[name] for name in entered), f"{who or 'subject'}'s time")
+        rows.append(
+            Row(
+                (
+                    result.title.partition(" as ")[0],
+                    count(total),
+                    *(count(one) for one in rates),
+                    ratio,
+                ),
+                "subject" if own else "peer",
+            )
+        )
+    headings = ("table", "rows", *(names[name] for name in columns), f"{who or 'subject'}'s time")
     about = (
         "Thousands of rows a second, by the median time; the last column is the time beside that of the fastest peer"
     )
     return (Section("K rows/s", about, Table(headings, tuple(rows), numbers_from=1, grouped_by=1)),)
-
-
-def _rate(entry: Entry | None) -> str:
-    if entry is None or entry.seconds is None or not entry.samples or entry.samples[0].rows is None:
-        return ""
-    return count(entry.samples[0].rows / entry.seconds.median / 1000)

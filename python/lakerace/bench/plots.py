@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lakerace.bench import lines, rounds, upserted
 from lakerace.bench.canvas import INK, RULE, SOFT, SUBJECT, bare, colours, heading, legend, new, no_ticks
 from lakerace.bench.numbers import seconds, times
+from lakerace.bench.rates import rates_figure
 from lakerace.bench.samples import RIGHT
 from lakerace.bench.statistics import Result
 from lakerace.bench.tables import Document, Panel
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
     """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
     drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
+    drawers["tpch"] = rates_figure
     figures = {
         panel.key: drawers.get(panel.bench, _bars)(panel, report, headings) for panel in report.panels if _timed(panel)
     }
@@ -59,8 +61,7 @@ def _bars(panel: Panel, report: Document, headings: bool) -> Figure:
         squeeze=False,
         gridspec_kw={"height_ratios": [number + 0.3 for number in counts], "hspace": 0.44, "wspace": 0.30},
     )
-    left = 0.27 if panel.bench == "tpch" else 0.115  # its settings have long names
-    figure.subplots_adjust(left=left, right=0.975, top=1 - top / height, bottom=0.08 / height)
+    figure.subplots_adjust(left=0.115, right=0.975, top=1 - top / height, bottom=0.08 / height)
     if headings:
         work, _, turns = panel.about.partition(";")
         about = f"{work.partition(',')[0]}; {turns.partition(',')[0].strip()}"

@@ -118,7 +118,7 @@ def _panel(bench: str, store: str, results: list[Result], names: dict[str, str],
         if bench == "tpch":
             sections, title = generated.sections(results, names, who), f"{title} as {store}"
     return Panel(
-        key=f"{bench}-{store}" if store else bench,
+        key=f"{bench}-{store}".replace(" ", "-") if store else bench,
         bench=bench,
         title=title if not store or bench in _ONE_PATH else f"{title}: {paths.title(store)}",
         about=f"{work}{codec}; " + _turns(bench, rounds),

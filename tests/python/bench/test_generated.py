@@ -17,7 +17,7 @@ import lakerace as lr
 from lakerace.bench import cases, data, entrant, generated
 from lakerace.bench.cli import main
 from lakerace.bench.contestant import discover
-from lakerace.bench.generated import FORMATS, TABLES, Tpch
+from lakerace.bench.generated import FORMS, TABLES, Tpch
 from lakerace.bench.samples import RIGHT, WRONG, Run, Sample, read
 
 SCALE = 0.001
@@ -54,12 +54,13 @@ def race(tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
 
 
 def test_all_formats_and_modes_hold_the_same_rows(race: Race, tmp_path: Path) -> None:
-    names = [*(f"tpch/local/all-{form}" for form in FORMATS), "tpch/local/lineitem-parquet", "tpch/local/nation-orc"]
+    names = [*(f"tpch/local/all-{form}" for form in FORMS), "tpch/local/lineitem-parquet", "tpch/local/nation-orc"]
     _, samples = race(*names)
     measured = [sample for sample in samples if "/uring" not in sample.contestant]
     assert {sample.verdict for sample in measured} == {RIGHT}, [sample.why for sample in measured]
     modes = {sample.contestant for sample in measured}
-    assert modes == {"lakerace/zero-copy", "lakerace/true-zero-copy", "lakerace/baseline", "pyarrow/from-parquet"}
+    ours = {"default", "zero-copy", "true-zero-copy", "baseline"}
+    assert modes == {*(f"lakerace/{mode}" for mode in ours), "pyarrow/from-parquet"}
     assert {s.case for s in measured if s.contestant.startswith("pyarrow")} == {
         f"tpch/local/{table}-orc/t2" for table in ("all", "nation")
     }
@@ -76,7 +77,7 @@ def test_all_formats_and_modes_hold_the_same_rows(race: Race, tmp_path: Path) ->
 
 def test_cases_are_all_tables_in_all_formats() -> None:
     found = [case for case in cases.all_cases([1, 2], cases.full("full")) if case.bench == "tpch"]
-    assert len(found) == len(FORMATS) * (len(TABLES) + 1)
+    assert len(found) == sum(len(form.tables) for form in FORMS.values()) == 4 * (len(TABLES) + 1) + 2
     assert {(case.threads, case.input) for case in found} == {(2, Tpch(10))}
     entered = [one for who in discover() for one in entrant.entrants([who], "tpch")]
 
@@ -85,8 +86,19 @@ def test_cases_are_all_tables_in_all_formats() -> None:
         return {one.contestant.name for one in entered if one.enters(case)}
 
     assert who("all-parquet") == {"lakerace", "tpchgen", "duckdb_tpch"}
+    assert who("lineitem-parquet-none") == {"lakerace", "tpchgen"}
     assert who("orders-tbl") == {"lakerace", "tpchgen"}
     assert who("orders-orc") == {"lakerace", "pyarrow"}
+
+
+def test_settings_can_be_asked_for_alone(race: Race) -> None:
+    run, samples = race("tpch/local/lineitem-parquet-none", only="lakerace/default,lakerace/baseline")
+    assert {(sample.contestant, sample.verdict) for sample in samples} == {
+        ("lakerace/default", RIGHT),
+        ("lakerace/baseline", RIGHT),
+    }
+    assert set(run.contestants) == {"lakerace/default", "lakerace/baseline"}
+    assert main(["run", "tpch", "--only", "lakerace/fast"]) == 2
 
 
 FAKE = """

@@ -22,7 +22,8 @@ def generate(job: dict[str, Any]) -> contest.Prepared:
     form = job["format"]
     layout = "FORMAT csv"
     if form == "parquet":
-        layout = f"FORMAT parquet, COMPRESSION {job['codec']}, ROW_GROUP_SIZE {job['row_group_rows']}"
+        codec = "uncompressed" if job["codec"] == "none" else job["codec"]
+        layout = f"FORMAT parquet, COMPRESSION {codec}, ROW_GROUP_SIZE {job['row_group_rows']}"
     queries = [f"CALL dbgen(sf = {job['scale']})"]
     queries += [f"COPY {table} TO '{job['output']}/{table}.{form}' ({layout})" for table in job["tables"]]
 

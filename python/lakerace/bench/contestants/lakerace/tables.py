@@ -45,13 +45,14 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
 
 def generate(job: dict[str, Any]) -> contest.Prepared:
     """`lakerace tpch`, in the setting's mode, with the files written as it says."""
-    options = ["--format", job["format"], "--tables", ",".join(job["tables"]), "--mode", job["options"]["mode"]]
+    options = ["--format", job["format"], "--tables", ",".join(job["tables"])]
+    if "mode" in job["options"]:
+        options += ["--mode", job["options"]["mode"]]
     if "io" in job["options"]:
         way = job["options"]["io"]
         options += ["--io", way]
         _check_io(way)
-    if job["codec"] != "none":
-        options += ["--compression", job["codec"]]
+    options += ["--compression", job["codec"]]
     if job["format"] == "parquet":
         options += ["--row-group-rows", str(job["row_group_rows"])]
     return _command(job, "tpch", "-s", str(job["scale"]), "-o", job["output"], *options)

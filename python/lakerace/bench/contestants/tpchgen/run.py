@@ -18,7 +18,8 @@ def generate(job: dict[str, Any]) -> contest.Prepared:
     command += [f"--scale-factor={job['scale']}", f"--tables={','.join(job['tables'])}"]
     command += [f"--output-dir={job['output']}", f"--num-threads={job['threads']}"]
     if form == "parquet":
-        command.append(f"--compression={job['codec'].upper()}")
+        codec = "uncompressed" if job["codec"] == "none" else job["codec"]
+        command.append(f"--compression={codec.upper()}")
         if not job["options"].get("defaults"):
             command.append(f"--row-group-bytes={job['row_group_bytes']}")
     options = {"command": ["tpchgen-cli", *command[1:]]}
