@@ -40,7 +40,7 @@ pub(crate) struct TpchArgs {
     #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
     pub(crate) apply: bool,
     /// How columns are made: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is true-zero-copy
-    /// for parquet and delta, and zero-copy for orc, csv and tbl.
+    /// for parquet, and zero-copy for delta, orc, csv and tbl.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<TpchMode>,
     /// Replace files and tables that exist.
