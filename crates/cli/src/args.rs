@@ -369,7 +369,7 @@ pub(crate) struct WriteArgs {
     /// Parquet and ORC: columns that get a bloom filter.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) bloom_filter: Option<CommaList>,
-    /// Folders: bytes after which the next file begins.
+    /// Folders: bytes of each file, about; the first may have twice as many.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
     /// Delta: columns by which the files of a new table are divided.
@@ -415,7 +415,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
     /// How files of this machine are written: sync, uring (io_uring, several writes under way) or uring-direct (the same past the
-    /// page cache). Where the kernel refuses, a warning says so.
+    /// page cache). Where the kernel refuses, or the file system has no writes that don't block (uring on ext4), a warning says so.
     #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
     pub(crate) io: FileIo,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
