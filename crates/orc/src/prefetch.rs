@@ -1,6 +1,7 @@
 //! Asking for memory ahead of its use.
 
 /// Asks for the cache line of a byte, so that it is on its way while other things are done.
+#[inline(always)]
 pub fn prefetch(byte: &u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction, and it can't fault.

@@ -13,7 +13,7 @@ use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::profile::Observations;
 use lakerace_io::wrap::{Failing, FailingOptions};
-use lakerace_io::{ErrorKind, Job, JobOptions, JobStore, Result};
+use lakerace_io::{ErrorKind, Job, JobOptions, JobStore, Location, Result, StorageOptions};
 
 /// A table in memory whose store ends after some requests.
 fn table(after: Option<u64>, inner: &Arc<InMemory>) -> Table {
@@ -101,4 +101,28 @@ fn writes_that_break_off_are_whole_or_not_there() {
         }
         assert!(failures > 5, "{mode:?} failed only {failures} times");
     }
+}
+
+#[test]
+fn a_writer_that_comes_too_late_takes_its_folders_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("lake/table");
+    let location = Location::parse(place.to_str().unwrap()).unwrap();
+    let begin = |ids| {
+        let batch = batch(ids);
+        let partition_by = vec!["text".to_owned()];
+        let (properties, evolve, options) = (BTreeMap::new(), Evolve::default(), WriteOptions::default());
+        let write = TableWrite { mode: WriteMode::Error, partition_by, properties, evolve, options };
+        let table = Table::at(&location, &StorageOptions::default(), &Job::default()).unwrap();
+        let mut sink = DeltaSink::create(&table, &batch.schema(), &write).unwrap();
+        sink.write(batch).unwrap();
+        sink
+    };
+    let (first, late) = (begin(0..3), begin(3..6));
+    first.finish().unwrap();
+    assert_eq!(late.finish().unwrap_err().kind(), ErrorKind::Conflict);
+    let mut names: Vec<_> =
+        std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["_delta_log", "text=text 0", "text=text 1", "text=text 2"]);
 }

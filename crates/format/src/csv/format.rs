@@ -191,6 +191,10 @@ impl Formatter {
             }
             DataType::Utf8View => {
                 let array = array.as_string_view();
+                if array.data_buffers().len() <= 1 {
+                    // Behind one another, as a rule.
+                    return Some(Box::new(move |row, out| self.text(array.value(row).as_bytes(), out)));
+                }
                 Box::new(move |row, out| {
                     fetch(array, row + AHEAD);
                     self.text(array.value(row).as_bytes(), out)
@@ -248,6 +252,7 @@ fn is_printable(data_type: &DataType) -> bool {
 }
 
 /// Has the text of a row on its way into the cache, where there is such a row.
+#[inline]
 fn fetch(array: &StringViewArray, row: usize) {
     if let Some(view) = array.views().get(row).map(|view| ByteView::from(*view))
         && view.length > MAX_INLINE_VIEW_LEN

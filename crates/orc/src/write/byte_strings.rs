@@ -80,8 +80,11 @@ fn views<T: ByteViewType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
     let array = rows.array.as_byte_view::<T>();
     let buffers = array.data_buffers();
     let views = array.views();
+    // In one buffer, they lie behind one another as a rule.
+    let is_scattered = buffers.len() > 1;
     let fetch = |row: usize| {
-        if let Some(view) = views.get(row).map(|view| ByteView::from(*view))
+        if is_scattered
+            && let Some(view) = views.get(row).map(|view| ByteView::from(*view))
             && view.length > INLINE
             && let Some(buffer) = buffers.get(view.buffer_index as usize)
         {
