@@ -15,6 +15,7 @@ use super::booleans::Booleans;
 use super::convert::*;
 use super::fixed::Fixed;
 use super::fixed_bytes::FixedBytes;
+use super::pieces::Pieces;
 use super::validity::ValidBits;
 use super::views::Views;
 use crate::steps::Kept;
@@ -69,6 +70,19 @@ pub(crate) trait Values: Send {
 
     /// Takes the values of the next data page, of which there are at most `count`.
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()>;
+
+    /// Whether values of this encoding can be taken from [`Self::pieces`].
+    fn takes_pieces(&self, encoding: PageEncoding) -> bool {
+        let _ = encoding;
+        false
+    }
+
+    /// Takes the values of the next data page, of which there are at most `count`, of an encoding for which
+    /// [`Self::takes_pieces`]. That pays where many of them are not wanted.
+    fn pieces(&mut self, pieces: Pieces, count: usize) -> Result<()> {
+        let _ = (pieces, count);
+        Err(Error::internal("values that are not taken in pieces"))
+    }
 
     /// Begins an array of `rows` rows.
     fn begin(&mut self, rows: usize);

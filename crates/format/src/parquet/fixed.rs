@@ -12,6 +12,7 @@ use super::column::{PageEncoding, Values, page_ends, slots, stored};
 use super::convert::Convert;
 use super::delta;
 use super::indexes::{Indexes, Slots};
+use super::pieces::Pieces;
 use super::validity::ValidBits;
 use crate::steps::{Kept, copy_kept};
 
@@ -30,6 +31,7 @@ pub(crate) struct Fixed<C: Convert> {
 enum Page {
     /// The next value is at this byte.
     Plain(PageBytes, usize),
+    Pieces(Pieces),
     Dictionary(Indexes),
 }
 
@@ -64,6 +66,15 @@ impl<C: Convert> Values for Fixed<C> {
         Ok(())
     }
 
+    fn takes_pieces(&self, encoding: PageEncoding) -> bool {
+        encoding == PageEncoding::Plain && self.convert.width() <= WIDTH_IN_PIECES
+    }
+
+    fn pieces(&mut self, pieces: Pieces, _: usize) -> Result<()> {
+        self.page = Page::Pieces(pieces);
+        Ok(())
+    }
+
     fn begin(&mut self, rows: usize) {
         self.out = Some(self.pool.take(rows * size_of::<C::Out>()));
         self.len = 0;
@@ -73,6 +84,13 @@ impl<C: Convert> Values for Fixed<C> {
         let target = slots::<C::Out>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
             Page::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
+            Page::Pieces(pieces) => {
+                let mut filled = 0;
+                in_pieces(pieces, self.convert.width(), count, |stored, values| {
+                    plain(&self.convert, stored, &mut target[filled..filled + values]);
+                    filled += values;
+                })?;
+            }
             Page::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
@@ -88,6 +106,15 @@ impl<C: Convert> Values for Fixed<C> {
             Page::Plain(data, at) => {
                 plain_kept(&self.convert, stored(data, at, self.convert.width(), kept.len())?, kept, target);
             }
+            Page::Pieces(pieces) => {
+                let (mut filled, mut rest) = (0, kept);
+                in_pieces(pieces, self.convert.width(), kept.len(), |stored, values| {
+                    let kept = rest.take(values);
+                    let slots = filled..=filled + kept.count();
+                    filled = *slots.end();
+                    plain_kept(&self.convert, stored, kept, &mut target[slots]);
+                })?;
+            }
             Page::Dictionary(indexes) => {
                 indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
@@ -99,6 +126,7 @@ impl<C: Convert> Values for Fixed<C> {
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
             Page::Plain(data, at) => stored(data, at, self.convert.width(), count).map(drop),
+            Page::Pieces(pieces) => pieces.skip(count.checked_mul(self.convert.width()).ok_or_else(page_ends)?),
             Page::Dictionary(indexes) => indexes.skip(count),
         }
     }
@@ -119,6 +147,31 @@ impl<C: Convert> Values for Fixed<C> {
         // SAFETY: one buffer of `len` values of the type's width, aligned to 64 bytes, and `len` validity bits.
         Ok(make_array(unsafe { array.build_unchecked() }))
     }
+}
+
+/// Wider values are not taken from pieces.
+const WIDTH_IN_PIECES: usize = 32;
+
+/// Hands the next `count` values of `width` bytes to `each`, as many at once as lie in a piece. A value that goes on in the next
+/// one is put together.
+fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl FnMut(&[u8], usize)) -> Result<()> {
+    while count > 0 {
+        let (bytes, place) = pieces.window();
+        let values = (place.len() / width.max(1)).min(count);
+        if values > 0 {
+            let end = place.start + values * width;
+            each(&bytes[place.start..end], values);
+            pieces.read_to(end);
+            count -= values;
+        } else {
+            let mut value = [0; WIDTH_IN_PIECES];
+            let value = value.get_mut(..width).ok_or_else(|| Error::internal("values too wide for pieces"))?;
+            pieces.take(value)?;
+            each(value, 1);
+            count -= 1;
+        }
+    }
+    Ok(())
 }
 
 fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {

@@ -12,12 +12,16 @@ use super::column::{PageEncoding, Values, values_for};
 use super::footer::FileMeta;
 use super::header::PageKind;
 use super::lane::LaneSource;
-use super::pages::{Chunk, ClosedPage, PageWalk};
+use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
+use super::pieces::Pieces;
 use super::validity::{Levels, Validity};
 use crate::steps::{Kept, Selection};
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.03;
+
+/// Up to this share of selected rows, texts are copied: else they would keep more in memory than they are.
+const COPY_AT_MOST: f64 = 0.5;
 
 /// One flat column of one row group.
 pub(crate) struct FlatLane {
@@ -29,6 +33,8 @@ pub(crate) struct FlatLane {
     rows_left: usize,
     /// Rows to pass over before the next ones are decoded.
     to_skip: u64,
+    /// The share of rows that are selected, about.
+    share: f64,
     validity: Validity,
 }
 
@@ -59,7 +65,7 @@ impl FlatLane {
         });
         let is_optional = chunk.column_descr().max_def_level() == 1;
         let validity = Validity::default();
-        Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, validity }))
+        Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, share: 1.0, validity }))
     }
 
     /// Passes over `rows` rows.
@@ -70,12 +76,14 @@ impl FlatLane {
     /// The next `rows` rows, or the selected ones of them.
     pub fn next(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
         if let Some(selection) = selection {
-            let kept = match selection.count() as f64 <= PICK_AT_MOST * rows as f64 {
+            self.share = selection.count() as f64 / rows.max(1) as f64;
+            let kept = match self.share <= PICK_AT_MOST {
                 true => self.pick(selection),
                 false => self.keep(selection),
             };
             return kept.map(|array| selection.let_go(array));
         }
+        self.share = 1.0;
         self.values.begin(rows);
         let mut missing = rows;
         while missing > 0 {
@@ -196,7 +204,7 @@ impl FlatLane {
                 continue;
             }
             if let Page::Closed(page) = &self.page {
-                let levels = open(&mut self.pages, page, self.is_optional, self.values.as_mut())?;
+                let levels = open(&mut self.pages, page, self.is_optional, self.share, self.values.as_mut())?;
                 self.page = Page::Open(levels);
             }
             if self.rows_left == 0 {
@@ -227,8 +235,8 @@ impl FlatLane {
         }
         let page = self.pages.next()?;
         if page.header.kind == PageKind::Dictionary {
-            let opened = self.pages.open(&page)?;
-            return self.values.dictionary(opened.values, page.header.values);
+            let data = self.pages.open(&page, false)?.values.whole(self.pages.pool())?;
+            return self.values.dictionary(data, page.header.values);
         }
         self.rows_left = page.header.values;
         if self.rows_left == 0 {
@@ -240,21 +248,44 @@ impl FlatLane {
     }
 }
 
-/// Decompresses a data page and prepares its levels and values.
-fn open(pages: &mut PageWalk, page: &ClosedPage, is_optional: bool, values: &mut dyn Values) -> Result<Option<Levels>> {
+/// Decompresses a data page, of which this share of rows is wanted, and prepares its levels and values. Where some are not
+/// wanted, literals are not copied, only what is wanted of them.
+fn open(
+    pages: &mut PageWalk,
+    page: &ClosedPage,
+    is_optional: bool,
+    share: f64,
+    values: &mut dyn Values,
+) -> Result<Option<Levels>> {
     let header = &page.header;
-    let opened = pages.open(page)?;
-    let (levels, bytes) = match header.kind {
-        PageKind::Data { definition_encoding } if is_optional => {
-            let (levels, start) = Levels::v1(&opened.values, definition_encoding, header.values)?;
-            let bytes = opened.values.slice(start..opened.values.len());
-            (Some(levels), bytes)
-        }
-        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => (Some(Levels::v2(opened.levels)?), opened.values),
-        _ => (None, opened.values),
-    };
     let encoding = PageEncoding::of(header.encoding)?;
-    values.page(bytes, encoding, header.values)?;
+    let takes_pieces = values.takes_pieces(encoding);
+    let opened = pages.open(page, takes_pieces && share < 1.0)?;
+    let mut data = opened.values;
+    let levels = match header.kind {
+        PageKind::Data { definition_encoding } if is_optional => {
+            let found = match Levels::v1(&data.head(), definition_encoding, header.values) {
+                // They may go on behind the first piece.
+                Err(_) if matches!(data, PageData::Pieces(_)) => {
+                    data = PageData::Whole(data.whole(pages.pool())?);
+                    Levels::v1(&data.head(), definition_encoding, header.values)
+                }
+                found => found,
+            };
+            let (levels, start) = found?;
+            data = data.behind(start)?;
+            Some(levels)
+        }
+        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => Some(Levels::v2(opened.levels)?),
+        _ => None,
+    };
+    match data {
+        PageData::Pieces(pieces) => values.pieces(pieces, header.values)?,
+        PageData::Whole(bytes) if takes_pieces && share <= COPY_AT_MOST => {
+            values.pieces(Pieces::whole(bytes), header.values)?;
+        }
+        PageData::Whole(bytes) => values.page(bytes, encoding, header.values)?,
+    }
     Ok(levels)
 }
 

@@ -11,6 +11,7 @@ use super::block::{PageBytes, Pool};
 use super::codec::{PAGE_BYTES_AT_MOST, decompress};
 use super::header::{PageHeader, PageKind, parse};
 use super::index::{ChunkPages, PagePlace};
+use super::pieces::Pieces;
 
 /// Bytes asked for to find a header in; most are a few dozen bytes long.
 const HEADER_BYTES: u64 = 512;
@@ -49,7 +50,44 @@ pub(crate) struct OpenPage {
     /// Definition levels, if the column has any.
     pub levels: PageBytes,
     /// Values.
-    pub values: PageBytes,
+    pub values: PageData,
+}
+
+/// The values of a page.
+pub(crate) enum PageData {
+    /// One behind the other.
+    Whole(PageBytes),
+    /// Where they are stored.
+    Pieces(Pieces),
+}
+
+impl PageData {
+    /// All bytes, or those of the first piece.
+    pub fn head(&mut self) -> PageBytes {
+        match self {
+            Self::Whole(bytes) => bytes.clone(),
+            Self::Pieces(pieces) => pieces.head(),
+        }
+    }
+
+    /// What is behind the first `count` bytes.
+    pub fn behind(self, count: usize) -> Result<Self> {
+        Ok(match self {
+            Self::Whole(bytes) => Self::Whole(bytes.slice(count..bytes.len())),
+            Self::Pieces(mut pieces) => {
+                pieces.skip(count)?;
+                Self::Pieces(pieces)
+            }
+        })
+    }
+
+    /// All bytes in one piece; where they are in several, by a copy.
+    pub fn whole(self, pool: &Arc<Pool>) -> Result<PageBytes> {
+        match self {
+            Self::Whole(bytes) => Ok(bytes),
+            Self::Pieces(pieces) => pieces.join(pool),
+        }
+    }
 }
 
 /// What to walk through.
@@ -110,6 +148,11 @@ impl PageWalk {
                 }
             }
         }
+    }
+
+    /// The memory of its column.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     fn count_values(&mut self, values: usize) -> Result<()> {
@@ -192,14 +235,14 @@ impl PageWalk {
         self.release_to(page.body.end);
     }
 
-    /// Fetches, checks and decompresses a page.
-    pub fn open(&mut self, page: &ClosedPage) -> Result<OpenPage> {
+    /// Fetches, checks and decompresses a page. With `in_place`, values that are stored as literals are left where they are.
+    pub fn open(&mut self, page: &ClosedPage, in_place: bool) -> Result<OpenPage> {
         let stored = self.fetcher.bytes(self.file, page.body.clone())?;
         self.release_to(page.body.end);
         check_crc(&page.header, &stored)?;
         let header = &page.header;
         let PageKind::DataV2 { definition_bytes, repetition_bytes, is_compressed, .. } = header.kind else {
-            let values = self.decompress(&stored, header.plain_bytes)?;
+            let values = self.decompress(&stored, header.plain_bytes, in_place)?;
             return Ok(OpenPage { levels: PageBytes::empty(), values });
         };
         let levels_end = definition_bytes.checked_add(repetition_bytes);
@@ -209,21 +252,24 @@ impl PageWalk {
         let values = stored.slice(levels_end..);
         let plain = header.plain_bytes - levels_end;
         let values = match is_compressed && !values.is_empty() {
-            true => self.decompress(&values, plain)?,
-            false => PageBytes::Stored(values),
+            true => self.decompress(&values, plain, in_place)?,
+            false => PageData::Whole(PageBytes::Stored(values)),
         };
         Ok(OpenPage { levels, values })
     }
 
-    fn decompress(&self, stored: &Bytes, length: usize) -> Result<PageBytes> {
+    fn decompress(&self, stored: &Bytes, length: usize, in_place: bool) -> Result<PageData> {
         if self.codec == CompressionCodec::UNCOMPRESSED {
             if stored.len() != length {
                 return Err(Error::corrupt("the two sizes of an uncompressed page differ"));
             }
-            return Ok(PageBytes::Stored(stored.clone()));
+            return Ok(PageData::Whole(PageBytes::Stored(stored.clone())));
+        }
+        if in_place && let Some(pieces) = Pieces::literals(self.codec, stored, length) {
+            return Ok(PageData::Pieces(pieces));
         }
         let block = decompress(self.codec, stored, length, &self.pool)?;
-        Ok(PageBytes::Block(Arc::new(block), 0..length))
+        Ok(PageData::Whole(PageBytes::Block(Arc::new(block), 0..length)))
     }
 
     /// Releases a page that will not be read, if it was planned for at all.

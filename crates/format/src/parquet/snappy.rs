@@ -63,7 +63,7 @@ struct At {
 }
 
 /// The decompressed length, and where the elements begin.
-fn preamble(input: &[u8]) -> Result<(u64, usize)> {
+pub(crate) fn preamble(input: &[u8]) -> Result<(u64, usize)> {
     let mut length = 0u64;
     for (number, byte) in input.iter().take(5).enumerate() {
         length |= u64::from(byte & 0x7f) << (7 * number);

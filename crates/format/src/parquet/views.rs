@@ -11,11 +11,13 @@ use super::column::{PageEncoding, Values, page_ends, slots};
 use super::delta;
 use super::fixed::spread;
 use super::indexes::{Indexes, Slots};
+use super::pieces::Pieces;
+use super::texts::{Doubt, Taking, TextBytes, Texts};
 use super::validity::ValidBits;
 use crate::steps::Kept;
 
 /// Values up to this length stand in the view itself.
-const INLINE_BYTES: usize = 12;
+pub(crate) const INLINE_BYTES: usize = 12;
 
 /// Collects text or bytes.
 pub(crate) struct Views {
@@ -27,12 +29,18 @@ pub(crate) struct Views {
     page: Page,
     /// The array under way.
     out: Option<Block>,
+    /// Rows that it may have.
+    rows: usize,
     len: usize,
     buffers: Vec<Buffer>,
+    /// Bytes of its own.
+    bytes: TextBytes,
 }
 
 enum Page {
     Plain(Plain),
+    /// Values that are copied.
+    Texts(Texts),
     Dictionary(Indexes),
 }
 
@@ -58,11 +66,13 @@ impl Views {
     pub fn new(is_text: bool, pool: Arc<Pool>) -> Self {
         Self {
             is_text,
+            bytes: TextBytes::new(Arc::clone(&pool)),
             pool,
             dictionary: Vec::new(),
             dictionary_buffer: None,
             page: Page::Plain(Plain::new(PageBytes::empty(), false)),
             out: None,
+            rows: 0,
             len: 0,
             buffers: Vec::new(),
         }
@@ -103,8 +113,19 @@ impl Values for Views {
         Ok(())
     }
 
+    fn takes_pieces(&self, encoding: PageEncoding) -> bool {
+        encoding == PageEncoding::Plain
+    }
+
+    fn pieces(&mut self, pieces: Pieces, count: usize) -> Result<()> {
+        self.page = Page::Texts(Texts::new(pieces, count));
+        Ok(())
+    }
+
     fn begin(&mut self, rows: usize) {
         self.out = Some(self.pool.take(rows * size_of::<u128>()));
+        self.rows = rows;
+        self.bytes.begin();
         self.len = 0;
         self.buffers = self.dictionary_buffer.iter().cloned().collect();
         if let Page::Plain(page) = &mut self.page {
@@ -113,11 +134,16 @@ impl Values for Views {
     }
 
     fn read(&mut self, count: usize) -> Result<()> {
+        let left = self.rows.saturating_sub(self.len);
         let target = slots::<u128>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
             Page::Plain(page) => {
                 let made = make_views(&page.data, page.at, target, page.number(&self.buffers))?;
                 page.note(&made, count, self.is_text, &mut self.buffers)?;
+            }
+            Page::Texts(texts) => {
+                let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
+                texts.read(target, left, &mut Taking { bytes, buffers, is_text })?;
             }
             Page::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
@@ -129,11 +155,16 @@ impl Values for Views {
 
     fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
         let count = kept.count();
+        let left = self.rows.saturating_sub(self.len);
         let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
             Page::Plain(page) => {
                 let made = make_kept_views(&page.data, page.at, kept, target, page.number(&self.buffers))?;
                 page.note(&made, kept.len(), self.is_text, &mut self.buffers)?;
+            }
+            Page::Texts(texts) => {
+                let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
+                texts.read_kept(kept, target, left, &mut Taking { bytes, buffers, is_text })?;
             }
             Page::Dictionary(indexes) => {
                 indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
@@ -146,6 +177,7 @@ impl Values for Views {
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
             Page::Plain(page) => page.skip(count),
+            Page::Texts(texts) => texts.skip(count),
             Page::Dictionary(indexes) => indexes.skip(count),
         }
     }
@@ -163,9 +195,13 @@ impl Values for Views {
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
         let views = ScalarBuffer::new(out.into_buffer(self.len * size_of::<u128>()), 0, self.len);
+        let doubt = self.bytes.finish(&mut self.buffers, self.is_text);
+        if self.is_text && doubt != Doubt::default() {
+            check_views(&views, &self.buffers, doubt)?;
+        }
         let buffers: Arc<[Buffer]> = std::mem::take(&mut self.buffers).into();
         self.len = 0;
-        // SAFETY: every view was made by `Plain::read`: short ones hold their bytes, padded with zeros, long ones the
+        // SAFETY: every view was made by `view_of`: short ones hold their bytes, padded with zeros, long ones the
         // first four bytes and a place within the buffer of the number they have. Text was checked to be UTF-8.
         let array: ArrayRef = unsafe {
             if self.is_text {
@@ -294,7 +330,7 @@ impl Walk<'_> {
 /// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
 /// four, the buffer's number and the place in it.
 #[inline(always)]
-fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
+pub(crate) fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
     if length <= INLINE_BYTES {
         let kept = (1u128 << (8 * length)) - 1;
         (word & kept) << 32 | length as u128
@@ -306,8 +342,33 @@ fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
 }
 
 #[inline(always)]
-fn is_continuation(byte: u8) -> bool {
+pub(crate) fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
+}
+
+/// Checks the value of each view that is in doubt to be UTF-8.
+fn check_views(views: &[u128], buffers: &[Buffer], doubt: Doubt) -> Result<()> {
+    for view in views {
+        let length = *view as u32 as usize;
+        if !(if length <= INLINE_BYTES { doubt.short } else { doubt.long }) {
+            continue;
+        }
+        let inline = view.to_le_bytes();
+        let value = match length <= INLINE_BYTES {
+            true => inline.get(4..4 + length),
+            false => {
+                let (number, from) = ((*view >> 64) as u32 as usize, (*view >> 96) as usize);
+                buffers.get(number).and_then(|buffer| buffer.get(from..from + length))
+            }
+        };
+        let value = value.ok_or_else(|| Error::internal("a view of bytes that are not there"))?;
+        check_utf8(value)?;
+    }
+    Ok(())
+}
+
+fn check_utf8(value: &[u8]) -> Result<()> {
+    simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("text that is not UTF-8"))
 }
 
 /// Checks each of `count` values to be UTF-8.
@@ -316,9 +377,7 @@ fn check_each(data: &[u8], start: usize, count: usize) -> Result<()> {
     for _ in 0..count {
         let length = length_at(data, at)?;
         let value = &data[at + 4..at + 4 + length];
-        if simdutf8::basic::from_utf8(value).is_err() {
-            return Err(Error::corrupt("text that is not UTF-8"));
-        }
+        check_utf8(value)?;
         at += 4 + length;
     }
     Ok(())

@@ -6,13 +6,20 @@ use std::sync::Arc;
 
 use arrow::array::builder::{Int32Builder, ListBuilder};
 use arrow::array::types::{Int32Type, Int64Type};
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, AsArray, BinaryViewArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::DataType;
-use lakerace_format::{CompareOp, Expr, HiddenRows, InputFile, Literal, ParquetSource, ReadPlan, ReadRequest, Source};
-use lakerace_io::{ErrorKind, Job, JobOptions, Location, Result, StorageOptions};
+use lakerace_format::{
+    Codec, CompareOp, Compression, Expr, HiddenRows, InputFile, Literal, ParquetSink, ParquetSource, ReadPlan,
+    ReadRequest, Source, WriteOptions,
+};
+use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -230,6 +237,70 @@ proptest! {
         crate::parquet_read::assert_same(&ours, &wanted, &what);
         let few = common::read(&source, &ReadRequest { batch_rows, ..columns(&["utf8", "boolean", "struct"]) }).unwrap();
         prop_assert_eq!(few.num_rows(), rows - hidden.len());
+    }
+}
+
+/// Values that no codec makes smaller: numbers, texts of letters of one to four bytes, with and without nulls.
+fn noise(seed: u64, rows: usize) -> RecordBatch {
+    let mut random = StdRng::seed_from_u64(seed);
+    let letters: Vec<char> = (' '..='~').chain('à'..='ÿ').chain('一'..='丠').chain('😀'..='😠').collect();
+    let mut text = |longest: usize| -> String {
+        let length = random.random_range(0..longest);
+        (0..length).map(|_| letters[random.random_range(0..letters.len())]).collect()
+    };
+    let (short, long): (Vec<String>, Vec<String>) = (0..rows).map(|_| (text(20), text(70))).unzip();
+    let mut number = || random.random::<i64>();
+    let ids: Int64Array = (0..rows).map(|_| Some(number())).collect();
+    let sparse: Int64Array = (0..rows).map(|_| Some(number()).filter(|number| number % 10 != 0)).collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(ids)),
+        ("sparse", Arc::new(sparse.clone())),
+        ("bytes", Arc::new(short.iter().rev().map(|text| Some(text.as_bytes())).collect::<BinaryViewArray>())),
+        (
+            "short",
+            Arc::new(short.iter().zip(&sparse).map(|(text, number)| number.map(|_| text)).collect::<StringArray>()),
+        ),
+        ("long", Arc::new(StringArray::from(long))),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Pages of literals, of which little is decompressed.
+    #[test]
+    fn pages_of_noise_come_back_without_hidden_rows(
+        seed in any::<u64>(), codec in prop::sample::select(vec![Codec::Snappy, Codec::Lz4, Codec::None, Codec::Zstd]),
+        page_bytes in 70_000usize..400_000, density in densities(), runs in 0usize..6, threads in 1usize..4,
+        few in prop::option::of(0.0f64..1.0), batch_rows in prop::option::of(500usize..9000),
+    ) {
+        const ROWS: usize = 12_000;
+        let (_folder, path) = case();
+        let all = noise(seed, ROWS);
+        let options = WriteOptions {
+            compression: Some(Compression::new(codec)), page_bytes: Some(page_bytes), ..WriteOptions::default()
+        };
+        let job = common::job(1);
+        let (store, to) = Location::parse(path.to_str().unwrap()).unwrap().open(&StorageOptions::default(), &job).unwrap();
+        let output = Output::create(&store, &to, IfExists::Error).unwrap();
+        let mut sink = ParquetSink::create(output, all.schema(), &options, &job).unwrap();
+        sink.write(all.clone()).unwrap();
+        sink.finish().unwrap();
+        let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let id = file.metadata().row_group(0).column(0).clone();
+        prop_assert!(codec == Codec::Zstd || id.compressed_size() >= id.uncompressed_size(), "not literals");
+
+        let hidden = scattered(seed, ROWS, density, runs);
+        let below = few.map(|share| (share * i64::MAX as f64) as i64);
+        let ids = all.column(0).as_primitive::<Int64Type>().values();
+        let is_left = |row: usize| hidden.binary_search(&(row as u64)).is_err() && below.is_none_or(|below| ids[row] < below);
+        let left: BooleanArray = (0..ROWS).map(|row| Some(is_left(row))).collect();
+        let wanted = filter_record_batch(&all, &left).unwrap();
+        let filter = below.map(|below| less("id", i128::from(below)));
+        let request = ReadRequest { filter, batch_rows, ..ReadRequest::default() };
+        let ours = common::read(&open(&path, &hidden, threads).unwrap(), &request).unwrap();
+        crate::parquet_read::assert_same(&ours, &wanted, &format!("{codec:?} {density}"));
     }
 }
 
