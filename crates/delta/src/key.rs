@@ -4,6 +4,7 @@ mod bits;
 mod buckets;
 mod columns;
 mod filter;
+mod nearly;
 mod order;
 mod set;
 mod spread;

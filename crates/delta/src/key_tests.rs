@@ -277,3 +277,30 @@ fn ranges_of_first_columns_are_ranges_of_keys() {
         assert!(!is_in(&columns, &bounds(text("ba"), text("c"))) && !is_in(&columns, &bounds(text("da"), text("z"))));
     }
 }
+
+proptest! {
+    #[test]
+    fn nearly_sorted_rows_are_all_rows_and_keep_the_order_of_equal_keys(
+        values in proptest::collection::vec(-50i64..50, 0..200),
+        spread in proptest::sample::select(vec![1i64, 1000, 1 << 50]),
+        cut in 0usize..20,
+        as_text: bool,
+    ) {
+        let values: Vec<i64> = values.iter().map(|value| value * spread).collect();
+        let range = cut.min(values.len())..values.len();
+        let rows = keys_of(&values, as_text).nearly_sorted(range.clone());
+        let mut known = rows.clone();
+        known.sort_unstable();
+        prop_assert!(known.into_iter().eq(range.start as u32..range.end as u32));
+        let value = |row: &u32| values[*row as usize];
+        for (at, row) in rows.iter().enumerate() {
+            prop_assert!(rows[at..].iter().filter(|other| value(other) == value(row)).all(|other| other >= row));
+        }
+        // As many keys as there are stretches for them come in their order.
+        prop_assert!(as_text || spread > 1 || rows.is_sorted_by_key(value));
+        let mut sorted = values.clone();
+        sorted.sort_unstable();
+        let sorted = if as_text { keys_of(&sorted, true).sorted(1).0 } else { keys_of(&sorted, false) };
+        prop_assert!(sorted.nearly_sorted(range.clone()).is_sorted());
+    }
+}

@@ -88,8 +88,9 @@ impl ChunkBuilder {
         if !keys.follow(&self.keys) {
             self.rows.pack(&self.schema)?;
         }
+        let keys = self.rows.push_by_keys(batch, keys)?;
         self.keys.append(keys);
-        self.rows.push(batch)
+        Ok(())
     }
 
     /// How many rows there are.
@@ -121,7 +122,7 @@ impl ChunkBuilder {
         }
         let mut order = sorted.unwrap_or_else(|| (0..count as u32).collect());
         if let (OnDuplicate::Error, Some(two)) = (on_duplicate, repeated.first()) {
-            let number = |row: u32| first_row.map(|first| first + u64::from(row));
+            let number = |row: u32| first_row.map(|first| first + u64::from(rows.origin(row)));
             let who = match (number(order[two.start]), number(order[two.start + 1])) {
                 (Some(first), Some(second)) => format!("rows {first} and {second}"),
                 _ => "two rows".to_owned(),

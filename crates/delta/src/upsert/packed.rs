@@ -3,13 +3,15 @@
 //! Sorted rows are gathered from everywhere. In columns a row costs a miss of the cache for each column, and another one for
 //! each text; packed it costs one or two, which are asked for some rows ahead.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanBufferBuilder, GenericByteArray, GenericByteViewArray, RecordBatch,
-    RecordBatchOptions, make_array, make_view,
+    RecordBatchOptions, UInt32Array, make_array, make_view,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::{
     ArrowNativeType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, DataType, LargeBinaryType, LargeUtf8Type,
     SchemaRef, StringViewType, Utf8Type,
@@ -17,6 +19,8 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use lakerace_format::{Block, Pool, prefetch};
 use lakerace_io::{Error, Result};
+
+use crate::key::Keys;
 
 /// How rows of a schema are packed.
 ///
@@ -55,17 +59,21 @@ pub(super) struct PackedRows {
     bytes: Block,
     /// Where each row begins, and the last one ends.
     starts: Vec<u32>,
+    /// The place of each row among them as they came.
+    origins: Vec<u16>,
     /// Whether a column has a null, by the numbers of packed columns.
     has_nulls: Vec<bool>,
     /// The columns that stay.
     others: RecordBatch,
+    /// What all but the columns that stay takes.
+    memory_bytes: usize,
 }
 
 /// Rows that are packed or unpacked column by column: they stay in a core's own cache.
 const BLOCK_ROWS: usize = 256;
-/// Rows below which one thread packs as fast as more.
-const ROWS_PER_THREAD: usize = 8192;
-/// Bytes of a piece at most, unless it is one row: such memory comes in huge pages where those are quick.
+/// Rows of a piece at most: their columns are read in the order of keys, and stay in a core's own cache for it.
+const PIECE_ROWS: usize = 4096;
+/// Bytes of a piece at most, unless it is one row.
 const PIECE_BYTES: u64 = 16 << 20;
 /// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
 const FETCHED_BYTES: usize = 256;
@@ -109,17 +117,30 @@ impl Packing {
         (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pool })
     }
 
-    /// Packs a batch on so many threads, in one or more pieces for each.
+    /// Packs a batch on so many threads, in pieces. The rows of a piece are put nearly in the order of their keys, where these are
+    /// given, and the keys come back in the order of the rows: what is gathered in the order of keys later lies side by side
+    /// then.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
-    pub fn pack_on(&self, threads: usize, batch: &RecordBatch) -> Result<Vec<PackedRows>> {
+    pub fn pack_on(
+        &self,
+        threads: usize,
+        batch: &RecordBatch,
+        keys: Option<&Keys>,
+    ) -> Result<Vec<(PackedRows, Option<Keys>)>> {
         let rows = batch.num_rows();
-        let threads = (rows / ROWS_PER_THREAD).clamp(1, threads.max(1));
-        let step = rows.div_ceil(threads).max(1);
-        let part = |first: usize| self.pack(&batch.slice(first, step.min(rows - first)));
+        let ranges: Vec<Range<usize>> =
+            (0..rows).step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows)).collect();
+        let pack = |ranges: &[Range<usize>]| {
+            let mut pieces = Vec::with_capacity(ranges.len());
+            ranges.iter().try_for_each(|range| self.pack(batch, range.clone(), keys, &mut pieces))?;
+            Ok::<_, Error>(pieces)
+        };
+        let mut parts = ranges.chunks(ranges.len().div_ceil(threads.max(1)).max(1));
+        let first = parts.next().unwrap_or_default();
         std::thread::scope(|scope| {
-            let others: Vec<_> = (step..rows).step_by(step).map(|first| scope.spawn(move || part(first))).collect();
-            let mut pieces = part(0)?;
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || pack(part))).collect();
+            let mut pieces = pack(first)?;
             for other in others {
                 let more = other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))?;
                 pieces.append(&mut more?);
@@ -128,38 +149,53 @@ impl Packing {
         })
     }
 
-    /// Packs a batch, in several pieces where it is too large for one.
+    /// Packs rows of a batch, in several pieces where they are too large for one.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
-    fn pack(&self, batch: &RecordBatch) -> Result<Vec<PackedRows>> {
-        let rows = batch.num_rows();
-        let mut total = (self.fixed_bytes as u64).saturating_mul(rows as u64);
+    fn pack(
+        &self,
+        batch: &RecordBatch,
+        range: Range<usize>,
+        keys: Option<&Keys>,
+        pieces: &mut Vec<(PackedRows, Option<Keys>)>,
+    ) -> Result<()> {
+        let mut total = (self.fixed_bytes as u64).saturating_mul(range.len() as u64);
         for column in self.texts() {
             let array = batch.column(column.number);
-            with_texts!(array, texts => (0..rows).for_each(|row| total += texts.value(row).len() as u64));
+            with_texts!(array, texts => for row in range.clone() {
+                let text: &[u8] = texts.value(row).as_ref();
+                total += text.len() as u64;
+                // They come one behind the other here, and in no order when they are packed.
+                text.first().into_iter().for_each(prefetch);
+            });
         }
-        if total > PIECE_BYTES && rows > 1 {
-            let (first, second) = (batch.slice(0, rows / 2), batch.slice(rows / 2, rows - rows / 2));
-            let mut pieces = self.pack(&first)?;
-            pieces.append(&mut self.pack(&second)?);
-            return Ok(pieces);
+        if total > PIECE_BYTES && range.len() > 1 {
+            let middle = range.start + range.len() / 2;
+            self.pack(batch, range.start..middle, keys, pieces)?;
+            return self.pack(batch, middle..range.end, keys, pieces);
         }
-        match u32::try_from(total) {
-            Ok(total) => Ok(vec![self.pack_all(batch, total as usize)?]),
-            Err(_) => Err(Error::invalid(format!("a row has {total} bytes, and 4 GiB are the most"))),
+        if u32::try_from(total).is_err() {
+            return Err(Error::invalid(format!("a row has {total} bytes, and 4 GiB are the most")));
         }
+        let order = match keys {
+            Some(keys) => keys.nearly_sorted(range.clone()),
+            None => (range.start as u32..range.end as u32).collect(),
+        };
+        let packed = self.pack_all(batch, &order, total as usize)?;
+        pieces.push((packed, keys.map(|keys| keys.take(&order))));
+        Ok(())
     }
 
     fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
         self.packed.iter().filter(|column| matches!(column.kind, Kind::Text))
     }
 
-    fn pack_all(&self, batch: &RecordBatch, bytes: usize) -> Result<PackedRows> {
-        let rows = batch.num_rows();
+    /// Packs these rows, a range in any order.
+    fn pack_all(&self, batch: &RecordBatch, order: &[u32], bytes: usize) -> Result<PackedRows> {
         // Texts under nulls are left out, so that fewer bytes may be used than there are.
         let mut block = self.pool.take(bytes);
         let packed = &mut block[..bytes];
-        let mut starts = Vec::with_capacity(rows + 1);
+        let mut starts = Vec::with_capacity(order.len() + 1);
         let mut end = 0u32;
         let columns = self.packed.iter().map(|column| {
             let data = batch.column(column.number).to_data();
@@ -168,16 +204,16 @@ impl Packing {
         });
         let columns: Vec<_> = columns.collect();
         let mut ends = Vec::with_capacity(BLOCK_ROWS);
-        for first in (0..rows).step_by(BLOCK_ROWS) {
-            let count = BLOCK_ROWS.min(rows - first);
+        for rows in order.chunks(BLOCK_ROWS) {
             // The bytes of each row, then where it begins.
             ends.clear();
-            ends.resize(count, self.fixed_bytes as u32);
+            ends.resize(rows.len(), self.fixed_bytes as u32);
             for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, Kind::Text)) {
-                with_texts!(array, texts => for (row, end) in ends.iter_mut().enumerate() {
-                    *end += text(texts.value(first + row), nulls.as_ref(), first + row).len() as u32;
+                with_texts!(array, texts => for (row, end) in rows.iter().zip(&mut ends) {
+                    *end += text(texts.value(*row as usize), nulls.as_ref(), *row).len() as u32;
                 });
             }
+            let first = starts.len();
             for bytes in &mut ends {
                 starts.push(end);
                 packed[end as usize..end as usize + self.null_bytes].fill(0);
@@ -187,17 +223,16 @@ impl Packing {
             for (nth, (column, array, data, nulls)) in columns.iter().enumerate() {
                 let starts = &starts[first..];
                 if let Some(nulls) = nulls {
-                    mark_nulls(&nulls.slice(first, count), nth, starts, packed);
+                    mark_nulls(nulls, rows, nth, starts, packed);
                 }
                 match column.kind {
                     Kind::Fixed { width } => {
-                        let from = (data.offset() + first) * width;
-                        let values = &data.buffers()[0].as_slice()[from..from + count * width];
-                        put(width, values, starts, column.at, packed);
+                        let values = &data.buffers()[0].as_slice()[data.offset() * width..];
+                        put(width, values, rows, starts, column.at, packed);
                     }
                     Kind::Text => with_texts!(array, texts => {
-                        for (row, (end, start)) in ends.iter_mut().zip(starts).enumerate() {
-                            let text = text(texts.value(first + row), nulls.as_ref(), first + row);
+                        for ((row, end), start) in rows.iter().zip(&mut ends).zip(starts) {
+                            let text = text(texts.value(*row as usize), nulls.as_ref(), *row);
                             let at = *start as usize + column.at;
                             packed[at..at + LENGTH_BYTES].copy_from_slice(&(text.len() as u32).to_ne_bytes());
                             let place = *end as usize;
@@ -209,9 +244,26 @@ impl Packing {
             }
         }
         starts.push(end);
-        let has_nulls = columns.iter().map(|(.., nulls)| nulls.is_some()).collect();
+        let first_row = order.iter().min().copied().unwrap_or(0);
+        let memory_bytes = block.len() + starts.len() * size_of::<u32>() + order.len() * size_of::<u16>();
+        Ok(PackedRows {
+            bytes: block,
+            starts,
+            // A piece has fewer rows than such a number can count.
+            origins: order.iter().map(|row| (row - first_row) as u16).collect(),
+            has_nulls: columns.iter().map(|(.., nulls)| nulls.is_some()).collect(),
+            others: self.others(batch, order)?,
+            memory_bytes,
+        })
+    }
+
+    /// The columns that stay, of these rows.
+    fn others(&self, batch: &RecordBatch, order: &[u32]) -> Result<RecordBatch> {
         let others = batch.project(&self.others).map_err(broken)?;
-        Ok(PackedRows { bytes: block, starts, has_nulls, others })
+        if self.others.is_empty() {
+            return Ok(others.slice(0, order.len()));
+        }
+        take_record_batch(&others, &UInt32Array::from(order.to_vec())).map_err(broken)
     }
 
     /// Unpacks rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
@@ -282,40 +334,46 @@ impl PackedRows {
 
     /// The memory they take without the columns that stay, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.bytes.len() + self.starts.capacity() * size_of::<u32>()
+        self.memory_bytes
     }
 
     /// The columns that stay.
     pub fn others(&self) -> &RecordBatch {
         &self.others
     }
+
+    /// The place that a row had among them when they came.
+    pub fn origin(&self, row: usize) -> u32 {
+        u32::from(self.origins[row])
+    }
 }
 
 /// A text to be packed.
-fn text<'a, T: AsRef<[u8]> + ?Sized>(text: &'a T, nulls: Option<&NullBuffer>, row: usize) -> &'a [u8] {
-    if nulls.is_some_and(|nulls| nulls.is_null(row)) { &[] } else { text.as_ref() }
+fn text<'a, T: AsRef<[u8]> + ?Sized>(text: &'a T, nulls: Option<&NullBuffer>, row: u32) -> &'a [u8] {
+    if nulls.is_some_and(|nulls| nulls.is_null(row as usize)) { &[] } else { text.as_ref() }
 }
 
-fn mark_nulls(nulls: &NullBuffer, nth: usize, starts: &[u32], packed: &mut [u8]) {
-    for (row, start) in starts.iter().enumerate().take(nulls.len()) {
-        packed[*start as usize + nth / 8] |= u8::from(nulls.is_null(row)) << (nth % 8);
+fn mark_nulls(nulls: &NullBuffer, rows: &[u32], nth: usize, starts: &[u32], packed: &mut [u8]) {
+    for (row, start) in rows.iter().zip(starts) {
+        packed[*start as usize + nth / 8] |= u8::from(nulls.is_null(*row as usize)) << (nth % 8);
     }
 }
 
-/// Puts values of a width into rows.
-fn put(width: usize, values: &[u8], starts: &[u32], at: usize, packed: &mut [u8]) {
-    fn each<const WIDTH: usize>(values: &[u8], starts: &[u32], at: usize, packed: &mut [u8]) {
-        for (value, start) in values.as_chunks::<WIDTH>().0.iter().zip(starts) {
+/// Puts the values of these rows, which have a width, to where each row begins and `at` bytes further.
+fn put(width: usize, values: &[u8], rows: &[u32], starts: &[u32], at: usize, packed: &mut [u8]) {
+    fn each<const WIDTH: usize>(values: &[u8], rows: &[u32], starts: &[u32], at: usize, packed: &mut [u8]) {
+        let values = values.as_chunks::<WIDTH>().0;
+        for (row, start) in rows.iter().zip(starts) {
             let place = *start as usize + at;
-            packed[place..place + WIDTH].copy_from_slice(value);
+            packed[place..place + WIDTH].copy_from_slice(&values[*row as usize]);
         }
     }
     match width {
-        1 => each::<1>(values, starts, at, packed),
-        2 => each::<2>(values, starts, at, packed),
-        4 => each::<4>(values, starts, at, packed),
-        8 => each::<8>(values, starts, at, packed),
-        _ => each::<16>(values, starts, at, packed),
+        1 => each::<1>(values, rows, starts, at, packed),
+        2 => each::<2>(values, rows, starts, at, packed),
+        4 => each::<4>(values, rows, starts, at, packed),
+        8 => each::<8>(values, rows, starts, at, packed),
+        _ => each::<16>(values, rows, starts, at, packed),
     }
 }
 

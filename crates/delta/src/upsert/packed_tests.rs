@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use arrow::array::{
     BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, Decimal256Array, DictionaryArray,
@@ -82,7 +82,7 @@ fn check(batches: &[RecordBatch], order: &[u32], whole_first: usize) {
 
 #[test]
 fn rows_come_back_whatever_their_number() {
-    for rows in [1, 2 * ROWS_PER_THREAD + 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 7] {
+    for rows in [1, 2 * PIECE_ROWS + 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 7] {
         let batches = [batch(&texts(rows), true), batch(&texts(rows + 3), false).slice(2, rows)];
         let order: Vec<u32> = (0..2 * rows as u32).rev().collect();
         check(&batches, &order, 1);
@@ -105,21 +105,21 @@ fn a_schema_of_other_columns_is_not_packed() {
 fn packed_rows_take_what_they_hold() {
     let whole = batch(&texts(1000), false).project(&[1, 7]).unwrap();
     let packing = Packing::new(&whole.schema()).unwrap();
-    let pieces = packing.pack_on(1, &whole).unwrap();
+    let (packed, _) = packing.pack_on(1, &whole, None).unwrap().remove(0);
     let text_bytes: usize = whole.column(0).as_string_view().iter().flatten().map(str::len).sum();
     // A byte of nulls, a length and a number.
     let bytes = text_bytes + 1000 * (1 + 4 + 8);
-    assert_eq!((0..1000).map(|row| pieces[0].row_bytes(row)).sum::<usize>(), bytes);
-    // Blocks come in steps of a sixteenth; the place of each row.
-    assert!((bytes..bytes * 17 / 16 + 64 + 1001 * 4).contains(&pieces[0].memory_bytes()));
+    assert_eq!((0..1000).map(|row| packed.row_bytes(row)).sum::<usize>(), bytes);
+    // Blocks come in steps of a sixteenth; where each row begins, and where it came from.
+    assert!((bytes..bytes * 17 / 16 + 64 + 1001 * 4 + 1000 * 2).contains(&packed.memory_bytes()));
 }
 
 #[test]
 fn large_rows_are_packed_in_several_pieces() {
     let texts: Vec<Option<String>> = (0..5).map(|row| Some("x".repeat((row + 1) << 20))).collect();
     let whole = batch(&texts, true).project(&[1, 7, 3]).unwrap();
-    let pieces = Packing::new(&whole.schema()).unwrap().pack_on(2, &whole).unwrap();
-    assert_eq!(pieces.iter().map(PackedRows::rows).collect::<Vec<_>>(), [2, 1, 1, 1]);
+    let pieces = Packing::new(&whole.schema()).unwrap().pack_on(2, &whole, None).unwrap();
+    assert_eq!(pieces.iter().map(|(rows, _)| rows.rows()).collect::<Vec<_>>(), [2, 1, 1, 1]);
     check(&[whole.clone(), whole], &[9, 0, 4, 5], 0);
 }
 
@@ -156,5 +156,34 @@ proptest! {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let order: Vec<u32> = picks.iter().map(|pick| pick.index(rows) as u32).collect();
         check(&batches, &order, whole_first);
+    }
+}
+
+#[test]
+fn rows_are_kept_nearly_in_the_order_of_their_keys() {
+    let rows = 2 * PIECE_ROWS + 100;
+    let whole = batch(&texts(rows), true);
+    // In no order, and each twice.
+    let keys: Vec<u64> = (0..rows as u64).map(|row| (row / 2 * 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30).collect();
+    let mut packed = Rows::new(2);
+    packed.pack(&whole.schema()).unwrap();
+    let Keys::Narrow(kept) = packed.push_by_keys(whole.clone(), Keys::Narrow(keys.clone())).unwrap() else { panic!() };
+    let origins: Vec<u32> = (0..rows as u32).map(|row| packed.origin(row)).collect();
+    assert!(!origins.is_sorted());
+    assert_eq!(kept, origins.iter().map(|row| keys[*row as usize]).collect::<Vec<_>>());
+    let found = packed.gather(&whole.schema(), 0..rows as u32).unwrap();
+    found.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+    assert_eq!(found, take_record_batch(&whole, &UInt32Array::from(origins.clone())).unwrap());
+    for piece in [0..PIECE_ROWS, PIECE_ROWS..2 * PIECE_ROWS, 2 * PIECE_ROWS..rows] {
+        let mut sorted = origins[piece.clone()].to_vec();
+        sorted.sort_by_key(|row| (keys[*row as usize], *row));
+        assert!(
+            sorted.iter().copied().eq(Keys::Narrow(kept[piece.clone()].to_vec())
+                .sorted(1)
+                .1
+                .unwrap()
+                .iter()
+                .map(|row| origins[piece.start + *row as usize]))
+        );
     }
 }

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 
 use super::gather::gather;
 use super::packed::{PackedRows, Packing};
-use crate::key::KeyColumns;
+use crate::key::{KeyColumns, Keys};
 
 /// Batches whose rows are numbered one behind the other.
 #[derive(Debug)]
@@ -61,25 +61,39 @@ impl Rows {
         }
     }
 
-    /// Appends a batch.
+    /// Appends a batch, with its rows in their own order.
     pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        self.append(batch, None).map(|_| ())
+    }
+
+    /// Appends a batch whose rows have these keys. Gives the keys back in the order that the rows are kept in: rows that are
+    /// packed may be put nearly in the order of keys. Rows of the same key stay in their own order.
+    pub fn push_by_keys(&mut self, batch: RecordBatch, keys: Keys) -> Result<Keys> {
+        Ok(self.append(batch, Some(&keys))?.unwrap_or(keys))
+    }
+
+    fn append(&mut self, batch: RecordBatch, keys: Option<&Keys>) -> Result<Option<Keys>> {
         match &mut self.pieces {
             Pieces::Whole(batches) => {
                 let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
                 batches.push(batch);
                 self.note(rows, bytes);
+                Ok(None)
             }
             Pieces::Packed(packing, pieces) => {
-                let new = packing.pack_on(self.threads, &batch)?;
+                let (new, keys): (Vec<_>, Vec<_>) = packing.pack_on(self.threads, &batch, keys)?.into_iter().unzip();
                 let largest = |piece: &PackedRows| (0..piece.rows()).map(|row| piece.row_bytes(row)).max();
                 self.largest_bytes = new.iter().filter_map(largest).fold(self.largest_bytes, usize::max);
                 let sizes: Vec<(usize, usize)> =
                     new.iter().map(|piece| (piece.rows(), piece.memory_bytes() + bytes_of(piece.others()))).collect();
                 pieces.extend(new);
                 sizes.into_iter().for_each(|(rows, bytes)| self.note(rows, bytes));
+                Ok(keys.into_iter().flatten().reduce(|mut all, more| {
+                    all.append(more);
+                    all
+                }))
             }
         }
-        Ok(())
     }
 
     /// Packs the rows, and those to come: they are not in order. Their numbers stay.
@@ -155,6 +169,15 @@ impl Rows {
             ranges.push(from..count);
         }
         ranges
+    }
+
+    /// How many rows came before a row.
+    pub fn origin(&self, row: u32) -> u32 {
+        let (piece, at) = self.place(row);
+        match &self.pieces {
+            Pieces::Whole(_) => row,
+            Pieces::Packed(_, pieces) => row - at + pieces[piece as usize].origin(at as usize),
+        }
     }
 
     /// The key of a row, for people.
