@@ -381,7 +381,8 @@ pub(crate) struct WriteArgs {
     /// Delta: behind the write, compact the table where it has 50 small files and more.
     #[arg(long)]
     pub(crate) auto_compact: bool,
-    /// Delta: a property of a new table, such as lakerace.primaryKey=id or delta.enableChangeDataFeed=true; may be repeated.
+    /// Delta: a property of a new table, such as lakerace.primaryKey=id (rows are then added in the key's order) or
+    /// delta.enableChangeDataFeed=true; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) table_property: Vec<(String, String)>,
     /// CSV to be written: field delimiter, one character or `\t`. Default: that of the source if it is CSV, else `,`.

@@ -21,6 +21,7 @@ mod log_store;
 mod maintain;
 mod parallel;
 mod probe;
+mod rows;
 mod snapshot;
 mod source;
 mod spill;

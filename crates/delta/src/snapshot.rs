@@ -64,8 +64,7 @@ impl Snapshot {
 
     /// The columns by which upserts find rows, by the property `lakerace.primaryKey`; none where it is not set.
     pub fn key(&self) -> Vec<String> {
-        let names = self.kernel.metadata_configuration().get(KEY_PROPERTY);
-        names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()).unwrap_or_default()
+        self.kernel.metadata_configuration().get(KEY_PROPERTY).map(|names| key_names(names)).unwrap_or_default()
     }
 
     /// Whether its readers are to be told of each row that changes.
@@ -105,4 +104,9 @@ impl Snapshot {
             None => error.at(format!("{}: version {}", self.table.place(), self.version())),
         }
     }
+}
+
+/// The columns that the property `lakerace.primaryKey` names.
+pub(crate) fn key_names(property: &str) -> Vec<String> {
+    property.split(',').map(|name| name.trim().to_owned()).collect()
 }

@@ -26,11 +26,8 @@
 mod chunk;
 mod explain;
 mod feed;
-mod gather;
 mod old;
 mod operator;
-mod packed;
-mod rows;
 mod runs;
 mod shape;
 mod windows;
@@ -264,7 +261,7 @@ impl Upsert<'_> {
         std::thread::scope(|scope| {
             let finder = scope.spawn(|| probe.rows(&self.snapshot, files));
             let threads = self.table.job().options().threads;
-            let written = window.each_sorted(SLICE_ROWS, threads, &mut |batch| new.rows.write(&batch));
+            let written = window.sorted().each_batch(SLICE_ROWS, threads, &mut |batch| new.rows.write(&batch));
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
             written.and(found)
         })
@@ -299,7 +296,7 @@ impl Upsert<'_> {
             let unknown: Vec<u32> = (0..window.rows() as u32).filter(|key| !is_known[*key as usize]).collect();
             return unknown
                 .chunks(SLICE_ROWS)
-                .try_for_each(|keys| self.write_whole(&window.take(keys)?, &mut new.rows));
+                .try_for_each(|keys| self.write_whole(&window.sorted().take(keys)?, &mut new.rows));
         }
         let matches = files.iter().copied().zip(found);
         let found = Found { files: matches.filter_map(|(file, matches)| Some((file, matches?))).collect() };

@@ -2,7 +2,9 @@
 //!
 //! Rows go to Parquet files that nobody sees until the write ends; then the files appear and one entry of the log makes
 //! them the table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
+//! Where the table has a key, rows are put in its order first, as many at a time as memory holds.
 
+mod by_key;
 mod commit;
 mod evolve;
 mod files;
@@ -27,8 +29,10 @@ pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{named, scan_rows, selected};
+use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
 
+use self::by_key::{ByKey, InOrder};
 use self::types::table_types;
 
 pub(crate) use self::fit::{Fit, Target};
@@ -65,6 +69,8 @@ const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 /// Writes rows into a table.
 pub struct DeltaSink {
     files: DataFiles,
+    /// Where the table has a key.
+    by_key: Option<ByKey>,
     commit: Commit<WriteMode>,
 }
 
@@ -74,6 +80,10 @@ impl DeltaSink {
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
+        let key = match &base {
+            Base::Existing(snapshot) => snapshot.key(),
+            Base::New { properties, .. } => properties.get(KEY_PROPERTY).map(|key| key_names(key)).unwrap_or_default(),
+        };
         let evolved = match &base {
             Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve, &snapshot.key()).map_err(named)?,
             Base::New { .. } => None,
@@ -82,7 +92,8 @@ impl DeltaSink {
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
-        Ok(Box::new(Self { files, commit }))
+        let by_key = ByKey::new(schema, &key, table.job().options().threads);
+        Ok(Box::new(Self { files, by_key, commit }))
     }
 }
 
@@ -130,11 +141,18 @@ pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
 
 impl Sink for DeltaSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        self.files.write(&batch)
+        let Self { files, by_key, .. } = self;
+        match by_key {
+            Some(by_key) => by_key.write(&batch, &mut |next| files.take_in(next)),
+            None => files.write(&batch),
+        }
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {
-        let Self { files, mut commit } = *self;
+        let Self { mut files, by_key, mut commit } = *self;
+        if let Some(by_key) = by_key {
+            by_key.finish(&mut |next| files.take_in(next))?;
+        }
         let mut published = files.publish()?;
         match commit.run(published.files()) {
             Ok(version) => Ok(Written { version, ..published.written() }),
@@ -142,6 +160,15 @@ impl Sink for DeltaSink {
                 published.give_up(outcome);
                 Err(error)
             }
+        }
+    }
+}
+
+impl DataFiles {
+    fn take_in(&mut self, next: InOrder) -> Result<()> {
+        match next {
+            InOrder::Rows(batch) => self.write(&batch),
+            InOrder::RunEnds => self.end_all(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Sorting keys and finding those that are equal.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::{ByteKeys, KeyList, Keys, Number, with_keys};
 
@@ -86,72 +87,110 @@ const PART_ROWS: usize = 4096;
 /// Parts at most: more than there are lines in a core's first cache make spreading slow.
 const PARTS: usize = 2048;
 
-/// Rows are spread over parts by the leading bits of their keys, and the parts sorted. Keys that lie so unevenly that
-/// one part gets nearly all of them cost a pass more than sorting them at once.
+/// Some of the rows, spread over parts by the leading bits of their keys; in each part in their own order.
+struct Spread {
+    rows: Vec<u32>,
+    /// Where each part ends.
+    ends: Vec<usize>,
+}
+
+impl Spread {
+    /// The rows of a part.
+    fn part(&self, part: usize) -> &[u32] {
+        let begin = if part == 0 { 0 } else { self.ends[part - 1] };
+        &self.rows[begin..self.ends[part]]
+    }
+}
+
+/// Rows are spread over parts, and the parts sorted. Keys that lie so unevenly that one part gets nearly all of them cost a
+/// pass more than sorting them at once.
 fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
     let (Some(least), Some(largest)) = (keys.iter().copied().min(), keys.iter().copied().max()) else {
         return (keys, Vec::new());
     };
     let parts = (keys.len() / PART_ROWS).next_power_of_two().min(PARTS);
     let shift = least.bits_to(largest).saturating_sub(parts.trailing_zeros());
+    let threads = (keys.len() / ROWS_PER_THREAD).clamp(1, threads.max(1));
+    let share = keys.len().div_ceil(threads);
+    let mut spreads: Vec<Spread> = (0..threads).map(|_| Spread { rows: Vec::new(), ends: Vec::new() }).collect();
+    std::thread::scope(|scope| {
+        for ((spread, some), nth) in spreads.iter_mut().zip(keys.chunks(share)).zip(0..) {
+            let mut work = move || *spread = spread_over(parts, some, nth * share, |key| key.above(least, shift));
+            if nth + 1 < threads { drop(scope.spawn(work)) } else { work() }
+        }
+    });
+    let (mut sorted, mut rows) = (vec![T::default(); keys.len()], vec![0u32; keys.len()]);
+    sort_parts(&keys, &spreads, parts, (&mut sorted, &mut rows));
+    (sorted, rows)
+}
+
+fn spread_over<T: Number>(parts: usize, keys: &[T], first_row: usize, part: impl Fn(&T) -> usize) -> Spread {
     let mut ends = vec![0usize; parts + 1];
-    for key in &keys {
-        ends[key.above(least, shift) + 1] += 1;
+    for key in keys {
+        ends[part(key) + 1] += 1;
     }
     for part in 0..parts {
         ends[part + 1] += ends[part];
     }
     let mut rows = vec![0u32; keys.len()];
-    for (key, row) in keys.iter().zip(0..) {
-        let next = &mut ends[key.above(least, shift)];
+    for (key, row) in keys.iter().zip(first_row as u32..) {
+        let next = &mut ends[part(key)];
         rows[*next] = row;
         *next += 1;
     }
     // Where each part began, the next one begins now.
-    let ends = &ends[..parts];
-    let mut sorted = vec![T::default(); keys.len()];
-    sort_parts(&keys, &mut sorted, &mut rows, ends, threads);
-    (sorted, rows)
+    ends.truncate(parts);
+    Spread { rows, ends }
 }
 
-/// Sorts the rows of each part and writes their keys, on several threads where that is worth it. Parts end at `ends`.
-fn sort_parts<T: Number>(keys: &[T], sorted: &mut [T], rows: &mut [u32], ends: &[usize], threads: usize) {
-    let all = rows.len();
-    let threads = (all / ROWS_PER_THREAD).clamp(1, threads.max(1));
+/// Writes the keys and rows of all parts in order, on as many threads as rows were spread by.
+fn sort_parts<T: Number>(keys: &[T], spreads: &[Spread], parts: usize, out: (&mut [T], &mut [u32])) {
+    let (all, threads) = (keys.len(), spreads.len());
+    let end_of = |part: usize| spreads.iter().map(|spread| spread.ends[part]).sum::<usize>();
     std::thread::scope(|scope| {
-        let (mut sorted, mut rows, mut begun, mut ends) = (sorted, rows, 0, ends);
+        let ((mut sorted, mut rows), mut begun, mut part) = (out, 0, 0);
         for thread in 1..=threads {
-            let is_mine = |end: &usize| end * threads <= all * thread;
-            let count = if thread == threads { ends.len() } else { ends.partition_point(is_mine) };
-            let (mine, more) = ends.split_at(count);
-            let end = mine.last().copied().unwrap_or(begun);
+            let first = part;
+            while part < parts && (thread == threads || end_of(part) * threads <= all * thread) {
+                part += 1;
+            }
+            let end = if part == 0 { 0 } else { end_of(part - 1) };
             let (my_sorted, other_sorted) = std::mem::take(&mut sorted).split_at_mut(end - begun);
             let (my_rows, other_rows) = std::mem::take(&mut rows).split_at_mut(end - begun);
-            let mut work = move || sort_each(keys, my_sorted, my_rows, begun, mine);
-            if more.is_empty() {
-                work();
-                break;
+            let mine = first..part;
+            let work = move || sort_each(keys, spreads, mine, my_sorted, my_rows);
+            if thread < threads {
+                drop(scope.spawn(work))
+            } else {
+                work()
             }
-            scope.spawn(work);
-            (sorted, rows, begun, ends) = (other_sorted, other_rows, end, more);
+            (sorted, rows, begun) = (other_sorted, other_rows, end);
         }
     });
 }
 
-/// Sorts parts that follow each other, the first of which begins at `begun`.
-fn sort_each<T: Number>(keys: &[T], mut sorted: &mut [T], mut rows: &mut [u32], mut begun: usize, ends: &[usize]) {
+/// Sorts parts that follow each other.
+fn sort_each<T: Number>(
+    keys: &[T],
+    spreads: &[Spread],
+    parts: Range<usize>,
+    mut sorted: &mut [T],
+    mut rows: &mut [u32],
+) {
     // Beside their rows, keys are compared without a jump to where they came from.
     let mut pairs: Vec<(T, u32)> = Vec::new();
-    for end in ends {
-        let (part, behind) = std::mem::take(&mut rows).split_at_mut(end - begun);
-        let (part_sorted, sorted_behind) = std::mem::take(&mut sorted).split_at_mut(end - begun);
+    for part in parts {
         pairs.clear();
-        pairs.extend(part.iter().map(|row| (keys[*row as usize], *row)));
+        for spread in spreads {
+            pairs.extend(spread.part(part).iter().map(|row| (keys[*row as usize], *row)));
+        }
         pairs.sort_unstable();
-        for ((key, row), pair) in part_sorted.iter_mut().zip(part).zip(&pairs) {
+        let (part_sorted, sorted_behind) = std::mem::take(&mut sorted).split_at_mut(pairs.len());
+        let (part_rows, rows_behind) = std::mem::take(&mut rows).split_at_mut(pairs.len());
+        for ((key, row), pair) in part_sorted.iter_mut().zip(part_rows).zip(&pairs) {
             (*key, *row) = *pair;
         }
-        (rows, sorted, begun) = (behind, sorted_behind, *end);
+        (rows, sorted) = (rows_behind, sorted_behind);
     }
 }
 

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, Int64Type};
 use lakerace_io::ErrorKind;
 use proptest::prelude::*;
 
-use super::super::rows::value_bytes;
 use super::*;
+use crate::rows::value_bytes;
 
 /// A batch of keys and values.
 fn rows(pairs: &[(i64, &str)]) -> RecordBatch {
@@ -22,7 +22,7 @@ fn rows(pairs: &[(i64, &str)]) -> RecordBatch {
 fn builder(batches: &[RecordBatch]) -> ChunkBuilder {
     let schema = rows(&[]).schema();
     let columns = KeyColumns::new(&schema, &["k"]).unwrap();
-    let mut builder = ChunkBuilder::new(columns, schema, Some(1));
+    let mut builder = ChunkBuilder::new(columns, schema, Some(1), 1);
     batches.iter().for_each(|batch| builder.push(batch.clone()).unwrap());
     builder
 }
@@ -33,7 +33,7 @@ fn operators(text: &str) -> MergeOperators {
 }
 
 fn pairs_of(chunk: &Chunk, batch_rows: usize) -> Vec<(i64, String)> {
-    let batches: Vec<RecordBatch> = chunk.sorted(batch_rows).map(Result::unwrap).collect();
+    let batches: Vec<RecordBatch> = chunk.sorted().batches(batch_rows).map(Result::unwrap).collect();
     assert!(batches.iter().all(|batch| batch.num_rows() <= batch_rows));
     let all = concat_batches(chunk.schema(), &batches).unwrap();
     assert_eq!(all.num_rows(), chunk.rows());
@@ -50,40 +50,41 @@ fn rows_come_in_the_order_of_their_keys_and_the_last_counts() {
     let batches = [rows(&[(3, "a"), (1, "b")]), rows(&[]), rows(&[(2, "c"), (3, "d"), (1, "e"), (3, "f")])];
     let chunk = builder(&batches).finish(OnDuplicate::Last, &MergeOperators::default()).unwrap();
     assert_eq!(pairs_of(&chunk, 2), owned(&[(1, "e"), (2, "c"), (3, "f")]));
-    assert_eq!(chunk.take(&[2, 0]).unwrap(), rows(&[(3, "f"), (1, "e")]));
+    assert_eq!(chunk.sorted().take(&[2, 0]).unwrap(), rows(&[(3, "f"), (1, "e")]));
 }
 
 #[test]
 fn sorted_rows_are_passed_on_as_they_are() {
     let batches = [rows(&[(1, "a"), (2, "b"), (3, "c")]), rows(&[(5, "d")])];
     let chunk = builder(&batches).finish(OnDuplicate::Error, &MergeOperators::default()).unwrap();
-    let first = chunk.sorted(2).next().unwrap().unwrap();
+    let first = chunk.sorted().batches(2).next().unwrap().unwrap();
     assert_eq!(first.column(1).to_data().buffers()[1].as_ptr(), batches[0].column(1).to_data().buffers()[1].as_ptr());
     assert_eq!(pairs_of(&chunk, 2), owned(&[(1, "a"), (2, "b"), (3, "c"), (5, "d")]));
     assert_eq!(
-        chunk.slice(2..4).unwrap(),
+        chunk.sorted().slice(2..4).unwrap(),
         concat_batches(&batches[0].schema(), &[batches[0].slice(2, 1), batches[1].clone()]).unwrap()
     );
-    assert_eq!(chunk.take(&[3, 0]).unwrap(), rows(&[(5, "d"), (1, "a")]));
+    assert_eq!(chunk.sorted().take(&[3, 0]).unwrap(), rows(&[(5, "d"), (1, "a")]));
 }
 
 #[test]
 fn batches_are_put_together_ahead_in_their_order() {
     let pairs: Vec<(i64, &str)> = (0..1000).map(|n| ((n * 7919) % 1000, "text")).collect();
     let chunk = builder(&[rows(&pairs)]).finish(OnDuplicate::Error, &MergeOperators::default()).unwrap();
-    let expected: Vec<RecordBatch> = chunk.sorted(7).map(Result::unwrap).collect();
+    let expected: Vec<RecordBatch> = chunk.sorted().batches(7).map(Result::unwrap).collect();
     assert_eq!(expected.len(), 143);
     for threads in [1, 2, 3, 500] {
         let mut visited = Vec::new();
         chunk
-            .each_sorted(7, threads, &mut |batch| {
+            .sorted()
+            .each_batch(7, threads, &mut |batch| {
                 visited.push(batch);
                 Ok(())
             })
             .unwrap();
         assert_eq!(visited, expected);
         let mut left = 5;
-        let error = chunk.each_sorted(7, threads, &mut |_| {
+        let error = chunk.sorted().each_batch(7, threads, &mut |_| {
             left -= 1;
             if left == 0 { Err(Error::invalid("enough")) } else { Ok(()) }
         });
@@ -113,7 +114,7 @@ fn a_chunk_is_full_by_its_bytes() {
     let empty = builder(&[]);
     assert_eq!((empty.rows(), empty.memory_bytes()), (0, 0));
     let one = builder(&[batch]);
-    assert!(one.memory_bytes() > 2 * SORTING_BYTES_PER_ROW && !one.is_full(one.memory_bytes() + 1));
+    assert!(one.memory_bytes() > 2 * (4 + 16) && !one.is_full(one.memory_bytes() + 1));
     assert!(one.is_full(one.memory_bytes()));
 }
 

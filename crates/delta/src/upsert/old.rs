@@ -56,9 +56,9 @@ impl Merge<'_> {
             if let (Some(changes), Some(rows)) = (&mut changes, old.repeated()?) {
                 changes.deleted(&rows)?;
             }
-            for slice in window.cut(range, SLICE_ROWS) {
+            for slice in window.sorted().cut(range, SLICE_ROWS) {
                 let before = old.rows(slice.clone())?;
-                let rows = self.merged(&window.slice(slice.clone())?, &before)?;
+                let rows = self.merged(&window.sorted().slice(slice.clone())?, &before)?;
                 write(&rows)?;
                 if let Some(changes) = &mut changes {
                     changes.upserted(&before, &old.has_row(slice), &rows)?;

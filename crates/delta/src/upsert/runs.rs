@@ -113,7 +113,7 @@ impl Runs {
         self.made += 1;
         let mut run = RunWriter::create(&path, &self.schema)?;
         for chunk in chunks {
-            for batch in chunk?.borrow().sorted(batch_rows) {
+            for batch in chunk?.borrow().sorted().batches(batch_rows) {
                 let batch = batch?;
                 let columns = batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(internal)?;
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -191,7 +191,7 @@ impl Run {
 
 impl MergedChunks {
     fn next_chunk(&mut self) -> Result<Option<Chunk>> {
-        let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None);
+        let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
         while !builder.is_full(self.limit_bytes) {
             // All that has arrived of every run up to the nearest end of what was read ahead. Keys are distinct within
             // a run, so the rows of one key are all among them.

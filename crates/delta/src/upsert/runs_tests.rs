@@ -25,7 +25,7 @@ fn runs(chunks: &[Vec<(i64, String)>], on: OnDuplicate, operators: &MergeOperato
     let schema = rows(&[]).schema();
     let mut runs = Runs::new(key_columns(), Arc::clone(&schema), on, operators.clone(), limit_bytes).unwrap();
     for pairs in chunks {
-        let mut builder = ChunkBuilder::new(key_columns(), Arc::clone(&schema), None);
+        let mut builder = ChunkBuilder::new(key_columns(), Arc::clone(&schema), None, 1);
         builder.push(rows(pairs)).unwrap();
         runs.push(&builder.finish(OnDuplicate::Last, operators).unwrap()).unwrap();
     }
@@ -33,7 +33,7 @@ fn runs(chunks: &[Vec<(i64, String)>], on: OnDuplicate, operators: &MergeOperato
 }
 
 fn pairs_of(chunk: &Chunk) -> Vec<(i64, String)> {
-    let batches: Vec<RecordBatch> = chunk.sorted(100).map(Result::unwrap).collect();
+    let batches: Vec<RecordBatch> = chunk.sorted().batches(100).map(Result::unwrap).collect();
     let all = concat_batches(chunk.schema(), &batches).unwrap();
     let (keys, values) = (all.column(0).as_primitive::<Int64Type>(), all.column(1).as_string_view());
     (0..all.num_rows()).map(|row| (keys.value(row), values.value(row).to_owned())).collect()

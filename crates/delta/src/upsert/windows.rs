@@ -13,12 +13,12 @@ use roaring::RoaringTreemap;
 use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
 use super::operator::MergeOperators;
 use super::runs::Runs;
-use crate::Snapshot;
 use crate::files::TableFile;
 use crate::key::{KeyColumns, KeySet};
 use crate::probe::{Look, Probe, by_file};
 use crate::statistics::FileStatistics;
 use crate::write::Fit;
+use crate::{Snapshot, parallel};
 
 /// The rows of a source by the windows of their keys. They can be gone through more than once.
 #[derive(Debug)]
@@ -43,19 +43,19 @@ pub(crate) struct Gather<'a> {
 
 /// Rows that are taken in at once: a source may give all of its rows in one batch.
 const PIECE_ROWS: usize = 131_072;
+/// Batches that wait while others are packed: without them, the source's threads would wait for that.
+const BATCHES_AHEAD: usize = 2;
 
 impl Gather<'_> {
     /// All rows of a source.
     pub fn gather(&self, batches: Batches) -> Result<Windows> {
         let schema = self.fit.schema();
         let builder = |first_row| {
-            ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row))
-                .with_threads(self.job.options().threads)
+            ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row), self.job.options().threads)
         };
         // Sources count their rows from 1, for people.
         let (mut first_row, mut open, mut runs) = (1, builder(1), None);
-        for batch in batches {
-            let batch = batch?;
+        parallel::behind(batches, BATCHES_AHEAD, |batch| {
             for piece in pieces(&batch) {
                 self.job.check()?;
                 open.push(self.fit.fit(&piece)?)?;
@@ -65,7 +65,8 @@ impl Gather<'_> {
                     self.spill(full, schema, &mut runs)?;
                 }
             }
-        }
+            Ok(())
+        })?;
         if runs.is_some() && open.rows() > 0 {
             let last = std::mem::replace(&mut open, builder(first_row));
             self.spill(last, schema, &mut runs)?;

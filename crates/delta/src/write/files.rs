@@ -260,11 +260,14 @@ impl DataFiles {
         Ok(())
     }
 
+    /// Ends all files: rows that follow go to others.
+    pub fn end_all(&mut self) -> Result<()> {
+        std::mem::take(&mut self.open).into_iter().try_for_each(|file| self.end(file))
+    }
+
     /// Ends all files and makes them visible in the table's folder. They are not the table's yet.
     pub fn publish(mut self) -> Result<Published> {
-        for file in std::mem::take(&mut self.open) {
-            self.end(file)?;
-        }
+        self.end_all()?;
         let mut published = Published::none();
         published.keep = false;
         for DoneFile { file, output, object, written } in self.done {

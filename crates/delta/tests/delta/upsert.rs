@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use lakerace_delta::{Changed, OnDuplicate, Table, UpsertOptions, WriteMode};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use lakerace_delta::{Changed, DeltaSource, OnDuplicate, Table, UpsertOptions, WriteMode};
 use lakerace_delta::{delete, delete_keys, explain_upsert, upsert};
-use lakerace_format::Batches;
+use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
 
@@ -107,6 +108,25 @@ fn the_table_may_know_its_key() {
     create(&table, &rows(0..3, "a"), &[("lakerace.primaryKey", "id")]);
     upsert(&table, stream(vec![batch(&rows([2, 3], "b"))]), &options(&[])).unwrap();
     assert_eq!(read(&table).len(), 4);
+}
+
+#[test]
+fn rows_of_a_table_that_knows_its_key_are_written_in_its_order() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    let key = [("lakerace.primaryKey", "id")];
+    let shuffled: Vec<i64> = (0..5000).map(|n| n * 7919 % 5000).collect();
+    create(&table, &rows(shuffled.iter().copied(), "a"), &key);
+    let source = DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
+    let plan = source.plan(&ReadRequest::default()).unwrap();
+    let batches: Vec<RecordBatch> = source.read(&plan).unwrap().map(Result::unwrap).collect();
+    let ids = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec());
+    assert!(ids.eq(0..5000));
+    write(&table, WriteMode::Append, batch(&rows([9000, 7000, 8000], "b")), &[], &[]);
+    let changed = upsert(&table, stream(vec![batch(&rows([8000, 1, 6000], "c"))]), &options(&[])).unwrap();
+    assert_eq!((changed.written.rows, changed.hidden), (3, 2));
+    let all = rows(0..5000, "a").into_iter().chain(rows([7000, 9000], "b")).chain(rows([8000, 1, 6000], "c"));
+    assert_eq!(read(&table), all.collect());
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Pool {
     }
 
     /// Frees what is kept, and from now on what comes back.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         #[cfg(target_os = "linux")]

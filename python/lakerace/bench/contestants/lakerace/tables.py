@@ -11,8 +11,8 @@ import contest
 
 
 def create(job: dict[str, Any]) -> contest.Prepared:
-    """`lakerace copy` into a new table."""
-    return _command(job, "copy", job["source"], _table(job))
+    """`lakerace copy` into a new table that knows its key, and so has its rows in the order of keys."""
+    return _command(job, "copy", job["source"], _table(job), "--table-property", f"lakerace.primaryKey={job['key']}")
 
 
 def upsert(job: dict[str, Any]) -> contest.Prepared:

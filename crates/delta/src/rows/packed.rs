@@ -3,23 +3,18 @@
 //! Sorted rows are gathered from everywhere. In columns a row costs a miss of the cache for each column, and another one for
 //! each text; packed it costs one or two, which are asked for some rows ahead.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanBufferBuilder, GenericByteArray, GenericByteViewArray, RecordBatch,
-    RecordBatchOptions, UInt32Array, make_array, make_view,
-};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::take_record_batch;
-use arrow::datatypes::{
-    ArrowNativeType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, DataType, LargeBinaryType, LargeUtf8Type,
-    SchemaRef, StringViewType, Utf8Type,
-};
+use arrow::datatypes::{BinaryType, DataType, LargeBinaryType, LargeUtf8Type, SchemaRef, Utf8Type};
 use arrow::error::ArrowError;
 use lakerace_format::{Block, Pool, prefetch};
 use lakerace_io::{Error, Result};
 
+use super::unpacked::Unpacked;
 use crate::key::Keys;
 
 /// How rows of a schema are packed.
@@ -36,7 +31,8 @@ pub(super) struct Packing {
     null_bytes: usize,
     /// Bytes of a row in front of its texts.
     fixed_bytes: usize,
-    pool: Arc<Pool>,
+    /// One for each thread: new memory is cleared under the pool's lock.
+    pools: Vec<Arc<Pool>>,
 }
 
 #[derive(Debug)]
@@ -47,8 +43,9 @@ struct PackedColumn {
     kind: Kind,
 }
 
+/// How a value is packed.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Fixed { width: usize },
     Text,
 }
@@ -69,10 +66,19 @@ pub(super) struct PackedRows {
     memory_bytes: usize,
 }
 
+/// Pieces one behind the other. Their memory goes back on several threads: to the kernel, half a gigabyte is work.
+#[derive(Debug)]
+pub(super) struct PackedPieces {
+    pieces: Vec<PackedRows>,
+    pools: Vec<Arc<Pool>>,
+}
+
 /// Rows that are packed or unpacked column by column: they stay in a core's own cache.
 const BLOCK_ROWS: usize = 256;
 /// Rows of a piece at most: their columns are read in the order of keys, and stay in a core's own cache for it.
 const PIECE_ROWS: usize = 4096;
+/// Pieces that one thread frees as fast as more.
+const PIECES_PER_THREAD: usize = 64;
 /// Bytes of a piece at most, unless it is one row.
 const PIECE_BYTES: u64 = 16 << 20;
 /// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
@@ -100,8 +106,8 @@ macro_rules! with_texts {
 }
 
 impl Packing {
-    /// For rows of this schema; `None` where no column can be packed.
-    pub fn new(schema: &SchemaRef) -> Option<Self> {
+    /// For rows of this schema, on up to so many threads; `None` where no column can be packed.
+    pub fn new(schema: &SchemaRef, threads: usize) -> Option<Self> {
         let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::of(field.data_type())).collect();
         let others = (0..kinds.len()).filter(|number| kinds[*number].is_none()).collect();
         let null_bytes = kinds.iter().flatten().count().div_ceil(8);
@@ -113,34 +119,30 @@ impl Packing {
                 at += kind.width();
             }
         }
-        let (schema, pool) = (Arc::clone(schema), Pool::new());
-        (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pool })
+        let (schema, pools) = (Arc::clone(schema), (0..threads.max(1)).map(|_| Pool::new()).collect());
+        (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pools })
     }
 
-    /// Packs a batch on so many threads, in pieces. The rows of a piece are put nearly in the order of their keys, where these are
+    /// Packs a batch in pieces. The rows of a piece are put nearly in the order of their keys, where these are
     /// given, and the keys come back in the order of the rows: what is gathered in the order of keys later lies side by side
     /// then.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
-    pub fn pack_on(
-        &self,
-        threads: usize,
-        batch: &RecordBatch,
-        keys: Option<&Keys>,
-    ) -> Result<Vec<(PackedRows, Option<Keys>)>> {
+    pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<Vec<(PackedRows, Option<Keys>)>> {
         let rows = batch.num_rows();
         let ranges: Vec<Range<usize>> =
             (0..rows).step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows)).collect();
-        let pack = |ranges: &[Range<usize>]| {
+        let pack = |ranges: &[Range<usize>], pool: &Arc<Pool>| {
             let mut pieces = Vec::with_capacity(ranges.len());
-            ranges.iter().try_for_each(|range| self.pack(batch, range.clone(), keys, &mut pieces))?;
+            let packer = Packer { packing: self, batch, keys, pool };
+            ranges.iter().try_for_each(|range| packer.pack(range.clone(), &mut pieces))?;
             Ok::<_, Error>(pieces)
         };
-        let mut parts = ranges.chunks(ranges.len().div_ceil(threads.max(1)).max(1));
-        let first = parts.next().unwrap_or_default();
+        let mut parts = ranges.chunks(ranges.len().div_ceil(self.pools.len()).max(1)).zip(&self.pools);
+        let Some((first, pool)) = parts.next() else { return Ok(Vec::new()) };
         std::thread::scope(|scope| {
-            let others: Vec<_> = parts.map(|part| scope.spawn(move || pack(part))).collect();
-            let mut pieces = pack(first)?;
+            let others: Vec<_> = parts.map(|(part, pool)| scope.spawn(move || pack(part, pool))).collect();
+            let mut pieces = pack(first, pool)?;
             for other in others {
                 let more = other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))?;
                 pieces.append(&mut more?);
@@ -149,21 +151,83 @@ impl Packing {
         })
     }
 
+    fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
+        self.packed.iter().filter(|column| matches!(column.kind, Kind::Text))
+    }
+
+    /// The columns that stay, of these rows.
+    fn others(&self, batch: &RecordBatch, order: &[u32]) -> Result<RecordBatch> {
+        let others = batch.project(&self.others).map_err(broken)?;
+        if self.others.is_empty() {
+            return Ok(others.slice(0, order.len()));
+        }
+        take_record_batch(&others, &UInt32Array::from(order.to_vec())).map_err(broken)
+    }
+
+    /// Unpacks rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
+    pub fn unpack(&self, pieces: &[PackedRows], at: &[(u32, u32)], others: &RecordBatch) -> Result<RecordBatch> {
+        let mut columns: Vec<Unpacked> = (self.packed.iter().enumerate())
+            .map(|(nth, column)| {
+                let has_nulls = pieces.iter().any(|piece| piece.has_nulls[nth]);
+                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, at.len())
+            })
+            .collect();
+        let (mut blocks, mut places) = (at.chunks(BLOCK_ROWS), at.chunks(BLOCK_ROWS).skip(2));
+        let mut ahead = fetch(pieces, blocks.next().unwrap_or_default());
+        let mut texts = Vec::with_capacity(BLOCK_ROWS);
+        while !ahead.is_empty() {
+            let rows = std::mem::replace(&mut ahead, fetch(pieces, blocks.next().unwrap_or_default()));
+            // Where the rows after those begin has to be known before they can be fetched.
+            let starts = |(piece, row): &(u32, u32)| prefetch(&pieces[*piece as usize].starts[*row as usize]);
+            places.next().unwrap_or_default().iter().for_each(starts);
+            texts.clear();
+            texts.resize(rows.len(), self.fixed_bytes);
+            for (nth, (column, unpacked)) in self.packed.iter().zip(&mut columns).enumerate() {
+                unpacked.append(&rows, nth, column.at, &mut texts);
+            }
+        }
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
+        for (column, unpacked) in self.packed.iter().zip(columns) {
+            arrays[column.number] = Some(unpacked.finish(at.len()).map_err(broken)?);
+        }
+        for (number, array) in self.others.iter().zip(others.columns()) {
+            arrays[*number] = Some(Arc::clone(array));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(at.len()));
+        let arrays = arrays.into_iter().flatten().collect();
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(broken)
+    }
+
+    /// No pieces.
+    pub fn no_pieces(&self) -> PackedPieces {
+        PackedPieces { pieces: Vec::new(), pools: self.pools.clone() }
+    }
+
+    /// The schema of the columns that stay.
+    pub fn others_schema(&self) -> Result<SchemaRef> {
+        self.schema.project(&self.others).map(Arc::new).map_err(broken)
+    }
+}
+
+/// Packs rows of a batch by one thread.
+struct Packer<'a> {
+    packing: &'a Packing,
+    batch: &'a RecordBatch,
+    keys: Option<&'a Keys>,
+    pool: &'a Arc<Pool>,
+}
+
+impl Packer<'_> {
     /// Packs rows of a batch, in several pieces where they are too large for one.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
-    fn pack(
-        &self,
-        batch: &RecordBatch,
-        range: Range<usize>,
-        keys: Option<&Keys>,
-        pieces: &mut Vec<(PackedRows, Option<Keys>)>,
-    ) -> Result<()> {
-        let mut total = (self.fixed_bytes as u64).saturating_mul(range.len() as u64);
-        for column in self.texts() {
+    fn pack(&self, range: Range<usize>, pieces: &mut Vec<(PackedRows, Option<Keys>)>) -> Result<()> {
+        let Self { packing, batch, keys, .. } = *self;
+        let mut total = (packing.fixed_bytes as u64).saturating_mul(range.len() as u64);
+        for column in packing.texts() {
             let array = batch.column(column.number);
             with_texts!(array, texts => for row in range.clone() {
-                let text: &[u8] = texts.value(row).as_ref();
+                let text = text(texts.value(row), None, row as u32);
                 total += text.len() as u64;
                 // They come one behind the other here, and in no order when they are packed.
                 text.first().into_iter().for_each(prefetch);
@@ -171,8 +235,8 @@ impl Packing {
         }
         if total > PIECE_BYTES && range.len() > 1 {
             let middle = range.start + range.len() / 2;
-            self.pack(batch, range.start..middle, keys, pieces)?;
-            return self.pack(batch, middle..range.end, keys, pieces);
+            self.pack(range.start..middle, pieces)?;
+            return self.pack(middle..range.end, pieces);
         }
         if u32::try_from(total).is_err() {
             return Err(Error::invalid(format!("a row has {total} bytes, and 4 GiB are the most")));
@@ -181,23 +245,20 @@ impl Packing {
             Some(keys) => keys.nearly_sorted(range.clone()),
             None => (range.start as u32..range.end as u32).collect(),
         };
-        let packed = self.pack_all(batch, &order, total as usize)?;
+        let packed = self.pack_all(&order, total as usize)?;
         pieces.push((packed, keys.map(|keys| keys.take(&order))));
         Ok(())
     }
 
-    fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
-        self.packed.iter().filter(|column| matches!(column.kind, Kind::Text))
-    }
-
     /// Packs these rows, a range in any order.
-    fn pack_all(&self, batch: &RecordBatch, order: &[u32], bytes: usize) -> Result<PackedRows> {
+    fn pack_all(&self, order: &[u32], bytes: usize) -> Result<PackedRows> {
+        let Self { packing, batch, .. } = *self;
         // Texts under nulls are left out, so that fewer bytes may be used than there are.
         let mut block = self.pool.take(bytes);
         let packed = &mut block[..bytes];
         let mut starts = Vec::with_capacity(order.len() + 1);
         let mut end = 0u32;
-        let columns = self.packed.iter().map(|column| {
+        let columns = packing.packed.iter().map(|column| {
             let data = batch.column(column.number).to_data();
             let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
             (column, batch.column(column.number), data, nulls)
@@ -207,7 +268,7 @@ impl Packing {
         for rows in order.chunks(BLOCK_ROWS) {
             // The bytes of each row, then where it begins.
             ends.clear();
-            ends.resize(rows.len(), self.fixed_bytes as u32);
+            ends.resize(rows.len(), packing.fixed_bytes as u32);
             for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, Kind::Text)) {
                 with_texts!(array, texts => for (row, end) in rows.iter().zip(&mut ends) {
                     *end += text(texts.value(*row as usize), nulls.as_ref(), *row).len() as u32;
@@ -216,9 +277,9 @@ impl Packing {
             let first = starts.len();
             for bytes in &mut ends {
                 starts.push(end);
-                packed[end as usize..end as usize + self.null_bytes].fill(0);
+                packed[end as usize..end as usize + packing.null_bytes].fill(0);
                 end += *bytes;
-                *bytes = end - *bytes + self.fixed_bytes as u32;
+                *bytes = end - *bytes + packing.fixed_bytes as u32;
             }
             for (nth, (column, array, data, nulls)) in columns.iter().enumerate() {
                 let starts = &starts[first..];
@@ -252,54 +313,9 @@ impl Packing {
             // A piece has fewer rows than such a number can count.
             origins: order.iter().map(|row| (row - first_row) as u16).collect(),
             has_nulls: columns.iter().map(|(.., nulls)| nulls.is_some()).collect(),
-            others: self.others(batch, order)?,
+            others: packing.others(batch, order)?,
             memory_bytes,
         })
-    }
-
-    /// The columns that stay, of these rows.
-    fn others(&self, batch: &RecordBatch, order: &[u32]) -> Result<RecordBatch> {
-        let others = batch.project(&self.others).map_err(broken)?;
-        if self.others.is_empty() {
-            return Ok(others.slice(0, order.len()));
-        }
-        take_record_batch(&others, &UInt32Array::from(order.to_vec())).map_err(broken)
-    }
-
-    /// Unpacks rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
-    pub fn unpack(&self, pieces: &[PackedRows], at: &[(u32, u32)], others: &RecordBatch) -> Result<RecordBatch> {
-        let mut columns: Vec<Unpacked> = (self.packed.iter().enumerate())
-            .map(|(nth, column)| {
-                let has_nulls = pieces.iter().any(|piece| piece.has_nulls[nth]);
-                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, at.len())
-            })
-            .collect();
-        let mut blocks = at.chunks(BLOCK_ROWS);
-        let mut ahead = fetch(pieces, blocks.next().unwrap_or_default());
-        let mut texts = Vec::with_capacity(BLOCK_ROWS);
-        while !ahead.is_empty() {
-            let rows = std::mem::replace(&mut ahead, fetch(pieces, blocks.next().unwrap_or_default()));
-            texts.clear();
-            texts.resize(rows.len(), self.fixed_bytes);
-            for (nth, (column, unpacked)) in self.packed.iter().zip(&mut columns).enumerate() {
-                unpacked.append(&rows, nth, column.at, &mut texts);
-            }
-        }
-        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
-        for (column, unpacked) in self.packed.iter().zip(columns) {
-            arrays[column.number] = Some(unpacked.finish(at.len()).map_err(broken)?);
-        }
-        for (number, array) in self.others.iter().zip(others.columns()) {
-            arrays[*number] = Some(Arc::clone(array));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(at.len()));
-        let arrays = arrays.into_iter().flatten().collect();
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(broken)
-    }
-
-    /// The schema of the columns that stay.
-    pub fn others_schema(&self) -> Result<SchemaRef> {
-        self.schema.project(&self.others).map(Arc::new).map_err(broken)
     }
 }
 
@@ -348,6 +364,37 @@ impl PackedRows {
     }
 }
 
+impl PackedPieces {
+    /// Appends some.
+    pub fn extend(&mut self, more: Vec<PackedRows>) {
+        self.pieces.extend(more);
+    }
+}
+
+impl Deref for PackedPieces {
+    type Target = [PackedRows];
+
+    fn deref(&self) -> &[PackedRows] {
+        &self.pieces
+    }
+}
+
+impl Drop for PackedPieces {
+    fn drop(&mut self) {
+        // Nobody will take what comes back.
+        self.pools.iter().for_each(|pool| pool.close());
+        let share = self.pieces.len().div_ceil(self.pools.len()).max(PIECES_PER_THREAD);
+        std::thread::scope(|scope| {
+            while self.pieces.len() > share {
+                let part = self.pieces.split_off(self.pieces.len() - share);
+                // Where no thread can be made, what it was to free goes with the error.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(part));
+            }
+            self.pieces.clear();
+        });
+    }
+}
+
 /// A text to be packed.
 fn text<'a, T: AsRef<[u8]> + ?Sized>(text: &'a T, nulls: Option<&NullBuffer>, row: u32) -> &'a [u8] {
     if nulls.is_some_and(|nulls| nulls.is_null(row as usize)) { &[] } else { text.as_ref() }
@@ -387,140 +434,6 @@ fn fetch<'a>(pieces: &'a [PackedRows], at: &[(u32, u32)]) -> Vec<&'a [u8]> {
         row
     };
     at.iter().map(begin).collect()
-}
-
-/// A column that is being unpacked.
-struct Unpacked {
-    data_type: DataType,
-    values: UnpackedValues,
-    nulls: Option<BooleanBufferBuilder>,
-}
-
-enum UnpackedValues {
-    Bytes(Vec<u8>),
-    Words16(Vec<u16>),
-    Words32(Vec<u32>),
-    Words64(Vec<u64>),
-    Words128(Vec<i128>),
-    /// Texts one behind the other, and where each ends.
-    Texts {
-        bytes: Vec<u8>,
-        ends: Vec<usize>,
-    },
-    Views {
-        views: Vec<u128>,
-        bytes: Vec<u8>,
-        full: Vec<Buffer>,
-    },
-}
-
-/// Bytes of a buffer that views point into, at most.
-const VIEWED_BYTES: usize = 1 << 30;
-
-impl Unpacked {
-    fn new(data_type: &DataType, kind: Kind, has_nulls: bool, rows: usize) -> Self {
-        let values = match kind {
-            Kind::Fixed { width: 1 } => UnpackedValues::Bytes(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 2 } => UnpackedValues::Words16(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 4 } => UnpackedValues::Words32(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 8 } => UnpackedValues::Words64(Vec::with_capacity(rows)),
-            Kind::Fixed { .. } => UnpackedValues::Words128(Vec::with_capacity(rows)),
-            Kind::Text if matches!(data_type, DataType::Utf8View | DataType::BinaryView) => {
-                UnpackedValues::Views { views: Vec::with_capacity(rows), bytes: Vec::new(), full: Vec::new() }
-            }
-            Kind::Text => UnpackedValues::Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows) },
-        };
-        let nulls = has_nulls.then(|| BooleanBufferBuilder::new(rows));
-        Self { data_type: data_type.clone(), values, nulls }
-    }
-
-    /// Appends the values of rows. `texts`: where each row has its next text.
-    fn append(&mut self, rows: &[&[u8]], nth: usize, at: usize, texts: &mut [usize]) {
-        if let Some(nulls) = &mut self.nulls {
-            rows.iter().for_each(|row| nulls.append(row[nth / 8] >> (nth % 8) & 1 == 0));
-        }
-        match &mut self.values {
-            UnpackedValues::Bytes(values) => values.extend(rows.iter().map(|row| row[at])),
-            UnpackedValues::Words16(values) => values.extend(rows.iter().map(|row| u16::from_ne_bytes(word(row, at)))),
-            UnpackedValues::Words32(values) => values.extend(rows.iter().map(|row| u32::from_ne_bytes(word(row, at)))),
-            UnpackedValues::Words64(values) => values.extend(rows.iter().map(|row| u64::from_ne_bytes(word(row, at)))),
-            UnpackedValues::Words128(values) => {
-                values.extend(rows.iter().map(|row| i128::from_ne_bytes(word(row, at))));
-            }
-            UnpackedValues::Texts { bytes, ends } => {
-                for (row, from) in rows.iter().zip(texts) {
-                    bytes.extend_from_slice(next_text(row, at, from));
-                    ends.push(bytes.len());
-                }
-            }
-            UnpackedValues::Views { views, bytes, full } => {
-                for (row, from) in rows.iter().zip(texts) {
-                    let text = next_text(row, at, from);
-                    if bytes.len() + text.len() > VIEWED_BYTES && !bytes.is_empty() {
-                        full.push(Buffer::from_vec(std::mem::take(bytes)));
-                    }
-                    views.push(make_view(text, full.len() as u32, bytes.len() as u32));
-                    if text.len() > arrow::array::MAX_INLINE_VIEW_LEN as usize {
-                        bytes.extend_from_slice(text);
-                    }
-                }
-            }
-        }
-    }
-
-    fn finish(self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        let Self { data_type, values, nulls } = self;
-        let nulls = nulls.map(|mut nulls| NullBuffer::new(nulls.finish())).filter(|nulls| nulls.null_count() > 0);
-        let buffer = match values {
-            UnpackedValues::Bytes(values) => Buffer::from_vec(values),
-            UnpackedValues::Words16(values) => Buffer::from_vec(values),
-            UnpackedValues::Words32(values) => Buffer::from_vec(values),
-            UnpackedValues::Words64(values) => Buffer::from_vec(values),
-            UnpackedValues::Words128(values) => Buffer::from_vec(values),
-            UnpackedValues::Texts { bytes, ends } => {
-                let bytes = Buffer::from_vec(bytes);
-                return match data_type {
-                    DataType::Utf8 => texts::<Utf8Type>(&ends, bytes, nulls),
-                    DataType::LargeUtf8 => texts::<LargeUtf8Type>(&ends, bytes, nulls),
-                    DataType::Binary => texts::<BinaryType>(&ends, bytes, nulls),
-                    _ => texts::<LargeBinaryType>(&ends, bytes, nulls),
-                };
-            }
-            UnpackedValues::Views { views, bytes, full: mut buffers } => {
-                buffers.push(Buffer::from_vec(bytes));
-                return Ok(match data_type {
-                    DataType::Utf8View => text_views::<StringViewType>(views, buffers, nulls),
-                    _ => text_views::<BinaryViewType>(views, buffers, nulls),
-                });
-            }
-        };
-        Ok(make_array(ArrayData::builder(data_type).len(rows).add_buffer(buffer).nulls(nulls).build()?))
-    }
-}
-
-/// Bytes of a row.
-fn word<const BYTES: usize>(row: &[u8], at: usize) -> [u8; BYTES] {
-    row[at..].first_chunk().copied().unwrap_or([0; BYTES])
-}
-
-/// The text at `from`, whose length stands at `at`; the next one follows it.
-fn next_text<'a>(row: &'a [u8], at: usize, from: &mut usize) -> &'a [u8] {
-    let begin = *from;
-    *from += u32::from_ne_bytes(word(row, at)) as usize;
-    &row[begin..*from]
-}
-
-fn texts<T: ByteArrayType>(ends: &[usize], bytes: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-    let offset = |end: &usize| T::Offset::from_usize(*end).ok_or(ArrowError::OffsetOverflowError(*end));
-    let offsets = std::iter::once(&0).chain(ends).map(offset).collect::<Result<Vec<_>, _>>()?;
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    // SAFETY: each value is one of an array of the same type, and offsets do not fall.
-    Ok(Arc::new(unsafe { GenericByteArray::<T>::new_unchecked(offsets, bytes, nulls) }))
-}
-
-fn text_views<T: ByteViewType>(views: Vec<u128>, buffers: Vec<Buffer>, nulls: Option<NullBuffer>) -> ArrayRef {
-    // SAFETY: each view is of a value of an array of the same type, which is in the buffer and at the place it names.
-    Arc::new(unsafe { GenericByteViewArray::<T>::new_unchecked(views.into(), buffers.into(), nulls) })
 }
 
 fn broken(error: ArrowError) -> Error {

@@ -1,18 +1,26 @@
 //! Rows of a source that can be put into another order.
 
+mod gather;
+mod keyed;
+mod ordered;
+mod packed;
+mod unpacked;
+
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use super::gather::gather;
-use super::packed::{PackedRows, Packing};
+pub(crate) use self::gather::gather;
+pub(crate) use self::keyed::{KeyedRows, SortedRows};
+pub(crate) use self::ordered::OrderedRows;
+use self::packed::{PackedPieces, PackedRows, Packing};
 use crate::key::{KeyColumns, Keys};
 
 /// Batches whose rows are numbered one behind the other.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     pieces: Pieces,
     /// The number of the first row of each piece.
     firsts: Vec<u32>,
@@ -30,7 +38,7 @@ pub(super) struct Rows {
 enum Pieces {
     /// As they came.
     Whole(Vec<RecordBatch>),
-    Packed(Packing, Vec<PackedRows>),
+    Packed(Packing, PackedPieces),
 }
 
 /// Rows between those whose piece is kept.
@@ -51,6 +59,11 @@ impl Rows {
     /// The bytes of all values, about.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether rows are packed: their pieces are not batches.
+    pub fn is_packed(&self) -> bool {
+        matches!(self.pieces, Pieces::Packed(..))
     }
 
     /// The batches as they came; none where rows are packed.
@@ -81,7 +94,7 @@ impl Rows {
                 Ok(None)
             }
             Pieces::Packed(packing, pieces) => {
-                let (new, keys): (Vec<_>, Vec<_>) = packing.pack_on(self.threads, &batch, keys)?.into_iter().unzip();
+                let (new, keys): (Vec<_>, Vec<_>) = packing.pack(&batch, keys)?.into_iter().unzip();
                 let largest = |piece: &PackedRows| (0..piece.rows()).map(|row| piece.row_bytes(row)).max();
                 self.largest_bytes = new.iter().filter_map(largest).fold(self.largest_bytes, usize::max);
                 let sizes: Vec<(usize, usize)> =
@@ -99,9 +112,10 @@ impl Rows {
     /// Packs the rows, and those to come: they are not in order. Their numbers stay.
     pub fn pack(&mut self, schema: &SchemaRef) -> Result<()> {
         let Pieces::Whole(batches) = &mut self.pieces else { return Ok(()) };
-        let Some(packing) = Packing::new(schema) else { return Ok(()) };
+        let Some(packing) = Packing::new(schema, self.threads) else { return Ok(()) };
         let batches = std::mem::take(batches);
-        *self = Self { pieces: Pieces::Packed(packing, Vec::with_capacity(batches.len())), ..Self::new(self.threads) };
+        let pieces = packing.no_pieces();
+        *self = Self { pieces: Pieces::Packed(packing, pieces), ..Self::new(self.threads) };
         batches.into_iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -198,7 +212,7 @@ fn bytes_of(batch: &RecordBatch) -> usize {
 }
 
 /// The bytes of an array's own values. What else is in buffers that it shares with other arrays, they account for.
-pub(super) fn value_bytes(array: &ArrayRef) -> usize {
+pub(crate) fn value_bytes(array: &ArrayRef) -> usize {
     let views = |used: usize| array.len() * size_of::<u128>() + used;
     match array.data_type() {
         DataType::Utf8View => views(array.as_string_view().total_buffer_bytes_used()),

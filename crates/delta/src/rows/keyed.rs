@@ -1,0 +1,80 @@
+//! Rows that are collected to be sorted by their keys.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakerace_io::Result;
+
+use super::Rows;
+use crate::key::{KeySet, Keys};
+
+/// Rows with their keys.
+#[derive(Debug)]
+pub(crate) struct KeyedRows {
+    schema: SchemaRef,
+    rows: Rows,
+    /// In the order of the rows.
+    keys: Keys,
+    threads: usize,
+}
+
+/// Rows by their keys.
+#[derive(Debug)]
+pub(crate) struct SortedRows {
+    /// In order; those of the same key are as many as there are rows.
+    pub keys: Keys,
+    pub rows: Rows,
+    /// The row of each key; those of the same key in their own order. `None`: the rows are in order.
+    pub order: Option<Vec<u32>>,
+}
+
+/// What sorting needs beside each row and its key, in bytes: the row, and the sorted key.
+const SORTING_BYTES_PER_ROW: usize = 4 + 16;
+
+impl KeyedRows {
+    /// No rows yet, of this schema, nor keys. They are packed and sorted on so many threads.
+    pub fn new(schema: SchemaRef, no_keys: Keys, threads: usize) -> Self {
+        Self { schema, rows: Rows::new(threads), keys: no_keys, threads }
+    }
+
+    /// Takes in a batch, and a key for each of its rows.
+    pub fn push(&mut self, batch: RecordBatch, keys: Keys) -> Result<()> {
+        if !keys.follow(&self.keys) {
+            self.rows.pack(&self.schema)?;
+        }
+        let keys = self.rows.push_by_keys(batch, keys)?;
+        self.keys.append(keys);
+        Ok(())
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The bytes of all values, about.
+    pub fn bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+
+    /// The memory that the rows take once they are sorted and looked for, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let rows = self.rows.len();
+        self.rows.bytes() + self.keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows)
+    }
+
+    /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
+    pub fn is_full(&self, limit_bytes: usize) -> bool {
+        self.memory_bytes() >= limit_bytes || self.rows.len() >= (u32::MAX / 2) as usize
+    }
+
+    /// Sorts the rows.
+    pub fn sort(self) -> SortedRows {
+        let (keys, order) = self.keys.sorted(self.threads);
+        SortedRows { keys, rows: self.rows, order }
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows in an order that they did not come in.
+
+use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakerace_io::{Error, Result};
+
+use super::Rows;
+
+/// Rows, and the order to give them in.
+#[derive(Debug)]
+pub(crate) struct OrderedRows {
+    schema: SchemaRef,
+    rows: Rows,
+    /// Numbers of rows. `None`: all rows of all batches as they come.
+    order: Option<Vec<u32>>,
+}
+
+/// Bytes of a batch of rows that is put together, at most, unless it is one row.
+const SLICE_BYTES: usize = 32 << 20;
+
+impl OrderedRows {
+    /// These rows of `rows`, which have this schema; all of them as they came where there is no order.
+    pub fn new(schema: SchemaRef, rows: Rows, order: Option<Vec<u32>>) -> Self {
+        Self { schema, rows, order }
+    }
+
+    /// No rows.
+    pub fn none(schema: SchemaRef) -> Self {
+        Self::new(schema, Rows::new(1), None)
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn len(&self) -> usize {
+        self.order.as_ref().map_or(self.rows.len(), Vec::len)
+    }
+
+    /// The rows `range` of the order.
+    pub fn slice(&self, range: Range<usize>) -> Result<RecordBatch> {
+        match &self.order {
+            Some(order) => self.rows.gather(&self.schema, order[range].iter().copied()),
+            None => self.rows.gather(&self.schema, range.start as u32..range.end as u32),
+        }
+    }
+
+    /// The rows at these places of the order.
+    pub fn take(&self, places: &[u32]) -> Result<RecordBatch> {
+        let row = |place: &u32| self.order.as_ref().map_or(*place, |order| order[*place as usize]);
+        self.rows.gather(&self.schema, places.iter().map(row))
+    }
+
+    /// The rows `range` of the order in ranges of up to `most_rows` rows, which can be put together one by one.
+    pub fn cut(&self, range: Range<usize>, most_rows: usize) -> Vec<Range<usize>> {
+        let moved = |part: Range<usize>| part.start + range.start..part.end + range.start;
+        let parts = match &self.order {
+            Some(order) => self.rows.cut(order[range.clone()].iter().copied(), most_rows, SLICE_BYTES),
+            None => self.rows.cut(range.start as u32..range.end as u32, most_rows, SLICE_BYTES),
+        };
+        parts.into_iter().map(moved).collect()
+    }
+
+    /// All rows in order, in batches of at most `batch_rows`.
+    pub fn batches(&self, batch_rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+        let (as_they_are, slices) = self.slices(batch_rows);
+        as_they_are.into_iter().map(Ok).chain(slices.into_iter().map(|slice| self.slice(slice)))
+    }
+
+    /// Visits what [`Self::batches`] gives. Batches are put together on so many threads, ahead of the visits.
+    pub fn each_batch(
+        &self,
+        batch_rows: usize,
+        threads: usize,
+        visit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let (as_they_are, slices) = self.slices(batch_rows);
+        as_they_are.into_iter().try_for_each(&mut *visit)?;
+        let threads = threads.min(slices.len());
+        if threads <= 1 {
+            return slices.into_iter().try_for_each(|slice| visit(self.slice(slice)?));
+        }
+        let slices = &slices;
+        std::thread::scope(|scope| {
+            let mut gatherers = Vec::with_capacity(threads);
+            for number in 0..threads {
+                // One batch waits while the next is put together.
+                let (sender, batches) = sync_channel(1);
+                let mut mine = slices.iter().skip(number).step_by(threads);
+                // Nobody takes a batch behind an error.
+                let work = move || mine.try_for_each(|slice| sender.send(self.slice(slice.clone())).ok());
+                gatherers.push((scope.spawn(work), batches));
+            }
+            let visited = (0..slices.len()).try_for_each(|number| match gatherers[number % threads].1.recv() {
+                Ok(batch) => visit(batch?),
+                Err(_) => Err(Error::internal("a thread that puts rows in order ended")),
+            });
+            let ended = gatherers.into_iter().try_for_each(|(gatherer, batches)| {
+                drop(batches);
+                gatherer.join().map(|_| ()).map_err(|_| Error::internal("a thread that puts rows in order panicked"))
+            });
+            ended.and(visited)
+        })
+    }
+
+    /// All rows in order: batches that are as they came, or slices to be put together.
+    fn slices(&self, batch_rows: usize) -> (Vec<RecordBatch>, Vec<Range<usize>>) {
+        let batch_rows = batch_rows.max(1);
+        if self.order.is_none() && !self.rows.is_packed() {
+            let pieces = self.rows.batches().iter().flat_map(|batch| pieces(batch, batch_rows));
+            return (pieces.collect(), Vec::new());
+        }
+        (Vec::new(), self.cut(0..self.len(), batch_rows))
+    }
+}
+
+/// A batch in pieces of at most so many rows.
+fn pieces(batch: &RecordBatch, rows: usize) -> Vec<RecordBatch> {
+    let starts = (0..batch.num_rows()).step_by(rows);
+    starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()
+}

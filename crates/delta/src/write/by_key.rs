@@ -1,0 +1,92 @@
+//! Rows in the order of a table's key, as many of them at a time as memory holds.
+//!
+//! An upsert walks once through files that are in order, where it would look each row up otherwise, and leaves row groups
+//! out whose keys are elsewhere.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakerace_io::Result;
+
+use crate::key::{KeyColumns, Keys};
+use crate::rows::{KeyedRows, OrderedRows};
+
+/// Memory that rows may take until they are sorted and written.
+const MEMORY_BYTES: usize = 512 << 20;
+/// Rows that are taken in at once: a source may give all of its rows in one batch.
+const PIECE_ROWS: usize = 131_072;
+/// Rows that are written at once.
+const SLICE_ROWS: usize = 65_536;
+
+/// Puts rows in order on their way to the files.
+pub(super) struct ByKey {
+    columns: KeyColumns,
+    schema: SchemaRef,
+    threads: usize,
+    limit_bytes: usize,
+    /// Those that wait.
+    rows: KeyedRows,
+    /// The largest key of the rows that were written last; none at first.
+    last: Keys,
+}
+
+/// What comes out of it.
+pub(super) enum InOrder {
+    Rows(RecordBatch),
+    /// The next rows are in an order of their own.
+    RunEnds,
+}
+
+/// Who gets what comes out of it.
+type Next<'a> = &'a mut dyn FnMut(InOrder) -> Result<()>;
+
+impl ByKey {
+    /// For rows of this schema. `None` where the key is no columns of the rows, or has no order: an upsert by it will be an
+    /// error, writing is not.
+    pub fn new(schema: &SchemaRef, key: &[String], threads: usize) -> Option<Self> {
+        let columns = KeyColumns::new(schema, key).ok()?;
+        let (rows, last) = (KeyedRows::new(schema.clone(), columns.no_keys(), threads), columns.no_keys());
+        Some(Self { columns, schema: schema.clone(), threads, limit_bytes: MEMORY_BYTES, rows, last })
+    }
+
+    /// Takes in a batch; `next` gets it at once where all rows came in order so far, or rows in order when there are enough.
+    pub fn write(&mut self, batch: &RecordBatch, next: Next<'_>) -> Result<()> {
+        for first in (0..batch.num_rows()).step_by(PIECE_ROWS) {
+            let piece = batch.slice(first, PIECE_ROWS.min(batch.num_rows() - first));
+            // Rows without a key are anywhere: no upsert will look for them.
+            let (keys, _) = self.columns.keys_and_nulls(&piece)?;
+            if self.rows.len() == 0 && keys.follow(&self.last) {
+                self.last = keys.last();
+                next(InOrder::Rows(piece))?;
+                continue;
+            }
+            self.rows.push(piece, keys)?;
+            if self.rows.is_full(self.limit_bytes) {
+                self.flush(next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits.
+    pub fn finish(mut self, next: Next<'_>) -> Result<()> {
+        self.flush(next)
+    }
+
+    fn flush(&mut self, next: Next<'_>) -> Result<()> {
+        if self.rows.len() == 0 {
+            return Ok(());
+        }
+        if !self.last.is_empty() {
+            next(InOrder::RunEnds)?;
+        }
+        let none = KeyedRows::new(self.schema.clone(), self.columns.no_keys(), self.threads);
+        let sorted = std::mem::replace(&mut self.rows, none).sort();
+        self.last = sorted.keys.last();
+        let rows = OrderedRows::new(self.schema.clone(), sorted.rows, sorted.order);
+        rows.each_batch(SLICE_ROWS, self.threads, &mut |batch| next(InOrder::Rows(batch)))
+    }
+}
+
+#[cfg(test)]
+#[path = "by_key_tests.rs"]
+mod tests;
