@@ -179,19 +179,71 @@ fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl
     if inside.len() > batch.len() * WALKED_RATIO || batch.len() > inside.len() * WALKED_RATIO {
         return merge(keys, batch, found);
     }
-    let (mut index, mut row) = (0, 0);
-    let mut pairs = [(0usize, 0usize); BLOCK_ROWS];
-    while index < inside.len() && row < batch.len() {
-        let mut count = 0;
-        while count < BLOCK_ROWS && index < inside.len() && row < batch.len() {
-            let (key, other) = (inside[index], batch[row]);
-            pairs[count] = (row, begin + index);
-            count += usize::from(key == other);
-            // Of a key that comes twice in the batch, both rows are found.
-            index += usize::from(key < other);
-            row += usize::from(other <= key);
+    // Two walks side by side: a step waits for what it compared, but not for the other walk. A key that comes twice is
+    // in one of them.
+    let mut middle = batch.len() / 2;
+    while middle > 0 && middle < batch.len() && batch[middle - 1] == batch[middle] {
+        middle += 1;
+    }
+    let border = batch.get(middle).map_or(inside.len(), |key| inside.partition_point(|known| known < key));
+    let mut first = Walk { keys: &inside[..border], batch: &batch[..middle], index: 0, row: 0 };
+    let mut second = Walk { keys: &inside[border..], batch: &batch[middle..], index: 0, row: 0 };
+    let (mut pairs, mut behind) = ([(0, 0); BLOCK_ROWS], Vec::new());
+    let mut later = [(0, 0); BLOCK_ROWS];
+    loop {
+        let steps = first.steps().min(second.steps()).min(BLOCK_ROWS);
+        if steps == 0 {
+            break;
         }
-        pairs[..count].iter().for_each(|(row, index)| found(*row, *index));
+        let (mut count, mut later_count) = (0, 0);
+        for _ in 0..steps {
+            first.step(&mut pairs, &mut count);
+            second.step(&mut later, &mut later_count);
+        }
+        pairs[..count].iter().for_each(|(row, index)| found(*row, begin + index));
+        behind.extend_from_slice(&later[..later_count]);
+    }
+    first.finish(&mut |row, index| found(row, begin + index));
+    behind.iter().for_each(|(row, index)| found(middle + row, begin + border + index));
+    second.finish(&mut |row, index| found(middle + row, begin + border + index));
+}
+
+/// A walk through keys in order and a batch in order.
+struct Walk<'a, T> {
+    keys: &'a [T],
+    batch: &'a [T],
+    index: usize,
+    row: usize,
+}
+
+impl<T: Number> Walk<'_, T> {
+    /// Steps that do not leave either list.
+    fn steps(&self) -> usize {
+        (self.keys.len() - self.index).min(self.batch.len() - self.row)
+    }
+
+    /// Goes on in one list or both; `pairs` has room for one more.
+    #[inline]
+    fn step(&mut self, pairs: &mut [(usize, usize); BLOCK_ROWS], count: &mut usize) {
+        let (key, other) = (self.keys[self.index], self.batch[self.row]);
+        pairs[*count] = (self.row, self.index);
+        *count += usize::from(key == other);
+        // Of a key that comes twice in the batch, both rows are found.
+        self.index += usize::from(key < other);
+        self.row += usize::from(other <= key);
+    }
+
+    fn finish(mut self, found: &mut dyn FnMut(usize, usize)) {
+        let mut pairs = [(0, 0); BLOCK_ROWS];
+        loop {
+            let steps = self.steps().min(BLOCK_ROWS);
+            if steps == 0 {
+                return;
+            }
+            let mut count = 0;
+            (0..steps).for_each(|_| self.step(&mut pairs, &mut count));
+            pairs[..count].iter().for_each(|(row, index)| found(*row, *index));
+        }
     }
 }
 
