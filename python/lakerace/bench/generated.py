@@ -126,7 +126,7 @@ class Umpire:
         self._seen: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def verdict(self, variant: str, files: dict[str, Path], output: Path, without: str | None = None) -> dict[str, Any]:
-        """The verdict on the files in a folder, as fields of a sample; columns that end in `without` may hold anything."""
+        """The verdict on the files in a folder, as fields of a sample; columns that end in one of `without` may hold anything."""
         form = form_of(variant)
         name = form.format
         wanted = {table: self._reference(files[table], without) for table in tables_of(variant)}

@@ -84,7 +84,7 @@ def generated(
 ) -> dict[str, Any]:
     """Reads a generated table back, by duckdb and, where it can, by pyarrow, which must agree; a batch at a time.
 
-    Whole numbers of any width are equal, and columns that end in `without` are left out. Text is read with the types of `schema`.
+    Whole numbers of any width are equal, and columns that end in one of `without` (`_comment,_address`) are left out. Text is read with the types of `schema`.
     """
     connection = duckdb.connect()
     if format == "parquet":
@@ -121,7 +121,8 @@ def _reader(schema: Any, batches: Any) -> Any:
 
 def _look_wide(relation: Any, without: str | None, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Looks at the rows with whole numbers as BIGINT."""
-    kept = [(name, kind) for name, kind in _schema(relation) if not (without and name.endswith(without))]
+    left_out = tuple(without.split(",")) if without else ()
+    kept = [(name, kind) for name, kind in _schema(relation) if not name.endswith(left_out)]
     wide = [f"{_names([name])}::{'BIGINT' if kind in _WHOLE else kind} AS {_names([name])}" for name, kind in kept]
     return _look(connection, relation.project(", ".join(wide)))
 
