@@ -192,7 +192,8 @@ impl Run {
 impl MergedChunks {
     fn next_chunk(&mut self) -> Result<Option<Chunk>> {
         let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
-        while !builder.is_full(self.limit_bytes) {
+        // One look ahead at least, however little memory there is.
+        while builder.rows() == 0 || !builder.is_full(self.limit_bytes) {
             // All that has arrived of every run up to the nearest end of what was read ahead. Keys are distinct within
             // a run, so the rows of one key are all among them.
             let ends = self.runs.iter().filter_map(|run| run.ahead.as_ref()).map(|(_, keys)| keys.last());
