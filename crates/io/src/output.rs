@@ -8,6 +8,8 @@ use bytes::Bytes;
 
 use crate::{Error, Job, JobStore, Result};
 
+#[path = "output_behind.rs"]
+mod behind;
 #[path = "output_local.rs"]
 mod local;
 #[cfg(target_os = "linux")]
@@ -48,6 +50,8 @@ pub struct Output {
     url: String,
     failed: Option<Error>,
     handle: Option<Deferred>,
+    /// Whether who takes it from the handle waits for what is still being written.
+    is_left: bool,
 }
 
 /// Keeps an [`Output`] that somebody else writes and finishes from becoming visible until its time has come.
@@ -80,19 +84,35 @@ impl Output {
         } else {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
-        Ok(Self { target, position: 0, url, failed: None, handle: None })
+        Ok(Self { target, position: 0, url, failed: None, handle: None, is_left: false })
     }
 
     /// Bytes that go to a writer as they come, such as standard output, which messages call `name`. What was written
     /// can't be taken back.
     pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
         let target = Target::Stream(Stream::new(writer, job));
-        Self { target, position: 0, url: name.to_owned(), failed: None, handle: None }
+        Self { target, position: 0, url: name.to_owned(), failed: None, handle: None, is_left: false }
     }
 
     /// From here on, [`Self::finish`] only prepares this output and leaves it with the handle.
     pub fn defer(&mut self) -> Deferred {
         self.handle.get_or_insert_default().clone()
+    }
+
+    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing: that is left to
+    /// the [`Self::prepare`] or [`Self::finish`] of who takes the output from the handle.
+    pub fn defer_unwritten(&mut self) -> Deferred {
+        self.is_left = true;
+        self.defer()
+    }
+
+    /// From here on, a local file that is written by blocking writes is written by a thread of its own, up to `limit_bytes`
+    /// behind the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
+    /// those below 1 MiB, are written by the caller. Where writes don't block there is nothing to do.
+    pub fn write_behind(&mut self, limit_bytes: usize) {
+        if let Target::Local(file) = &mut self.target {
+            file.write_behind(limit_bytes);
+        }
     }
 
     /// The name that a user knows: a local path or a URL. Without credentials.
@@ -142,11 +162,16 @@ impl Output {
 
     /// Makes the object visible.
     pub fn finish(mut self) -> Result<()> {
-        self.prepare()?;
         if let Some(handle) = self.handle.take() {
+            if self.is_left {
+                self.attempt(Target::leave)?
+            } else {
+                self.prepare()?
+            }
             handle.lock().prepared = Some(Box::new(self));
             return Ok(());
         }
+        self.prepare()?;
         self.attempt(|target| match target {
             Target::Local(file) => file.publish(),
             // It is out already.
@@ -163,6 +188,17 @@ impl Output {
         let outcome = step(&mut self.target).map_err(|e| e.at(&self.url));
         self.failed = outcome.as_ref().err().cloned();
         outcome
+    }
+}
+
+impl Target {
+    /// Sends what remains; what is on its way already is not waited for.
+    fn leave(&mut self) -> Result<()> {
+        match self {
+            Self::Local(file) => file.flush_or_leave(),
+            Self::Stream(stream) => stream.flush(),
+            Self::Upload(upload) => upload.prepare(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::IfExists;
+use super::behind::Behind;
 use super::ring::{self, Ring};
 use crate::hidden_file::HiddenFile;
 use crate::location::file_path;
@@ -18,13 +19,39 @@ const GATHERED_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct LocalFile {
     /// Before the file, which may go when nothing is under way any more.
-    ring: Option<Box<Ring>>,
+    writer: Option<Writer>,
     hidden: HiddenFile,
     if_exists: IfExists,
     gathered: Vec<u8>,
     /// Bytes of the file; what is gathered comes next.
     written: u64,
+    /// How far a thread of its own may be behind who writes it; none: it has no such thread.
+    behind_bytes: Option<usize>,
     job: Job,
+}
+
+/// Writes the file while the caller goes on.
+#[derive(Debug)]
+enum Writer {
+    Ring(Box<Ring>),
+    Behind(Behind),
+}
+
+impl Writer {
+    fn write(&mut self, bytes: Bytes) -> Result<()> {
+        match self {
+            Self::Ring(ring) => ring.write(bytes),
+            Self::Behind(behind) => behind.write(bytes),
+        }
+    }
+
+    /// Waits until everything is written, and says how long the file is.
+    fn finish(self) -> Result<u64> {
+        match self {
+            Self::Ring(ring) => ring.finish(),
+            Self::Behind(behind) => behind.finish(),
+        }
+    }
 }
 
 impl LocalFile {
@@ -34,20 +61,21 @@ impl LocalFile {
         let hidden = HiddenFile::create(target)?;
         let job = store.job.clone();
         job.begin_file(|wanted| ring::probe(&hidden.file, wanted));
-        Ok(Self { ring: None, hidden, if_exists, gathered: Vec::new(), written: 0, job })
+        let (gathered, behind_bytes) = (Vec::new(), None);
+        Ok(Self { writer: None, hidden, if_exists, gathered, written: 0, behind_bytes, job })
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
-        if let Some(ring) = &mut self.ring {
-            return ring.write(bytes);
+        if let Some(writer) = &mut self.writer {
+            return writer.write(bytes);
         }
         if self.gather(&bytes) {
             return Ok(());
         }
-        self.ring = self.begin_ring()?;
-        if let Some(ring) = &mut self.ring {
-            ring.write(Bytes::from(std::mem::take(&mut self.gathered)))?;
-            return ring.write(bytes);
+        self.writer = self.begin_writer()?;
+        if let Some(writer) = &mut self.writer {
+            writer.write(Bytes::from(std::mem::take(&mut self.gathered)))?;
+            return writer.write(bytes);
         }
         self.flush()?;
         if bytes.len() < GATHERED_BYTES {
@@ -59,8 +87,8 @@ impl LocalFile {
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
-        if let Some(ring) = self.ring.take() {
-            self.written = ring.finish()?;
+        if let Some(writer) = self.writer.take() {
+            self.written = writer.finish()?;
         }
         self.job.check()?;
         if !self.gathered.is_empty() {
@@ -70,6 +98,19 @@ impl LocalFile {
             self.gathered.clear();
         }
         Ok(())
+    }
+
+    /// Like [`Self::flush`], but a thread of its own may go on with what it was given.
+    pub(super) fn flush_or_leave(&mut self) -> Result<()> {
+        if let Some(Writer::Behind(behind)) = &self.writer {
+            behind.close();
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    pub(super) fn write_behind(&mut self, limit_bytes: usize) {
+        self.behind_bytes = Some(limit_bytes);
     }
 
     pub(super) fn made_folders(&self) -> &[PathBuf] {
@@ -98,13 +139,17 @@ impl LocalFile {
         has_room
     }
 
-    /// A ring, if the file is to be written by one.
-    fn begin_ring(&self) -> Result<Option<Box<Ring>>> {
-        match self.job.begin_file(|wanted| ring::probe(&self.hidden.file, wanted)) {
-            FileIo::Sync => Ok(None),
-            io => {
+    /// What writes the file, unless it is to be written at once.
+    fn begin_writer(&self) -> Result<Option<Writer>> {
+        let (file, job) = (&self.hidden.file, &self.job);
+        match (job.begin_file(|wanted| ring::probe(file, wanted)), self.behind_bytes) {
+            (FileIo::Sync, None) => Ok(None),
+            (FileIo::Sync, Some(limit_bytes)) => {
+                Ok(Behind::begin(file, self.written, limit_bytes, job)?.map(Writer::Behind))
+            }
+            (io, _) => {
                 let is_direct = io == FileIo::UringDirect;
-                Ok(Ring::begin(&self.hidden.file, self.written, is_direct, &self.job)?.map(Box::new))
+                Ok(Ring::begin(file, self.written, is_direct, job)?.map(Box::new).map(Writer::Ring))
             }
         }
     }

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use io_uring::{IoUring, Probe, opcode, types};
@@ -25,6 +25,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::buffers::Buffer;
 use crate::file_io::refused;
+use crate::permit::Permit;
 use crate::{Error, FileIo, Job, RequestKind, Result};
 
 /// Bytes of a buffer: a write of this size keeps a disk busy longer than it takes to ask for the next.
@@ -100,9 +101,6 @@ enum Held {
     Shared(Bytes),
 }
 
-/// One of [`RINGS`].
-struct Permit(());
-
 /// Asks the kernel how it writes `file`, which is new and empty: as wanted, or what is left of that, and why.
 pub(super) fn probe(file: &File, wanted: FileIo) -> (FileIo, Option<String>) {
     if let Err(e) = probe_kernel() {
@@ -133,7 +131,7 @@ impl Ring {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
         }
-        let Some(permit) = Permit::take() else { return Ok(None) };
+        let Some(permit) = Permit::take(&RINGS_IN_USE, RINGS) else { return Ok(None) };
         let uring = match IoUring::new(WRITES as u32) {
             Ok(uring) => uring,
             Err(e) => {
@@ -470,19 +468,6 @@ impl Write {
             Held::Piece(piece) => piece.buffer.as_ref(),
             Held::Shared(bytes) => bytes,
         }
-    }
-}
-
-impl Permit {
-    fn take() -> Option<Self> {
-        let take = |used: usize| (used < RINGS).then_some(used + 1);
-        RINGS_IN_USE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok().map(|_| Self(()))
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        RINGS_IN_USE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

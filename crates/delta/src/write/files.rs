@@ -232,7 +232,8 @@ impl DataFiles {
         }
         let object = self.table.object(&name)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
-        let deferred = output.defer();
+        // The next file is encoded meanwhile.
+        let deferred = output.defer_unwritten();
         let job = self.table.job();
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
         let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());

@@ -27,6 +27,9 @@ const SLICE_ROWS: usize = 65_536;
 /// Bytes that go to the encoders at once, about: the measure by which a row group may exceed its bytes.
 const SLICE_BYTES: u64 = 16 << 20;
 
+/// Bytes of a file that may wait to be written while the next row group is encoded.
+const BEHIND_BYTES: u64 = 64 << 20;
+
 /// Writes one Parquet file.
 pub struct ParquetSink {
     encoder: FileEncoder,
@@ -37,9 +40,12 @@ pub struct ParquetSink {
 impl ParquetSink {
     /// Begins a file of this schema. A type that Parquet can't hold, a bad option or an unknown bloom filter column is
     /// an error here, before anything is written.
-    pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    pub fn create(mut output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
         let encoder = FileEncoder::new(schema, options, job).map_err(|e| e.at(url))?;
+        if matches!(encoder.engine, Engine::Threads { .. }) {
+            output.write_behind(encoder.settings.row_group_bytes.min(BEHIND_BYTES) as usize);
+        }
         Ok(Box::new(Self { encoder, output, job: job.clone() }))
     }
 }
