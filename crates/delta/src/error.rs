@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use delta_kernel::parquet::errors::ParquetError;
 use delta_kernel::{KernelError, KernelResult};
-use lakerace_io::{Error, store_error};
+use lakerace_io::{Error, object_store, store_error};
 
 /// Calls into the kernel: its errors and panics become ours. It is given logs of any writer, so that a panic means damage.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
@@ -23,10 +24,12 @@ pub(crate) fn from_kernel(error: KernelError) -> Error {
             Ok(own) => *own,
             Err(_) => Error::corrupt(text),
         },
-        K::ObjectStore(inner) => {
-            let error = store_error(inner, "");
-            Error::new(error.kind(), error.to_string().trim_start_matches(": ").to_owned())
-        }
+        K::ObjectStore(inner) => of_store(inner),
+        // A checkpoint is read as Parquet: that its store fails is no damage.
+        K::Parquet(ParquetError::External(source)) => match source.downcast::<object_store::Error>() {
+            Ok(inner) => of_store(*inner),
+            Err(_) => Error::corrupt(text),
+        },
         K::IOError(inner) => Error::from(inner),
         K::FileNotFound(path) => Error::corrupt(format!("the file {path} of its log does not exist"))
             .advice("restore it, or read a version that does not need it"),
@@ -44,6 +47,11 @@ pub(crate) fn from_kernel(error: KernelError) -> Error {
     }
 }
 
+fn of_store(error: object_store::Error) -> Error {
+    let error = store_error(error, "");
+    Error::new(error.kind(), error.to_string().trim_start_matches(": ").to_owned())
+}
+
 fn unsupported(what: &str) -> Error {
     Error::unsupported(what.to_owned()).advice("this version of lakerace can't do what the table demands")
 }
@@ -52,3 +60,7 @@ fn unsupported(what: &str) -> Error {
 pub(crate) fn to_kernel(error: Error) -> KernelError {
     KernelError::generic_err(error)
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;
