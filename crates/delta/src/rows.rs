@@ -137,22 +137,21 @@ impl Rows {
     }
 
     /// These rows, in this order.
-    pub fn gather(&self, schema: &SchemaRef, rows: impl Iterator<Item = u32>) -> Result<RecordBatch> {
-        let at = rows.map(|row| self.place(row));
+    pub fn gather(&self, schema: &SchemaRef, rows: impl ExactSizeIterator<Item = u32> + Clone) -> Result<RecordBatch> {
+        let (count, at) = (rows.len(), rows.map(|row| self.place(row)));
         let wide = |(piece, row): (u32, u32)| (piece as usize, row as usize);
         match &self.pieces {
             Pieces::Whole(batches) => gather(schema, batches, &at.map(wide).collect::<Vec<_>>()).map_err(broken),
             Pieces::Packed(packing, pieces) => {
-                let at: Vec<(u32, u32)> = at.collect();
                 let others_schema = packing.others_schema()?;
                 let others = if others_schema.fields().is_empty() {
                     RecordBatch::new_empty(others_schema)
                 } else {
                     let batches: Vec<RecordBatch> = pieces.iter().map(|piece| piece.others().clone()).collect();
-                    let at: Vec<_> = at.iter().copied().map(wide).collect();
+                    let at: Vec<_> = at.clone().map(wide).collect();
                     gather(&others_schema, &batches, &at).map_err(broken)?
                 };
-                packing.unpack(pieces, &at, &others)
+                packing.unpack(pieces, at, count, &others)
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::order::Spread;
 use super::{ByteKeys, KeyList, Keys, Number};
 
 /// Stretches of keys that rows are put into: their counters stay in a core's first cache.
@@ -26,20 +27,7 @@ fn nearly_sorted<T: Number>(keys: &[T], first_row: usize) -> Vec<u32> {
         return Vec::new();
     };
     let shift = least.bits_to(largest).saturating_sub(STRETCHES.trailing_zeros());
-    let mut next = [0u32; STRETCHES + 1];
-    for key in keys {
-        next[key.above(least, shift) + 1] += 1;
-    }
-    for stretch in 0..STRETCHES {
-        next[stretch + 1] += next[stretch];
-    }
-    let mut rows = vec![0; keys.len()];
-    for (key, row) in keys.iter().zip(first_row as u32..) {
-        let place = &mut next[key.above(least, shift)];
-        rows[*place as usize] = row;
-        *place += 1;
-    }
-    rows
+    Spread::over(STRETCHES, keys, first_row, |key| key.above(least, shift)).rows
 }
 
 /// Numbers in the order of the keys of a range; keys that differ late may have the same one.

@@ -88,13 +88,34 @@ const PART_ROWS: usize = 4096;
 const PARTS: usize = 2048;
 
 /// Some of the rows, spread over parts by the leading bits of their keys; in each part in their own order.
-struct Spread {
-    rows: Vec<u32>,
+#[derive(Default)]
+pub(super) struct Spread {
+    pub rows: Vec<u32>,
     /// Where each part ends.
     ends: Vec<usize>,
 }
 
 impl Spread {
+    /// The rows from `first_row` on that have these keys; `part` says which of the parts a key belongs to.
+    pub fn over<T: Number>(parts: usize, keys: &[T], first_row: usize, part: impl Fn(&T) -> usize) -> Self {
+        let mut ends = vec![0usize; parts + 1];
+        for key in keys {
+            ends[part(key) + 1] += 1;
+        }
+        for part in 0..parts {
+            ends[part + 1] += ends[part];
+        }
+        let mut rows = vec![0u32; keys.len()];
+        for (key, row) in keys.iter().zip(first_row as u32..) {
+            let next = &mut ends[part(key)];
+            rows[*next] = row;
+            *next += 1;
+        }
+        // Where each part began, the next one begins now.
+        ends.truncate(parts);
+        Self { rows, ends }
+    }
+
     /// The rows of a part.
     fn part(&self, part: usize) -> &[u32] {
         let begin = if part == 0 { 0 } else { self.ends[part - 1] };
@@ -105,18 +126,17 @@ impl Spread {
 /// Rows are spread over parts, and the parts sorted. Keys that lie so unevenly that one part gets nearly all of them cost a
 /// pass more than sorting them at once.
 fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
-    let (Some(least), Some(largest)) = (keys.iter().copied().min(), keys.iter().copied().max()) else {
-        return (keys, Vec::new());
-    };
+    let threads = (keys.len() / ROWS_PER_THREAD).clamp(1, threads.max(1));
+    let share = keys.len().div_ceil(threads).max(1);
+    let Some((least, largest)) = bounds(&keys, share) else { return (keys, Vec::new()) };
     let parts = (keys.len() / PART_ROWS).next_power_of_two().min(PARTS);
     let shift = least.bits_to(largest).saturating_sub(parts.trailing_zeros());
-    let threads = (keys.len() / ROWS_PER_THREAD).clamp(1, threads.max(1));
-    let share = keys.len().div_ceil(threads);
-    let mut spreads: Vec<Spread> = (0..threads).map(|_| Spread { rows: Vec::new(), ends: Vec::new() }).collect();
+    let mut spreads: Vec<Spread> = keys.chunks(share).map(|_| Spread::default()).collect();
+    let last = spreads.len() - 1;
     std::thread::scope(|scope| {
         for ((spread, some), nth) in spreads.iter_mut().zip(keys.chunks(share)).zip(0..) {
-            let mut work = move || *spread = spread_over(parts, some, nth * share, |key| key.above(least, shift));
-            if nth + 1 < threads { drop(scope.spawn(work)) } else { work() }
+            let mut work = move || *spread = Spread::over(parts, some, nth * share, |key| key.above(least, shift));
+            if nth < last { drop(scope.spawn(work)) } else { work() }
         }
     });
     let (mut sorted, mut rows) = (vec![T::default(); keys.len()], vec![0u32; keys.len()]);
@@ -124,23 +144,17 @@ fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>)
     (sorted, rows)
 }
 
-fn spread_over<T: Number>(parts: usize, keys: &[T], first_row: usize, part: impl Fn(&T) -> usize) -> Spread {
-    let mut ends = vec![0usize; parts + 1];
-    for key in keys {
-        ends[part(key) + 1] += 1;
-    }
-    for part in 0..parts {
-        ends[part + 1] += ends[part];
-    }
-    let mut rows = vec![0u32; keys.len()];
-    for (key, row) in keys.iter().zip(first_row as u32..) {
-        let next = &mut ends[part(key)];
-        rows[*next] = row;
-        *next += 1;
-    }
-    // Where each part began, the next one begins now.
-    ends.truncate(parts);
-    Spread { rows, ends }
+/// The least and the largest key; each `share` of the keys is looked through by a thread.
+fn bounds<T: Number>(keys: &[T], share: usize) -> Option<(T, T)> {
+    let mut found = vec![None; keys.len().div_ceil(share)];
+    let last = found.len().checked_sub(1)?;
+    std::thread::scope(|scope| {
+        for ((found, some), nth) in found.iter_mut().zip(keys.chunks(share)).zip(0..) {
+            let mut work = move || *found = some.iter().copied().min().zip(some.iter().copied().max());
+            if nth < last { drop(scope.spawn(work)) } else { work() }
+        }
+    });
+    found.into_iter().flatten().reduce(|(least, largest), (low, high)| (least.min(low), largest.max(high)))
 }
 
 /// Writes the keys and rows of all parts in order, on as many threads as rows were spread by.

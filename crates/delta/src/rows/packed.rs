@@ -5,6 +5,7 @@
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::NullBuffer;
@@ -132,23 +133,31 @@ impl Packing {
         let rows = batch.num_rows();
         let ranges: Vec<Range<usize>> =
             (0..rows).step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows)).collect();
-        let pack = |ranges: &[Range<usize>], pool: &Arc<Pool>| {
-            let mut pieces = Vec::with_capacity(ranges.len());
+        let next = AtomicUsize::new(0);
+        // Piece by piece, as threads get a core: the source's threads have work, too.
+        let work = |pool: &Arc<Pool>| {
             let packer = Packer { packing: self, batch, keys, pool };
-            ranges.iter().try_for_each(|range| packer.pack(range.clone(), &mut pieces))?;
-            Ok::<_, Error>(pieces)
-        };
-        let mut parts = ranges.chunks(ranges.len().div_ceil(self.pools.len()).max(1)).zip(&self.pools);
-        let Some((first, pool)) = parts.next() else { return Ok(Vec::new()) };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = parts.map(|(part, pool)| scope.spawn(move || pack(part, pool))).collect();
-            let mut pieces = pack(first, pool)?;
-            for other in others {
-                let more = other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))?;
-                pieces.append(&mut more?);
+            let mut made = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(range) = ranges.get(number) else { return Ok::<_, Error>(made) };
+                let mut pieces = Vec::with_capacity(1);
+                packer.pack(range.clone(), &mut pieces)?;
+                made.push((number, pieces));
             }
-            Ok(pieces)
-        })
+        };
+        let pools = &self.pools[..self.pools.len().min(ranges.len())];
+        let Some((first, others)) = pools.split_first() else { return Ok(Vec::new()) };
+        let mut made = std::thread::scope(|scope| {
+            let others: Vec<_> = others.iter().map(|pool| scope.spawn(|| work(pool))).collect();
+            let mut made = work(first)?;
+            for other in others {
+                made.append(&mut other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))??);
+            }
+            Ok::<_, Error>(made)
+        })?;
+        made.sort_unstable_by_key(|(number, _)| *number);
+        Ok(made.into_iter().flat_map(|(_, pieces)| pieces).collect())
     }
 
     fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
@@ -164,22 +173,32 @@ impl Packing {
         take_record_batch(&others, &UInt32Array::from(order.to_vec())).map_err(broken)
     }
 
-    /// Unpacks rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
-    pub fn unpack(&self, pieces: &[PackedRows], at: &[(u32, u32)], others: &RecordBatch) -> Result<RecordBatch> {
+    /// Unpacks `count` rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
+    pub fn unpack(
+        &self,
+        pieces: &[PackedRows],
+        mut at: impl Iterator<Item = (u32, u32)>,
+        count: usize,
+        others: &RecordBatch,
+    ) -> Result<RecordBatch> {
         let mut columns: Vec<Unpacked> = (self.packed.iter().enumerate())
             .map(|(nth, column)| {
                 let has_nulls = pieces.iter().any(|piece| piece.has_nulls[nth]);
-                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, at.len())
+                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, count)
             })
             .collect();
-        let (mut blocks, mut places) = (at.chunks(BLOCK_ROWS), at.chunks(BLOCK_ROWS).skip(2));
-        let mut ahead = fetch(pieces, blocks.next().unwrap_or_default());
+        // Where rows begin has to be known before they can be fetched.
+        let mut next_block = || {
+            let block: Vec<(u32, u32)> = at.by_ref().take(BLOCK_ROWS).collect();
+            block.iter().for_each(|(piece, row)| prefetch(&pieces[*piece as usize].starts[*row as usize]));
+            block
+        };
+        let mut ahead = fetch(pieces, &next_block());
+        let mut next = next_block();
         let mut texts = Vec::with_capacity(BLOCK_ROWS);
         while !ahead.is_empty() {
-            let rows = std::mem::replace(&mut ahead, fetch(pieces, blocks.next().unwrap_or_default()));
-            // Where the rows after those begin has to be known before they can be fetched.
-            let starts = |(piece, row): &(u32, u32)| prefetch(&pieces[*piece as usize].starts[*row as usize]);
-            places.next().unwrap_or_default().iter().for_each(starts);
+            let rows = std::mem::replace(&mut ahead, fetch(pieces, &next));
+            next = next_block();
             texts.clear();
             texts.resize(rows.len(), self.fixed_bytes);
             for (nth, (column, unpacked)) in self.packed.iter().zip(&mut columns).enumerate() {
@@ -188,12 +207,12 @@ impl Packing {
         }
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.schema.fields().len()];
         for (column, unpacked) in self.packed.iter().zip(columns) {
-            arrays[column.number] = Some(unpacked.finish(at.len()).map_err(broken)?);
+            arrays[column.number] = Some(unpacked.finish(count).map_err(broken)?);
         }
         for (number, array) in self.others.iter().zip(others.columns()) {
             arrays[*number] = Some(Arc::clone(array));
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(at.len()));
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
         let arrays = arrays.into_iter().flatten().collect();
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(broken)
     }
