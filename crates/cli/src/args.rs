@@ -146,7 +146,8 @@ pub(crate) struct UpsertArgs {
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Behind the upsert, compact the table where it has 50 small files and more.
+    /// Behind the upsert, compact the table where it has 50 small files and more, and larger files of which more than half of
+    /// the rows are hidden.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
@@ -199,7 +200,8 @@ pub(crate) struct CompactArgs {
     /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Do nothing where fewer than 50 files are small, and make files of 128 MiB, unless sizes say otherwise.
+    /// Leave small files alone where there are fewer than 50, and larger ones of which at most half of the rows are hidden; make
+    /// files of 128 MiB, unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
     /// Codec of new files.
@@ -378,7 +380,8 @@ pub(crate) struct WriteArgs {
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Delta: behind the write, compact the table where it has 50 small files and more.
+    /// Delta: behind the write, compact the table where it has 50 small files and more, and larger files of which more than half
+    /// of the rows are hidden.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     /// Delta: a property of a new table, such as lakerace.primaryKey=id (rows are then added in the key's order) or

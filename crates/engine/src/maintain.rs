@@ -22,13 +22,18 @@ pub struct CompactOptions {
 const AUTO_MIN_FILES: usize = 50;
 /// The size of files that it makes of them: it should not hold up the write for long.
 const AUTO_TARGET_BYTES: u64 = 128 << 20;
+/// The share of a file's rows that may be hidden before it writes the file anew: readers go through twice the rows that they
+/// get at most, and each row is written anew as rarely.
+const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
 
 impl CompactOptions {
-    /// For a compaction behind a write: none where fewer than 50 files are small, and files that are soon written.
+    /// For a compaction behind a write: small files are left alone until there are 50 of them, and others until half of their
+    /// rows are hidden; new files are soon written.
     pub fn auto() -> Self {
         let rules = lakerace_delta::CompactOptions {
             min_files: AUTO_MIN_FILES,
             target_bytes: AUTO_TARGET_BYTES,
+            max_hidden_share: AUTO_MAX_HIDDEN_SHARE,
             ..lakerace_delta::CompactOptions::default()
         };
         Self { rules, filter: None }

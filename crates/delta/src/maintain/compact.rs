@@ -57,7 +57,7 @@ pub struct CompactOptions {
     pub condition: Option<Expr>,
     /// A file is written anew for itself where more than this share of its rows is hidden; from 0 to 1.
     pub max_hidden_share: f64,
-    /// Do nothing where there are fewer small files than this.
+    /// Leave small files alone where there are fewer than this; where files are to be in an order, leave all.
     pub min_files: usize,
     /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk.
     pub memory_bytes: u64,

@@ -93,6 +93,24 @@ fn few_small_files_can_be_left() {
     assert_eq!(compact(&table, &options).unwrap().files_removed, 5);
 }
 
+#[test]
+fn a_full_file_does_not_wait_for_small_ones() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..1000, &[]);
+    let small = CompactOptions { min_files: 50, max_hidden_share: 0.5, ..CompactOptions::default() };
+    let full = CompactOptions { target_bytes: 1, ..small.clone() };
+    delete(&table, &less("id", 500)).unwrap();
+    assert_eq!(compact(&table, &full).unwrap(), Compacted::default());
+    delete(&table, &less("id", 501)).unwrap();
+    assert_eq!(compact(&table, &small).unwrap(), Compacted::default());
+    let sorted = CompactOptions { layout: Layout::SortBy(vec!["id".to_owned()]), ..full.clone() };
+    assert_eq!(compact(&table, &sorted).unwrap(), Compacted::default());
+    let done = compact(&table, &full).unwrap();
+    assert_eq!((done.files_removed, done.files_added, done.rows, done.rows_dropped), (1, 1, 499, 501));
+    assert_eq!(compact(&table, &full).unwrap(), Compacted::default());
+}
+
 fn partitioned(rows: std::ops::Range<i64>) -> RecordBatch {
     let ids: ArrayRef = Arc::new(rows.clone().map(Some).collect::<Int64Array>());
     let texts: ArrayRef = Arc::new(rows.clone().map(|n| Some(format!("t{n}"))).collect::<StringArray>());

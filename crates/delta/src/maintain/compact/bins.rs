@@ -68,19 +68,16 @@ impl<'a> Rules<'a> {
 
     /// The groups of files to be written anew, of one partition each.
     pub fn bins<'f>(&self, files: impl Iterator<Item = &'f TableFile>) -> Vec<Bin> {
+        let files: Vec<&TableFile> = files.filter(|file| self.is_meant(file)).collect();
+        let has_many = files.iter().filter(|file| self.is_small(file)).count() >= self.options.min_files;
         let mut partitions: Vec<Vec<&TableFile>> = Vec::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
-        let mut small = 0;
-        for file in files.filter(|file| self.is_meant(file) && self.is_candidate(file)) {
-            small += usize::from(self.is_small(file));
+        for file in files.into_iter().filter(|file| self.is_candidate(file, has_many)) {
             let number = *numbers.entry(format!("{:?}", file.constants)).or_insert_with(|| {
                 partitions.push(Vec::new());
                 partitions.len() - 1
             });
             partitions[number].push(file);
-        }
-        if small < self.options.min_files {
-            return Vec::new();
         }
         match self.options.layout {
             Layout::AsIs => partitions.iter().flat_map(|files| self.pack(files)).collect(),
@@ -106,8 +103,14 @@ impl<'a> Rules<'a> {
         RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(|e| Error::internal(e.to_string()))
     }
 
-    fn is_candidate(&self, file: &TableFile) -> bool {
-        self.options.layout != Layout::AsIs || self.is_small(file) || self.is_holey(file)
+    /// Whether a file is to be looked at, where there are many small ones or not.
+    fn is_candidate(&self, file: &TableFile, has_many: bool) -> bool {
+        match self.options.layout {
+            Layout::AsIs if has_many => self.is_small(file) || self.is_holey(file),
+            // A small one with hidden rows waits until there are many, or each small upsert would write it anew.
+            Layout::AsIs => !self.is_small(file) && self.is_holey(file),
+            Layout::SortBy(_) | Layout::ZOrder(_) => has_many,
+        }
     }
 
     fn is_small(&self, file: &TableFile) -> bool {
