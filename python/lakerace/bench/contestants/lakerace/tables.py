@@ -16,8 +16,9 @@ def create(job: dict[str, Any]) -> contest.Prepared:
 
 
 def upsert(job: dict[str, Any]) -> contest.Prepared:
-    """`lakerace upsert`."""
-    return _command(job, "upsert", _table(job), job["source"], "--key", job["key"])
+    """`lakerace upsert`, with the compaction behind it in the same time where the setting says so."""
+    compacting = ["--auto-compact"] if job["options"].get("auto_compact") else []
+    return _command(job, "upsert", _table(job), job["source"], "--key", job["key"], *compacting)
 
 
 def compact(job: dict[str, Any]) -> contest.Prepared:
@@ -51,7 +52,7 @@ def generate(job: dict[str, Any]) -> contest.Prepared:
     if "io" in job["options"]:
         way = job["options"]["io"]
         options += ["--io", way]
-        _check_io(way)
+        _check_io(way, os.path.dirname(job["output"]))
     options += ["--compression", job["codec"]]
     if job["format"] == "parquet":
         options += ["--row-group-rows", str(job["row_group_rows"])]
@@ -76,15 +77,17 @@ def _command(job: dict[str, Any], name: str, *rest: str) -> contest.Prepared:
     return contest.Prepared(lr.__version__, work, {"command": ["lakerace", name, *rest], "threads": job["threads"]})
 
 
-def _check_io(way: str) -> None:
-    """Says that it cannot, where files would be written in another way than this."""
-    with tempfile.TemporaryDirectory() as folder:
+def _check_io(way: str, place: str) -> None:
+    """Says that it cannot, where files in this folder would be written in another way than this."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         code, said = _quietly(["tpch", "-s", "0.001", "--tables", "region", "-o", folder, "--io", way, "--json"])
     if code != 0:
         raise contest.UnableError(f"this lakerace does not write by {way}")
     taken = json.loads(said.splitlines()[-1])["io"]
     if taken != way:
-        raise contest.UnableError(f"the kernel refuses {way}: files are written by {taken}")
+        raise contest.UnableError(
+            f"{way} is not to be had on this file system or kernel: files would be written by {taken}"
+        )
 
 
 def _run(arguments: list[str]) -> int:
