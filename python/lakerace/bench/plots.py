@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from lakerace.bench import lines, rounds, upserted
@@ -15,6 +16,10 @@ from lakerace.bench.tables import Document, Panel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+#: Contestants beside each other in a chart's key.
+_KEY_COLUMNS = 4
 
 
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
@@ -116,29 +121,32 @@ def _case(axis: Axes, result: Result, report: Document, longest: float) -> None:
 
 def _ratios(report: Document, headings: bool) -> Figure:
     results = _against_peers(report)
-    top = 1.02 if headings else 0.46
+    peers = sorted({ratio.peer for result in results for ratio in result.ratios if report.is_peer(ratio.peer)})
+    # A comma without a blank is part of a number.
+    titles = [result.title.split(", ")[0].split(" into ")[0] for result in results]
+    labels = [f"{r.bench}, {r.store}, {what}, {r.threads} thr." for r, what in zip(results, titles, strict=True)]
+    key_top = 0.62 if headings else 0.06
+    top = key_top + 0.2 + 0.2 * math.ceil((len(peers) + 1) / _KEY_COLUMNS)
     height = top + 0.36 + 0.3 * len(results)
     figure = new(height)
     axis = figure.subplots()
-    figure.subplots_adjust(left=0.335, right=0.9, top=1 - top / height, bottom=0.36 / height)
+    # By the letters of a label, of which about 140 fill a line.
+    left = max(0.335, max(map(len, labels), default=0) / 140 + 0.02)
+    figure.subplots_adjust(left=left, right=0.9, top=1 - top / height, bottom=0.36 / height)
     who = report.who
     if headings:
         about = f"wall seconds of {who} / wall seconds of a peer, pair by pair: median; line: min to max"
         heading(figure, height, f"{who} against every peer: left of 1, {who} is faster", about)
     colour = colours(report)
-    peers = sorted({ratio.peer for result in results for ratio in result.ratios if report.is_peer(ratio.peer)})
     values = [v for r in results for x in r.ratios if x.peer in peers for v in (x.wall.low, x.wall.high)]
     axis.set_xscale("log", base=2)
     axis.set_xlim(min(0.45, min(values) / 1.15), max(1.15, max(values) * 1.15))
     axis.set_ylim(len(results) - 0.5, -0.5)
     axis.axvline(1, color=INK, linewidth=1.2)
-    for line, result in enumerate(results):
+    for line, (result, label) in enumerate(zip(results, labels, strict=True)):
         fastest = result.fastest(peers)
         if line % 2 == 0:
             axis.axhspan(line - 0.5, line + 0.5, color="#f5f7f9", linewidth=0, zorder=0)
-        # A comma without a blank is part of a number.
-        what = result.title.split(", ")[0].split(" into ")[0]
-        label = f"{result.bench}, {result.store}, {what}, {result.threads} thr."
         axis.text(
             -0.012, line, label, ha="right", va="center", fontsize=9, color=INK, transform=axis.get_yaxis_transform()
         )
@@ -157,7 +165,7 @@ def _ratios(report: Document, headings: bool) -> Figure:
     axis.tick_params(axis="x", labelsize=8.5, colors=SOFT, length=0)
     axis.grid(axis="x", color=RULE, linewidth=0.8, zorder=1)
     axis.set_axisbelow(True)
-    _key(figure, 1 - (top - 0.4) / height, [(report.names[peer], colour(peer)) for peer in peers])
+    _key(figure, 1 - key_top / height, [(report.names[peer], colour(peer)) for peer in peers])
     return figure
 
 
@@ -176,4 +184,4 @@ def _key(figure: Figure, at: float, entries: list[tuple[str, str]]) -> None:
         mew=1.5,
     )
     ringed.set_markeredgecolor(SUBJECT)
-    legend(figure, [*marks, ringed], at, len(entries) + 1, 0.2)
+    legend(figure, [*marks, ringed], at, min(_KEY_COLUMNS, len(entries) + 1), 0.2)
