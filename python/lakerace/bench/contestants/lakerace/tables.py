@@ -16,9 +16,14 @@ def create(job: dict[str, Any]) -> contest.Prepared:
 
 
 def upsert(job: dict[str, Any]) -> contest.Prepared:
-    """`lakerace upsert`, with the compaction behind it in the same time where the setting says so."""
-    compacting = ["--auto-compact"] if job["options"].get("auto_compact") else []
-    return _command(job, "upsert", _table(job), job["source"], "--key", job["key"], *compacting)
+    """`lakerace upsert`, with the compaction behind it in the same time, or with files written as the setting says."""
+    options = ["--auto-compact"] if job["options"].get("auto_compact") else []
+    if "io" in job["options"]:
+        if job["s3"]:
+            raise contest.UnableError("how files of this machine are written is nothing to S3")
+        options += ["--io", job["options"]["io"]]
+        _check_io(job["options"]["io"], os.path.dirname(job["table"]))
+    return _command(job, "upsert", _table(job), job["source"], "--key", job["key"], *options)
 
 
 def compact(job: dict[str, Any]) -> contest.Prepared:
