@@ -22,8 +22,8 @@ pub struct CompactOptions {
 const AUTO_MIN_FILES: usize = 50;
 /// The size of files that it makes of them: it should not hold up the write for long.
 const AUTO_TARGET_BYTES: u64 = 128 << 20;
-/// The share of a file's rows that may be hidden before it writes the file anew: readers go through twice the rows that they
-/// get at most, and each row is written anew as rarely.
+/// The share of a file's rows that may be hidden before it writes the file anew: of large files, readers go through twice the
+/// rows that they get at most, and for each row that is written anew another one goes.
 const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
 
 impl CompactOptions {

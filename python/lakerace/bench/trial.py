@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace.bench import check, memory, process, s3
+from lakerace.bench import check, process, s3
 from lakerace.bench.cases import Case
 from lakerace.bench.entrant import Entrant
 from lakerace.bench.environment import NoEnvironmentError
@@ -18,8 +18,6 @@ from lakerace.bench.upserts import KEY, Upserts
 
 #: Scans of a table that are measured, after a warm-up.
 _SCANS = 3
-#: Memory that the files of a table may take in the page cache, for each row that goes into it.
-_ROW_BYTES = 200
 
 
 @dataclass
@@ -103,7 +101,6 @@ class Trial:
             return
         if self.server is not None:
             self.server.make_bucket()
-        memory.touch(_ROW_BYTES * (self.input.base_rows + self.input.times * self.input.rows))
         with process.scratch(self.folder) as self.home:
             self.home.chmod(0o755)  # some databases refuse to run as root, and run as somebody else
             try:

@@ -139,14 +139,6 @@ impl KeyColumns {
         Ok((self.encode(&arrays, batch.num_rows())?, nulls))
     }
 
-    /// The numbers of a batch that are keys as they are but for their order ([`KeySet::find_signed`](super::KeySet::find_signed)):
-    /// those of one key column without nulls.
-    pub fn signed<'a>(&self, batch: &'a RecordBatch) -> Option<&'a [i64]> {
-        let [column] = &self.columns[..] else { return None };
-        let numbers = batch.column_by_name(&column.name)?.as_primitive_opt::<Int64Type>()?;
-        (column.data_type == DataType::Int64 && numbers.null_count() == 0).then(|| &numbers.values()[..])
-    }
-
     fn encode(&self, arrays: &[ArrayRef], rows: usize) -> Result<Keys> {
         match self.layout {
             Layout::Narrow => Ok(Keys::Narrow(narrow(arrays, rows))),
@@ -308,7 +300,7 @@ fn narrow(arrays: &[ArrayRef], rows: usize) -> Vec<u64> {
     if let [array] = arrays
         && let Some(values) = array.as_primitive_opt::<Int64Type>()
     {
-        return values.values().iter().map(|value| ordered(*value)).collect();
+        return values.values().iter().map(|value| *value as u64 ^ (1 << 63)).collect();
     }
     let mut keys = vec![0u64; rows];
     for array in arrays {
@@ -319,11 +311,6 @@ fn narrow(arrays: &[ArrayRef], rows: usize) -> Vec<u64> {
         });
     }
     keys
-}
-
-/// The key of a number that is a key by itself.
-pub(super) fn ordered(value: i64) -> u64 {
-    value as u64 ^ (1 << 63)
 }
 
 fn wide(arrays: &[ArrayRef], rows: usize) -> Vec<u128> {

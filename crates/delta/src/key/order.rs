@@ -131,30 +131,31 @@ fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>)
     let Some((least, largest)) = bounds(&keys, share) else { return (keys, Vec::new()) };
     let parts = (keys.len() / PART_ROWS).next_power_of_two().min(PARTS);
     let shift = least.bits_to(largest).saturating_sub(parts.trailing_zeros());
-    let mut spreads: Vec<Spread> = keys.chunks(share).map(|_| Spread::default()).collect();
-    let last = spreads.len() - 1;
-    std::thread::scope(|scope| {
-        for ((spread, some), nth) in spreads.iter_mut().zip(keys.chunks(share)).zip(0..) {
-            let mut work = move || *spread = Spread::over(parts, some, nth * share, |key| key.above(least, shift));
-            if nth < last { drop(scope.spawn(work)) } else { work() }
-        }
-    });
+    let spreads =
+        by_shares(&keys, share, |some, first| Spread::over(parts, some, first, |key| key.above(least, shift)));
     let (mut sorted, mut rows) = (vec![T::default(); keys.len()], vec![0u32; keys.len()]);
     sort_parts(&keys, &spreads, parts, (&mut sorted, &mut rows));
     (sorted, rows)
 }
 
-/// The least and the largest key; each `share` of the keys is looked through by a thread.
+/// The least and the largest key.
 fn bounds<T: Number>(keys: &[T], share: usize) -> Option<(T, T)> {
-    let mut found = vec![None; keys.len().div_ceil(share)];
-    let last = found.len().checked_sub(1)?;
+    let found = by_shares(keys, share, |some, _| some.iter().copied().min().zip(some.iter().copied().max()));
+    found.into_iter().flatten().reduce(|(least, largest), (low, high)| (least.min(low), largest.max(high)))
+}
+
+/// What `work` makes of each `share` of the keys, and the number of the first one; each of them on a thread.
+fn by_shares<T: Number, R: Default + Send>(keys: &[T], share: usize, work: impl Fn(&[T], usize) -> R + Sync) -> Vec<R> {
+    let mut made: Vec<R> = keys.chunks(share).map(|_| R::default()).collect();
+    let last = made.len().saturating_sub(1);
     std::thread::scope(|scope| {
-        for ((found, some), nth) in found.iter_mut().zip(keys.chunks(share)).zip(0..) {
-            let mut work = move || *found = some.iter().copied().min().zip(some.iter().copied().max());
+        for ((made, some), nth) in made.iter_mut().zip(keys.chunks(share)).zip(0..) {
+            let work = &work;
+            let mut work = move || *made = work(some, nth * share);
             if nth < last { drop(scope.spawn(work)) } else { work() }
         }
     });
-    found.into_iter().flatten().reduce(|(least, largest), (low, high)| (least.min(low), largest.max(high)))
+    made
 }
 
 /// Writes the keys and rows of all parts in order, on as many threads as rows were spread by.

@@ -1,13 +1,12 @@
 //! Finding the rows of a table that have one of many keys.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 
 use super::bits::Bits;
 use super::buckets::{BLOCK_ROWS, Buckets};
-use super::columns::{KeyColumns, ordered};
+use super::columns::KeyColumns;
 use super::filter::Filter;
 use super::spread::Values;
 use super::{Key, KeyList, Keys, Number};
@@ -75,18 +74,6 @@ impl KeySet {
             (Keys::Bytes(keys), Keys::Bytes(batch)) => self.find_in(keys, batch, found),
             (keys, batch) => debug_assert!(false, "keys of other columns: {keys:?}, {batch:?}"),
         }
-    }
-
-    /// Like [`Self::find`] of a batch whose keys are these numbers, as [`KeyColumns`] makes keys of them, without making keys. `false`: they are to be
-    /// found otherwise, and `found` was not called.
-    pub fn find_signed(&self, batch: &[i64], found: impl FnMut(usize, usize)) -> bool {
-        let Keys::Narrow(keys) = &self.keys else { return false };
-        if self.bits().is_some() || !batch.is_sorted() {
-            return false;
-        }
-        let Some(inside) = walked(keys, batch, ordered) else { return false };
-        walk(keys, inside, batch, ordered, found);
-        true
     }
 
     /// Whether a key is in a range, whose ends are lists of one key; `None`: it has no upper end.
@@ -185,40 +172,22 @@ impl Hashed {
 const WALKED_RATIO: usize = 8;
 
 /// Like [`merge`], without a branch for each step where both lists are about as long.
-fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, found: impl FnMut(usize, usize)) {
-    match walked(keys, batch, |key| key) {
-        Some(inside) => walk(keys, inside, batch, |key| key, found),
-        None => merge(keys, batch, found),
+fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
+    let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
+    let (begin, end) = (first_not_below(keys, 0, *first), keys.partition_point(|key| key <= last));
+    let inside = &keys[begin.min(end)..end];
+    if inside.len() > batch.len() * WALKED_RATIO || batch.len() > inside.len() * WALKED_RATIO {
+        return merge(keys, batch, found);
     }
-}
-
-/// Which of the keys are in the range of a batch that is in order, where there are about as many of them as it has rows.
-fn walked<T: Number + Key, V: Copy>(keys: &Vec<T>, batch: &[V], key: impl Fn(V) -> T) -> Option<Range<usize>> {
-    let (first, last) = (key(*batch.first()?), key(*batch.last()?));
-    let begin = first_not_below(keys, 0, first);
-    let end = keys.partition_point(|key| *key <= last).max(begin);
-    let is_about = |one: usize, other: usize| one <= other * WALKED_RATIO;
-    (is_about(end - begin, batch.len()) && is_about(batch.len(), end - begin)).then_some(begin..end)
-}
-
-/// Walks through keys and a batch, both in order, in two walks side by side: a step waits for what it compared, but not for the other walk. A
-/// key that comes twice is in one of them.
-fn walk<T: Number, V: Copy>(
-    keys: &[T],
-    inside: Range<usize>,
-    batch: &[V],
-    key: impl Fn(V) -> T + Copy,
-    mut found: impl FnMut(usize, usize),
-) {
-    let (begin, inside) = (inside.start, &keys[inside]);
+    // Two walks side by side: a step waits for what it compared, but not for the other walk. A key that comes twice is
+    // in one of them.
     let mut middle = batch.len() / 2;
-    while middle > 0 && middle < batch.len() && key(batch[middle - 1]) == key(batch[middle]) {
+    while middle > 0 && middle < batch.len() && batch[middle - 1] == batch[middle] {
         middle += 1;
     }
-    let below = |middle: &V| inside.partition_point(|known| *known < key(*middle));
-    let border = batch.get(middle).map_or(inside.len(), below);
-    let mut first = Walk { keys: &inside[..border], batch: &batch[..middle], key, index: 0, row: 0 };
-    let mut second = Walk { keys: &inside[border..], batch: &batch[middle..], key, index: 0, row: 0 };
+    let border = batch.get(middle).map_or(inside.len(), |key| inside.partition_point(|known| known < key));
+    let mut first = Walk { keys: &inside[..border], batch: &batch[..middle], index: 0, row: 0 };
+    let mut second = Walk { keys: &inside[border..], batch: &batch[middle..], index: 0, row: 0 };
     let (mut pairs, mut behind) = ([(0, 0); BLOCK_ROWS], Vec::new());
     let mut later = [(0, 0); BLOCK_ROWS];
     loop {
@@ -240,16 +209,14 @@ fn walk<T: Number, V: Copy>(
 }
 
 /// A walk through keys in order and a batch in order.
-struct Walk<'a, T, V, K> {
+struct Walk<'a, T> {
     keys: &'a [T],
-    batch: &'a [V],
-    /// The key of a value of the batch.
-    key: K,
+    batch: &'a [T],
     index: usize,
     row: usize,
 }
 
-impl<T: Number, V: Copy, K: Fn(V) -> T> Walk<'_, T, V, K> {
+impl<T: Number> Walk<'_, T> {
     /// Steps that do not leave either list.
     fn steps(&self) -> usize {
         (self.keys.len() - self.index).min(self.batch.len() - self.row)
@@ -258,7 +225,7 @@ impl<T: Number, V: Copy, K: Fn(V) -> T> Walk<'_, T, V, K> {
     /// Goes on in one list or both; `pairs` has room for one more.
     #[inline]
     fn step(&mut self, pairs: &mut [(usize, usize); BLOCK_ROWS], count: &mut usize) {
-        let (key, other) = (self.keys[self.index], (self.key)(self.batch[self.row]));
+        let (key, other) = (self.keys[self.index], self.batch[self.row]);
         pairs[*count] = (self.row, self.index);
         *count += usize::from(key == other);
         // Of a key that comes twice in the batch, both rows are found.

@@ -242,11 +242,6 @@ impl KeyProbe<'_> {
     }
 
     fn find_in(&self, batch: &RecordBatch, mut found: impl FnMut(usize, usize)) -> Result<()> {
-        if let Some(numbers) = self.columns.signed(batch)
-            && self.keys.find_signed(numbers, &mut found)
-        {
-            return Ok(());
-        }
         let (keys, nulls) = self.columns.keys_and_nulls(batch)?;
         match nulls {
             None => self.keys.find(&keys, found),
