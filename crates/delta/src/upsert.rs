@@ -225,10 +225,11 @@ impl Upsert<'_> {
         }
     }
 
-    /// How files are written: with row groups of which two fit into a quarter of the memory.
+    /// How files are written: with row groups of which two fit into a quarter of the memory, or, unless options ask for larger ones,
+    /// into a twelfth of it: what is encoded sooner is written sooner, and its memory is used again.
     fn write_options(&self) -> WriteOptions {
-        let most = self.options.memory_bytes / 8;
-        let row_group_bytes = self.options.write.row_group_bytes.unwrap_or(most).min(most).max(1);
+        let (usual, most) = (self.options.memory_bytes / 24, self.options.memory_bytes / 8);
+        let row_group_bytes = self.options.write.row_group_bytes.unwrap_or(usual).min(most).max(1);
         WriteOptions { row_group_bytes: Some(row_group_bytes), ..self.options.write.clone() }
     }
 
