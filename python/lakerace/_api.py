@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append"]
     Evolve: TypeAlias = Literal["add", "widen"]
-    FileIo: TypeAlias = Literal["sync", "uring", "uring-direct"]
+    FileIo: TypeAlias = Literal["auto", "sync", "uring", "uring-direct"]
 
 
 class Requests(NamedTuple):
@@ -54,6 +54,8 @@ class CopyResult(NamedTuple):
     bytes_read: int
     #: Bytes sent to stores.
     bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
     #: Requests by kind.
     requests: Requests
     #: From start to end.
@@ -199,8 +201,9 @@ def copy(
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
-        io: How files of this machine are written: `"sync"` (the default), `"uring"` (io_uring, several writes under way) or
-            `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
+        io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
+            same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
+            under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
             that don't block (`"uring"` on ext4), a `RuntimeWarning` says so, and files are written without it.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.

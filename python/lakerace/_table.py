@@ -38,6 +38,8 @@ class Changed(NamedTuple):
     bytes_read: int
     #: Bytes sent to stores.
     bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
     #: Requests by kind.
     requests: Requests
     #: From start to end.
@@ -75,6 +77,8 @@ class Compacted(NamedTuple):
     bytes_read: int
     #: Bytes sent to stores.
     bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
     #: Requests by kind.
     requests: Requests
     #: From start to end.

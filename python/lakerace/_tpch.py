@@ -50,6 +50,8 @@ class Generated(NamedTuple):
     bytes_read: int
     #: Bytes sent to stores.
     bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
     #: Requests by kind.
     requests: Requests
     #: From start to end.

@@ -24,6 +24,7 @@ REPORT = {
     "rows": int,
     "bytes_read": int,
     "bytes_written": int,
+    "bytes_past_cache": int,
     "requests": dict,
     "wall_seconds": float,
     "cpu_seconds": float,

@@ -213,7 +213,7 @@ def test_the_function_generates_what_the_command_does(format: str, tmp_path: Pat
         "--json",
     ).json
     mode = "true-zero-copy" if format == "parquet" else "zero-copy"
-    assert (made.rows, made.mode, made.io) == (done["rows"], done["mode"], "sync") == (15_025, mode, "sync")
+    assert (made.rows, made.mode, made.io) == (done["rows"], done["mode"], "auto") == (15_025, mode, "auto")
     assert made.file_bytes == sum(table.bytes for table in made.tables) > 0
     for table, other, rows in zip(made.tables, done["tables"], (15_000, 25), strict=True):
         assert (table.table, table.rows) == (other["table"], other["rows"]) == (table.table, rows)

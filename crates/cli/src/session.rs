@@ -131,6 +131,9 @@ pub(crate) fn summary(verb: &str, report: &Report) -> String {
         let written = human::bytes(report.bytes_written);
         text += &format!(", wrote {written} in {}", human::plural(requests.put, "request"));
     }
+    if report.bytes_past_cache > 0 {
+        text += &format!(" ({} past the page cache)", human::bytes(report.bytes_past_cache));
+    }
     let peak = human::bytes(report.peak_rss_bytes);
     text + &format!(", {}, peak {peak}, {}", human::seconds(report.wall_seconds), human::dollars(report.cost_usd))
 }

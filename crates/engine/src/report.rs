@@ -19,6 +19,8 @@ pub struct Report {
     pub bytes_read: u64,
     /// Bytes sent to stores.
     pub bytes_written: u64,
+    /// Those of them that went past the kernel's page cache.
+    pub bytes_past_cache: u64,
     /// Requests by kind.
     pub requests: Requests,
     /// From start to end.
@@ -44,6 +46,7 @@ impl Clock {
             rows,
             bytes_read: counts.bytes_read,
             bytes_written: counts.bytes_written,
+            bytes_past_cache: job.bytes_past_cache(),
             requests: counts.requests,
             wall_seconds: self.wall.elapsed().as_secs_f64(),
             cpu_seconds: (cpu_seconds() - self.cpu_seconds).max(0.0),

@@ -147,7 +147,6 @@ impl Buffer {
     }
 
     /// Forgets the bytes from `len` on.
-    #[cfg(target_os = "linux")]
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

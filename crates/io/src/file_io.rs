@@ -12,8 +12,11 @@ use crate::{Error, Job, Result};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileIo {
-    /// By blocking writes of the thread that encodes.
+    /// Like [`Self::Sync`]; large files whose bytes come from threads of their own (Parquet) leave the page cache while that costs
+    /// more of the processors' time than the disk takes, as it does on virtual machines whose host takes memory back.
     #[default]
+    Auto,
+    /// By blocking writes into the kernel's page cache.
     Sync,
     /// By io_uring, several writes under way, into the kernel's page cache; where the file system has none that don't block,
     /// like [`Self::Sync`].
@@ -23,11 +26,12 @@ pub enum FileIo {
 }
 
 impl FileIo {
-    const ALL: [Self; 3] = [Self::Sync, Self::Uring, Self::UringDirect];
+    const ALL: [Self; 4] = [Self::Auto, Self::Sync, Self::Uring, Self::UringDirect];
 
     /// As options name it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Sync => "sync",
             Self::Uring => "uring",
             Self::UringDirect => "uring-direct",
@@ -46,7 +50,7 @@ impl FromStr for FileIo {
 
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|io| io.name() == text);
-        found.ok_or_else(|| Error::usage(format!("{text:?} is none of sync, uring and uring-direct")))
+        found.ok_or_else(|| Error::usage(format!("{text:?} is none of auto, sync, uring and uring-direct")))
     }
 }
 
@@ -72,6 +76,11 @@ impl Job {
         self.file_io_seen().lock().effective
     }
 
+    /// Bytes of this job that were written past the page cache.
+    pub fn bytes_past_cache(&self) -> u64 {
+        self.page_cache().bytes_past()
+    }
+
     /// What its user should know although nothing failed: that it goes on another way than was asked for, and why.
     pub fn warnings(&self) -> Vec<String> {
         self.file_io_seen().lock().warnings.clone()
@@ -85,7 +94,7 @@ impl Job {
             return effective;
         }
         let (effective, warning) = match self.options().file_io {
-            FileIo::Sync => (FileIo::Sync, None),
+            io @ (FileIo::Auto | FileIo::Sync) => (io, None),
             wanted => probe(wanted),
         };
         seen.effective = Some(effective);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::file_io::FileIoSeen;
+use crate::page_cache::PageCache;
 use crate::{Error, FileIo, Meter, RangeOptions, Result};
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
@@ -37,6 +38,7 @@ pub struct Job {
     meter: Arc<Meter>,
     cancelled: Arc<AtomicBool>,
     file_io_seen: Arc<FileIoSeen>,
+    page_cache: Arc<PageCache>,
 }
 
 impl Job {
@@ -47,6 +49,7 @@ impl Job {
             meter: Arc::new(Meter::default()),
             cancelled: Arc::default(),
             file_io_seen: Arc::default(),
+            page_cache: Arc::default(),
         }
     }
 
@@ -68,6 +71,10 @@ impl Job {
 
     pub(crate) fn file_io_seen(&self) -> &FileIoSeen {
         &self.file_io_seen
+    }
+
+    pub(crate) fn page_cache(&self) -> &PageCache {
+        &self.page_cache
     }
 
     /// Asks every part of the job to stop. Returns at once; the parts notice within a second.

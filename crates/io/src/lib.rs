@@ -17,6 +17,7 @@ mod meter;
 mod object;
 mod output;
 mod pace;
+mod page_cache;
 mod permit;
 mod plan;
 pub mod profile;

@@ -12,6 +12,8 @@ use crate::{Error, Job, JobStore, Result};
 mod behind;
 #[path = "output_local.rs"]
 mod local;
+#[path = "output_past.rs"]
+mod past;
 #[cfg(target_os = "linux")]
 #[path = "output_ring.rs"]
 mod ring;

@@ -2,6 +2,7 @@
 //!
 //! A row group is complete all at once. Where the thread that hands rows to the encoders also wrote it, nothing would be
 //! encoded meanwhile; and pages of the kernel's cache that are touched for the first time can take as long as the encoding.
+//! Where they do, the thread goes past the cache, if it may: see [`PageCache`](crate::page_cache::PageCache).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,10 +10,12 @@ use std::io::{ErrorKind, IoSlice, Seek, SeekFrom, Write};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::past::{Kept, Past};
+use crate::page_cache::Way;
 use crate::permit::Permit;
 use crate::{Error, Job, RequestKind, Result};
 
@@ -50,8 +53,8 @@ struct Queue {
     waiting: VecDeque<Bytes>,
     /// Of what waits and of what is being written.
     bytes: usize,
-    /// Bytes of the file.
-    written: u64,
+    /// Bytes of the file, once all are written.
+    written: Option<u64>,
     failed: Option<Error>,
     /// Nothing comes any more: the thread ends once it has written everything, or at once.
     is_closed: bool,
@@ -59,20 +62,27 @@ struct Queue {
 }
 
 impl Behind {
-    /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` behind the caller. `None` where many
-    /// files have one.
-    pub(super) fn begin(file: &File, position: u64, limit_bytes: usize, job: &Job) -> Result<Option<Self>> {
+    /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` behind the caller, and past the page
+    /// cache if it may and that is faster. `None` where many files have one.
+    pub(super) fn begin(
+        file: &File,
+        position: u64,
+        limit_bytes: usize,
+        may_pass: bool,
+        job: &Job,
+    ) -> Result<Option<Self>> {
         let Some(permit) = Permit::take(&WRITERS_IN_USE, WRITERS) else { return Ok(None) };
         let shared = Arc::new(Shared::default());
-        shared.lock().written = position;
         // The clone has the same place, which nobody else moves or looks at.
-        let (mut file, theirs, of_job) = (file.try_clone()?, Arc::clone(&shared), job.clone());
+        let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
+        let theirs = Arc::clone(&shared);
+        let mut writer = Writer { file, position, may_pass, past: None, job: job.clone() };
         let thread = std::thread::Builder::new()
             .name("lakerace-write".to_owned())
             .spawn(move || {
-                theirs.run(&file, &of_job);
-                drop(permit);
+                theirs.run(&mut writer);
+                drop((writer, permit));
             })
             .map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
         Ok(Some(Self { shared, limit_bytes, thread: Some(thread), job: job.clone() }))
@@ -81,7 +91,9 @@ impl Behind {
     /// Appends bytes. Blocks while too many wait.
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
         let limit = self.limit_bytes;
+        let before = Instant::now();
         let mut queue = self.wait(|queue| queue.bytes == 0 || queue.bytes + bytes.len() <= limit)?;
+        self.job.page_cache().note_waited(before.elapsed());
         queue.bytes += bytes.len();
         queue.waiting.push_back(bytes);
         drop(queue);
@@ -98,8 +110,8 @@ impl Behind {
     /// Waits until everything is written, and says how long the file is.
     pub(super) fn finish(self) -> Result<u64> {
         self.close();
-        let queue = self.wait(|queue| queue.bytes == 0)?;
-        Ok(queue.written)
+        let queue = self.wait(|queue| queue.written.is_some())?;
+        queue.written.ok_or_else(|| Error::internal("the thread that writes a file has not ended"))
     }
 
     fn wait(&self, is_over: impl Fn(&Queue) -> bool) -> Result<MutexGuard<'_, Queue>> {
@@ -109,8 +121,13 @@ impl Behind {
                 return Err(error.clone());
             }
             self.job.check()?;
+            // With the lock in hand: what it had to say, it has said.
+            let has_ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
             if is_over(&queue) {
                 return Ok(queue);
+            }
+            if has_ended {
+                return Err(Error::internal("the thread that writes a file has ended before its time"));
             }
             let waited = self.shared.changed.wait_timeout(queue, CANCEL_POLL);
             queue = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(queue, _)| queue);
@@ -136,26 +153,32 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, file: &File, job: &Job) {
+    fn run(&self, writer: &mut Writer) {
         let mut pieces = Vec::new();
         while self.next(&mut pieces) {
             let bytes: usize = pieces.iter().map(Bytes::len).sum();
-            let outcome = write_all(file, &pieces);
+            let outcome = writer.append(&pieces, bytes as u64);
             // What was written is let go before others are let in.
             pieces.clear();
             let mut queue = self.lock();
             queue.bytes -= bytes;
-            match outcome {
-                Ok(()) => {
-                    queue.written += bytes as u64;
-                    job.meter().count(RequestKind::Put, 1);
-                    job.meter().wrote_bytes(bytes as u64);
-                }
-                Err(e) => queue.failed = Some(e.into()),
-            }
+            queue.failed = outcome.err();
             drop(queue);
             self.changed.notify_all();
         }
+        let mut queue = self.lock();
+        if queue.is_given_up || queue.failed.is_some() {
+            return;
+        }
+        drop(queue);
+        let ended = writer.end();
+        queue = self.lock();
+        match ended {
+            Ok(()) => queue.written = Some(writer.position),
+            Err(e) => queue.failed = Some(e),
+        }
+        drop(queue);
+        self.changed.notify_all();
     }
 
     /// Takes what is to be written next. Nothing, and `false`: it is over.
@@ -184,6 +207,67 @@ impl Shared {
         }
         true
     }
+}
+
+/// What the thread has: a file, whose place is behind what was written.
+struct Writer {
+    file: File,
+    /// Bytes of the file, those included that wait until they fill a block.
+    position: u64,
+    may_pass: bool,
+    /// While it goes past the page cache.
+    past: Option<Past>,
+    job: Job,
+}
+
+impl Writer {
+    /// Appends pieces of so many bytes altogether.
+    fn append(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
+        if self.may_pass && self.job.page_cache().way() == Way::Direct {
+            self.pass(pieces, bytes)?;
+        } else {
+            self.end()?;
+            let before = processor_time();
+            write_all(&self.file, pieces)?;
+            self.job.page_cache().note_cached(bytes, processor_time().saturating_sub(before));
+        }
+        self.position += bytes;
+        self.job.meter().count(RequestKind::Put, 1);
+        self.job.meter().wrote_bytes(bytes);
+        Ok(())
+    }
+
+    fn pass(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
+        let past = match &mut self.past {
+            Some(past) => past,
+            None => self.past.insert(Past::begin(self.position)?),
+        };
+        for (number, piece) in pieces.iter().enumerate() {
+            if past.append(&self.file, piece)? == Kept::Refused {
+                self.past = None;
+                self.job.page_cache().refuse();
+                return Ok(write_all(&self.file, &pieces[number + 1..])?);
+            }
+        }
+        self.job.page_cache().note_direct(bytes);
+        Ok(())
+    }
+
+    /// Writes what waits: what follows goes into the page cache.
+    fn end(&mut self) -> Result<()> {
+        if let Some(mut past) = self.past.take()
+            && past.end(&self.file)? == Kept::Refused
+        {
+            self.job.page_cache().refuse();
+        }
+        Ok(())
+    }
+}
+
+/// What this thread has taken of a processor.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Writes pieces one behind the other at the place where the file's last write ended.

@@ -1,11 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::{Behind, WRITERS};
+use crate::output::past::set_direct;
 use crate::output::tests::{job, names, target};
+use crate::page_cache::Way;
 use crate::{ErrorKind, FileIo, IfExists, Job, Output};
 
 const LIMIT_BYTES: usize = 3 << 20;
@@ -13,7 +16,7 @@ const LIMIT_BYTES: usize = 3 << 20;
 /// A thread that writes a new file. Tests of other files may have all of them for a while.
 fn begin(file: &File, position: u64, job: &Job) -> Behind {
     loop {
-        if let Some(behind) = Behind::begin(file, position, LIMIT_BYTES, job).unwrap() {
+        if let Some(behind) = Behind::begin(file, position, LIMIT_BYTES, true, job).unwrap() {
             return behind;
         }
         std::thread::yield_now();
@@ -113,4 +116,80 @@ fn a_file_that_is_left_unwritten_appears_whole_when_it_is_finished() {
         output.finish().unwrap();
         assert!(std::fs::read(folder.path().join(format!("{file}"))).unwrap() == all);
     }
+}
+
+/// A job for which bytes into the page cache are dear from here on.
+fn dear(job: &Job) {
+    job.page_cache().note_cached(1 << 30, Duration::from_secs(60));
+    assert_eq!(job.page_cache().way(), Way::Direct);
+}
+
+#[test]
+fn a_file_that_leaves_the_page_cache_and_comes_back_has_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for position in [0, 5, 4096] {
+        let (path, job) = (folder.path().join(format!("{position}")), Job::default());
+        let mut all = chunk(9, position).to_vec();
+        std::fs::write(&path, &all).unwrap();
+        let mut behind = begin(&File::options().write(true).open(&path).unwrap(), position as u64, &job);
+        let lengths = [1 << 20, 100, 4 << 20, 4096, 1, 9 << 20, 3];
+        for (number, len) in lengths.iter().cycle().take(4 * lengths.len()).enumerate() {
+            if number == lengths.len() {
+                dear(&job);
+            }
+            if number == 3 * lengths.len() {
+                // The disk is slower than anything.
+                job.page_cache().note_waited(Duration::from_secs(6000));
+                assert_eq!(job.page_cache().way(), Way::Cached);
+            }
+            let bytes = chunk(number, *len);
+            all.extend_from_slice(&bytes);
+            behind.write(bytes).unwrap();
+        }
+        assert_eq!(behind.finish().unwrap(), all.len() as u64);
+        assert_eq!(job.meter().counts().bytes_written, (all.len() - position) as u64);
+        assert!(std::fs::read(&path).unwrap() == all, "{position}");
+    }
+}
+
+#[test]
+fn only_a_job_that_may_choose_leaves_the_page_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    for way in [FileIo::Auto, FileIo::Sync] {
+        let job = job(way);
+        dear(&job);
+        let before = job.bytes_past_cache();
+        let object = target(&folder, way.name(), &job);
+        // Tests of other files may have all threads for a while.
+        let has_passed = (0..1000).any(|_| {
+            let mut output = Output::create(&object.store, &object.path, IfExists::Replace).unwrap();
+            output.write_behind(LIMIT_BYTES);
+            (0..4).for_each(|number| output.write(chunk(number, 2 << 20)).unwrap());
+            output.finish().unwrap();
+            job.bytes_past_cache() > before || job.page_cache().way() == Way::Cached || way == FileIo::Sync
+        });
+        assert!(has_passed);
+        assert_eq!(job.bytes_past_cache() > before, way == FileIo::Auto && has_direct(&folder), "{way}");
+        assert_eq!(job.file_io(), Some(way));
+        assert_eq!(std::fs::metadata(folder.path().join(way.name())).unwrap().len(), 8 << 20);
+    }
+}
+
+/// Whether the file system of tests knows writes past the page cache.
+fn has_direct(folder: &tempfile::TempDir) -> bool {
+    let file = File::create(folder.path().join("probe")).unwrap();
+    set_direct(&file, true).is_ok()
+}
+
+#[test]
+fn an_error_past_the_page_cache_comes_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    std::fs::write(&path, b"").unwrap();
+    let job = Job::default();
+    dear(&job);
+    let mut behind = begin(&File::open(&path).unwrap(), 0, &job);
+    let error = (0..).find_map(|number| behind.write(chunk(number, 1 << 20)).err()).unwrap();
+    assert_eq!(behind.finish().unwrap_err().to_string(), error.to_string());
+    assert_eq!(std::fs::read(&path).unwrap(), b"");
 }

@@ -143,9 +143,10 @@ impl LocalFile {
     fn begin_writer(&self) -> Result<Option<Writer>> {
         let (file, job) = (&self.hidden.file, &self.job);
         match (job.begin_file(|wanted| ring::probe(file, wanted)), self.behind_bytes) {
-            (FileIo::Sync, None) => Ok(None),
-            (FileIo::Sync, Some(limit_bytes)) => {
-                Ok(Behind::begin(file, self.written, limit_bytes, job)?.map(Writer::Behind))
+            (FileIo::Auto | FileIo::Sync, None) => Ok(None),
+            (io @ (FileIo::Auto | FileIo::Sync), Some(limit_bytes)) => {
+                let may_pass = io == FileIo::Auto;
+                Ok(Behind::begin(file, self.written, limit_bytes, may_pass, job)?.map(Writer::Behind))
             }
             (io, _) => {
                 let is_direct = io == FileIo::UringDirect;

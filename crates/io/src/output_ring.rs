@@ -20,9 +20,10 @@ use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use io_uring::{IoUring, Probe, opcode, types};
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::FallocateFlags;
 use rustix::process::{Resource, getrlimit};
 
+use super::past::{BLOCK_BYTES, set_direct};
 use crate::buffers::Buffer;
 use crate::file_io::refused;
 use crate::permit::Permit;
@@ -48,9 +49,6 @@ const RINGS: usize = 32;
 
 /// The kernel writes less than 2 GiB at once.
 const LARGEST_WRITE: usize = 1 << 30;
-
-/// Offsets, lengths and addresses past the page cache: the largest block that disks have.
-const BLOCK_BYTES: usize = 4096;
 
 /// Bytes of a file that are reserved at once: within them, writes past the page cache need not wait for each other. As many
 /// as the file has, between these bounds: those that are left over are given back.
@@ -405,6 +403,9 @@ impl Ring {
         }
         if self.failed.is_none() {
             self.count(write.bytes().len());
+            if write.is_direct {
+                self.job.page_cache().note_direct(write.bytes().len() as u64);
+            }
         }
         if let Held::Piece(mut piece) = write.held {
             piece.buffer.truncate(0);
@@ -491,12 +492,6 @@ fn never_blocks(file: &File, position: u64) -> bool {
     let is_as_before = written != Ok(1) || file.set_len(position).is_ok();
     is_as_before
         && !matches!(written, Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL))
-}
-
-fn set_direct(file: &File, is_direct: bool) -> io::Result<()> {
-    let mut flags = rustix::fs::fcntl_getfl(file)?;
-    flags.set(OFlags::DIRECT, is_direct);
-    Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
 /// Whether a call or a write was not made, for a reason that passes. Writes that wait for a thread of the kernel are

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{ErrorKind, FileIo, Job, JobOptions, Location, Object, StorageOptions};
 
-const WAYS: [FileIo; 3] = [FileIo::Sync, FileIo::Uring, FileIo::UringDirect];
+const WAYS: [FileIo; 4] = [FileIo::Auto, FileIo::Sync, FileIo::Uring, FileIo::UringDirect];
 
 /// A job that writes files this way.
 pub(crate) fn job(file_io: FileIo) -> Job {

@@ -1,0 +1,116 @@
+//! Whether large files are written into the page cache or past it, by what both have cost this job.
+//!
+//! A byte into the cache costs a copy and its share of a page: a fraction of a nanosecond, and who reads the file soon has
+//! it in memory. Where a hypervisor has taken idle memory back, though, each new page waits until the host has found one:
+//! two nanoseconds and more for each byte, longer than encoding it takes, on a processor that the encoders want. Past the
+//! cache a byte costs a copy, and the disk writes while others compute. So large files begin in the cache, leave it where
+//! that has become dear, and come back where who encodes has waited for the disk longer than the cache would have taken.
+//! What is saved is paid once at most: by the first who reads all of the file.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Processor time of a byte into the cache from which it is dear: twice what it takes where memory is at hand.
+const DEAR_NS_PER_BYTE: f64 = 0.8;
+
+/// Bytes over which a cost is taken: one slow write says nothing.
+const WINDOW_BYTES: u64 = 8 << 20;
+
+/// How much longer one may have waited for the disk than was saved.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Where the next bytes go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    #[default]
+    Cached,
+    Direct,
+}
+
+/// What a job has seen of both ways.
+#[derive(Debug, Default)]
+pub(crate) struct PageCache(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    way: Way,
+    /// Nothing goes past the cache any more.
+    is_settled: bool,
+    /// What went into the cache since its cost was last taken.
+    window_bytes: u64,
+    window_time: Duration,
+    cached_ns_per_byte: f64,
+    /// What the cache would have taken for what went past it, and how long that was waited for.
+    saved: Duration,
+    waited: Duration,
+    bytes_past: u64,
+}
+
+impl PageCache {
+    /// Where the next bytes go.
+    pub(crate) fn way(&self) -> Way {
+        self.lock().way
+    }
+
+    /// Bytes that went past the cache so far.
+    pub(crate) fn bytes_past(&self) -> u64 {
+        self.lock().bytes_past
+    }
+
+    /// So many bytes went into the cache in so much time of a processor.
+    pub(crate) fn note_cached(&self, bytes: u64, processor: Duration) {
+        let mut seen = self.lock();
+        if seen.way == Way::Direct || seen.is_settled {
+            return;
+        }
+        seen.window_bytes += bytes;
+        seen.window_time += processor;
+        if seen.window_bytes < WINDOW_BYTES {
+            return;
+        }
+        seen.cached_ns_per_byte = seen.window_time.as_nanos() as f64 / seen.window_bytes as f64;
+        (seen.window_bytes, seen.window_time) = (0, Duration::ZERO);
+        if seen.cached_ns_per_byte > DEAR_NS_PER_BYTE {
+            seen.way = Way::Direct;
+        }
+    }
+
+    /// So many bytes went past the cache.
+    pub(crate) fn note_direct(&self, bytes: u64) {
+        let mut seen = self.lock();
+        seen.bytes_past += bytes;
+        let saved = bytes as f64 * seen.cached_ns_per_byte;
+        seen.saved += Duration::from_nanos(saved as u64);
+    }
+
+    /// Who encodes has waited so long until enough of its bytes were written.
+    pub(crate) fn note_waited(&self, time: Duration) {
+        let mut seen = self.lock();
+        if seen.way == Way::Cached {
+            return;
+        }
+        seen.waited += time;
+        if seen.waited > seen.saved + PATIENCE {
+            seen.settle();
+        }
+    }
+
+    /// The file system knows no way past the cache.
+    pub(crate) fn refuse(&self) {
+        self.lock().settle();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn settle(&mut self) {
+        (self.way, self.is_settled) = (Way::Cached, true);
+    }
+}
+
+#[cfg(test)]
+#[path = "page_cache_tests.rs"]
+mod tests;
