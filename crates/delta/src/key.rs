@@ -144,6 +144,25 @@ impl Keys {
         }
     }
 
+    /// Whether more would move them, and so touch new memory for all of them.
+    pub fn is_at_capacity(&self) -> bool {
+        match self {
+            Self::Narrow(keys) => keys.len() == keys.capacity(),
+            Self::Wide(keys) => keys.len() == keys.capacity(),
+            Self::Bytes(_) => false,
+        }
+    }
+
+    /// Takes address space for so many more numbers, which costs nothing until they come. Where it can't be had, they
+    /// are moved when they do.
+    pub fn reserve(&mut self, more: usize) {
+        match self {
+            Self::Narrow(keys) => drop(keys.try_reserve_exact(more)),
+            Self::Wide(keys) => drop(keys.try_reserve_exact(more)),
+            Self::Bytes(_) => {}
+        }
+    }
+
     /// Puts `more` of the same key columns behind these.
     pub fn append(&mut self, more: Self) {
         match (self, more) {

@@ -304,3 +304,18 @@ proptest! {
         prop_assert!(sorted.nearly_sorted(range.clone()).is_sorted());
     }
 }
+
+#[test]
+fn keys_that_have_room_are_not_moved() {
+    for as_text in [false, true] {
+        let mut keys = keys_of(&[1, 2, 3], as_text);
+        // More than there is address space for: they grow as they come, then.
+        keys.reserve(usize::MAX / 8);
+        keys.reserve(1000);
+        let room_bytes = keys.memory_bytes();
+        let all: Vec<i64> = (1..=1003).collect();
+        all[3..].chunks(10).for_each(|more| keys.append(keys_of(more, as_text)));
+        assert!(as_text || (keys.memory_bytes() == room_bytes && keys.is_at_capacity()));
+        assert_eq!(keys, keys_of(&all, as_text));
+    }
+}

@@ -46,6 +46,18 @@ impl KeyedRows {
         Ok(())
     }
 
+    /// Makes room for the keys of as many rows like these as fit into `limit_bytes`. A list that grows as they come would be moved
+    /// again and again, and touch three times the memory.
+    pub fn make_room(&mut self, limit_bytes: usize) {
+        let rows = self.len();
+        if rows == 0 || !self.keys.is_at_capacity() {
+            return;
+        }
+        let most = limit_bytes / (self.memory_bytes() / rows).max(1);
+        // Rows are not all alike.
+        self.keys.reserve((most + most / 16).saturating_sub(rows));
+    }
+
     /// The schema of the rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

@@ -74,12 +74,16 @@ impl Unpacked {
                 values.extend(rows.iter().map(|row| i128::from_ne_bytes(word(row, at))));
             }
             UnpackedValues::Texts { bytes, ends } => {
+                make_room(bytes, ends.len(), ends.capacity());
                 for (row, from) in rows.iter().zip(texts) {
                     bytes.extend_from_slice(next_text(row, at, from));
                     ends.push(bytes.len());
                 }
             }
             UnpackedValues::Views { views, bytes, full } => {
+                if full.is_empty() {
+                    make_room(bytes, views.len(), views.capacity());
+                }
                 for (row, from) in rows.iter().zip(texts) {
                     let text = next_text(row, at, from);
                     if bytes.len() + text.len() > VIEWED_BYTES && !bytes.is_empty() {
@@ -122,6 +126,15 @@ impl Unpacked {
             }
         };
         Ok(make_array(ArrayData::builder(data_type).len(rows).add_buffer(buffer).nulls(nulls).build()?))
+    }
+}
+
+/// Makes room for the texts of all rows, if they are like the first ones: grown step by step, they would be copied, and
+/// touch twice the memory.
+fn make_room(bytes: &mut Vec<u8>, rows: usize, all_rows: usize) {
+    let expected = bytes.len().div_ceil(rows.max(1)).saturating_mul(all_rows).min(VIEWED_BYTES);
+    if bytes.capacity() < expected {
+        bytes.reserve_exact(expected + expected / 16 - bytes.len());
     }
 }
 

@@ -77,6 +77,11 @@ impl ChunkBuilder {
         self.rows.len()
     }
 
+    /// See [`KeyedRows::make_room`].
+    pub fn make_room(&mut self, limit_bytes: usize) {
+        self.rows.make_room(limit_bytes);
+    }
+
     /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
     pub fn is_full(&self, limit_bytes: usize) -> bool {
         self.rows.is_full(limit_bytes)

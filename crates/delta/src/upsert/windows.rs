@@ -59,6 +59,7 @@ impl Gather<'_> {
             for piece in pieces(&batch) {
                 self.job.check()?;
                 open.push(self.fit.fit(&piece)?)?;
+                open.make_room(self.memory_bytes);
                 if open.is_full(self.memory_bytes) {
                     first_row += open.rows() as u64;
                     let full = std::mem::replace(&mut open, builder(first_row));

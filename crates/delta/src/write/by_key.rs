@@ -60,6 +60,7 @@ impl ByKey {
                 continue;
             }
             self.rows.push(piece, keys)?;
+            self.rows.make_room(self.limit_bytes);
             if self.rows.is_full(self.limit_bytes) {
                 self.flush(next)?;
             }
