@@ -68,7 +68,7 @@ struct DeferredState {
 
 #[derive(Debug)]
 enum Target {
-    Local(LocalFile),
+    Local(Box<LocalFile>),
     Stream(Stream),
     Upload(Box<Upload>),
 }
@@ -82,7 +82,7 @@ impl Output {
             return Err(Error::usage("the target has no name").at(url).advice("name a file"));
         }
         let target = if store.local_files {
-            Target::Local(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?)
+            Target::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
         } else {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
