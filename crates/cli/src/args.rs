@@ -419,7 +419,8 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
     /// How files of this machine are written: sync (into the page cache), auto (the same, but large Parquet files go past it while
-    /// that is faster), uring (io_uring, several writes under way) or uring-direct (the same past the page cache). Where the kernel refuses, or the file system has no writes that don't block (uring on ext4), a warning says so.
+    /// that is faster), uring (io_uring, several writes under way) or uring-direct (the same past the page cache). Where the kernel
+    /// refuses, or the file system has no writes that don't block (uring on ext4), a warning says so.
     #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
     pub(crate) io: FileIo,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.

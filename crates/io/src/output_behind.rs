@@ -223,7 +223,9 @@ struct Writer {
 impl Writer {
     /// Appends pieces of so many bytes altogether.
     fn append(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
-        if self.may_pass && self.job.page_cache().way() == Way::Direct {
+        if !self.may_pass {
+            write_all(&self.file, pieces)?;
+        } else if self.job.page_cache().way() == Way::Direct {
             self.pass(pieces, bytes)?;
         } else {
             self.end()?;

@@ -38,15 +38,14 @@ impl Past {
     }
 
     /// Takes bytes, and writes those that fill a buffer.
-    pub(super) fn append(&mut self, file: &File, bytes: &[u8]) -> io::Result<Kept> {
+    pub(super) fn append(&mut self, mut file: &File, bytes: &[u8]) -> io::Result<Kept> {
         let (head, mut rest) = bytes.split_at(self.head_bytes.min(bytes.len()));
-        let mut file_of_head = file;
-        file_of_head.write_all(head)?;
+        file.write_all(head)?;
         self.head_bytes -= head.len();
         while !rest.is_empty() {
             if !self.is_direct {
                 if set_direct(file, true).is_err() {
-                    file_of_head.write_all(rest)?;
+                    file.write_all(rest)?;
                     return Ok(Kept::Refused);
                 }
                 self.is_direct = true;
@@ -54,7 +53,7 @@ impl Past {
             let taken = self.buffer.append(rest);
             rest = &rest[taken..];
             if !rest.is_empty() && self.write_blocks(file)? == Kept::Refused {
-                file_of_head.write_all(rest)?;
+                file.write_all(rest)?;
                 return Ok(Kept::Refused);
             }
         }
@@ -62,10 +61,9 @@ impl Past {
     }
 
     /// Writes what remains: whole blocks past the cache, the bytes behind them into it, as everything that follows.
-    pub(super) fn end(&mut self, file: &File) -> io::Result<Kept> {
+    pub(super) fn end(&mut self, mut file: &File) -> io::Result<Kept> {
         let kept = if self.is_direct { self.write_blocks(file)? } else { Kept::Direct };
         self.leave(file)?;
-        let mut file = file;
         file.write_all(self.buffer.as_ref())?;
         self.buffer.truncate(0);
         Ok(kept)
