@@ -11,8 +11,8 @@ use super::pieces::Pieces;
 use super::views::{INLINE_BYTES, is_continuation, view_of};
 use crate::steps::Kept;
 
-/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four, whether they stay or not: a
-/// branch that nobody can foresee costs more.
+/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that nobody can
+/// foresee costs more.
 const SHORT_BYTES: usize = 32;
 
 /// Rows that are taken at once.
@@ -23,6 +23,8 @@ pub(crate) struct Texts {
     pieces: Pieces,
     /// Bytes of a text, on average.
     mean_bytes: usize,
+    /// Where the texts begin that are taken at once.
+    starts: [usize; CHUNK_ROWS],
 }
 
 /// The bytes of the texts of an array under way.
@@ -75,11 +77,10 @@ impl Texts {
     /// A page of at most `count` texts.
     pub fn new(pieces: Pieces, count: usize) -> Self {
         let mean_bytes = (pieces.left() / count.max(1)).saturating_sub(4);
-        Self { pieces, mean_bytes }
+        Self { pieces, mean_bytes, starts: [0; CHUNK_ROWS] }
     }
 
-    /// Takes the next texts that are kept to the front of `views`, which must have a slot more than these; `left` is how many
-    /// rows the array may still get.
+    /// Takes the next texts that are kept to the front of `views`; `left` is how many rows the array may still get.
     pub fn read_kept(&mut self, kept: Kept<'_>, views: &mut [u128], left: usize, out: &mut Taking<'_>) -> Result<()> {
         let mut filled = 0;
         for piece in kept.pieces() {
@@ -127,10 +128,13 @@ impl Texts {
     fn chunk(&mut self, chunk: Chunk<'_>, left: usize, out: &mut Taking<'_>) -> Result<usize> {
         let Chunk { rows, bits, views } = chunk;
         let kept = bits.count_ones() as usize;
-        if views.len() < kept + usize::from(kept < rows) {
+        if views.len() < kept {
             return Err(Error::internal("more values than rows"));
         }
-        if out.bytes.open.is_none() && bits != 0 {
+        if bits == 0 {
+            return self.skip(rows).map(|()| 0);
+        }
+        if out.bytes.open.is_none() {
             self.open(0, left, out);
         }
         let (mut row, mut slot) = (0, 0);
@@ -154,7 +158,7 @@ impl Texts {
     }
 
     /// Takes texts until one goes on in another piece, or does not fit; says how many there were. Those of up to `WIDTH` bytes
-    /// are copied whether they stay or not.
+    /// are copied as so many.
     fn fast<const WIDTH: usize>(&mut self, chunk: Chunk<'_>, out: &mut Taking<'_>) -> usize {
         let Some((block, number)) = &mut out.bytes.open else { return 0 };
         let (bytes, place) = self.pieces.window();
@@ -163,50 +167,49 @@ impl Texts {
             return 0;
         };
         // Whole vectors are read: up to `WIDTH` bytes behind where a text begins.
-        let last_read = last_read.min(place.end);
+        let (count, end) = walk(bytes, place.start, last_read.min(place.end), &mut self.starts[..chunk.rows]);
         let (source, target) = (bytes.as_ptr(), block.as_mut_ptr());
-        let (mut at, mut used) = (place.start, out.bytes.used);
-        let (mut row, mut slot) = (0, 0);
+        let (mut used, mut slot, mut passed) = (out.bytes.used, 0, count);
         // Bytes of short texts, and first bytes of long ones.
         let (mut shorts, mut cuts) = (0, false);
-        while row < chunk.rows && at <= last_read && used <= last_write {
+        let mut bits = chunk.bits & low_bits(count);
+        while bits != 0 {
+            let row = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let at = self.starts[row % CHUNK_ROWS];
             // SAFETY: `at` is at most `last_read`, and `WIDTH` more bytes can be read from there.
             let length = length_of(unsafe { source.add(at).cast::<[u8; 4]>().read() });
-            let from = at + 4;
-            let bit = chunk.bits >> row & 1;
-            if from as u64 + length as u64 > last_read as u64
-                || (length > WIDTH && bit == 1 && used + length > last_write)
-            {
+            if used > last_write || (length > WIDTH && used + length > last_write) {
+                passed = row;
                 break;
             }
-            // SAFETY: `from` is at most `last_read`, so that `WIDTH` bytes can be read, of which the word are the first. As
-            // many can be written: `used` is at most `last_write`. The text itself was checked to be there, and to fit where
-            // it is longer. There is a slot for each row that is kept, and one more where not all are.
+            // SAFETY: the text lies behind its length, and ends at `last_read` at most, so that `WIDTH` bytes can be read
+            // from where it begins. As many can be written: `used` is at most `last_write`; a longer text was checked to
+            // fit. There is a slot for each row that is kept.
             unsafe {
-                let word = u128::from_le_bytes(source.add(from).cast::<[u8; 16]>().read());
-                let view = view_of(word, length, *number, used);
+                let from = source.add(at + 4);
+                let word = u128::from_le_bytes(from.cast::<[u8; 16]>().read());
                 if length <= WIDTH {
-                    std::ptr::copy_nonoverlapping(source.add(from), target.add(used), WIDTH);
-                } else if bit == 1 {
-                    std::ptr::copy_nonoverlapping(source.add(from), target.add(used), length);
+                    target.add(used).cast::<[u8; WIDTH]>().write(from.cast::<[u8; WIDTH]>().read());
+                } else {
+                    copy_long(from, target.add(used), length);
                 }
+                let view = view_of(word, length, *number, used);
                 *chunk.views.get_unchecked_mut(slot) = view;
                 if length > INLINE_BYTES {
-                    cuts |= bit == 1 && is_continuation(word as u8);
-                    used += length * bit as usize;
+                    cuts |= is_continuation(word as u8);
+                    used += length;
                 } else {
-                    shorts |= view & u128::from(bit).wrapping_neg();
+                    shorts |= view;
                 }
             }
-            slot += bit as usize;
-            at = from + length;
-            row += 1;
+            slot += 1;
         }
         out.bytes.used = used;
         out.bytes.doubt.long |= cuts;
         out.bytes.doubt.short |= is_beyond_ascii(shorts);
-        self.pieces.read_to(at);
-        row
+        self.pieces.read_to(if passed < count { self.starts[passed] } else { end });
+        passed
     }
 
     /// Takes one text to a slot, or passes over it.
@@ -273,8 +276,39 @@ struct Chunk<'a> {
     rows: usize,
     /// Which of them are kept, the first one in the lowest bit.
     bits: u64,
-    /// A slot for each of these, and one more where not all are kept.
+    /// A slot for each of these.
     views: &'a mut [u128],
+}
+
+/// Where the next texts begin, as many as `starts` has room for and end at `last` at most; how many these are, and where the last
+/// one ends. Nothing else is looked at, so that texts which nobody wants cost little more than the wait for their length.
+#[inline(always)]
+fn walk(bytes: &[u8], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
+    let Some(last_length) = bytes.len().checked_sub(4) else { return (0, at) };
+    let last = last.min(last_length);
+    for (count, start) in starts.iter_mut().enumerate() {
+        if at > last {
+            return (count, at);
+        }
+        // SAFETY: there are four more bytes than `last`.
+        let length = length_of(unsafe { bytes.as_ptr().add(at).cast::<[u8; 4]>().read() });
+        if last - at < 4 || length > last - at - 4 {
+            return (count, at);
+        }
+        *start = at;
+        at += 4 + length;
+    }
+    (starts.len(), at)
+}
+
+/// Apart from the loop that calls it, so that the copy of a short text stays what it is: some vectors.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline(never)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, length) }
 }
 
 /// So many bits, up to 64.

@@ -40,7 +40,7 @@ pub(crate) struct Views {
 enum Page {
     Plain(Plain),
     /// Values that are copied.
-    Texts(Texts),
+    Texts(Box<Texts>),
     Dictionary(Indexes),
 }
 
@@ -118,7 +118,7 @@ impl Values for Views {
     }
 
     fn pieces(&mut self, pieces: Pieces, count: usize) -> Result<()> {
-        self.page = Page::Texts(Texts::new(pieces, count));
+        self.page = Page::Texts(Box::new(Texts::new(pieces, count)));
         Ok(())
     }
 
