@@ -17,6 +17,9 @@ const READ_AHEAD_BYTES: u64 = 16 << 20;
 /// A page cache gives more than this; what is slower came from the disk.
 const PAGE_CACHE_BYTES_PER_SECOND: f64 = 1.5e9;
 
+/// Pieces from this size on tell how fast the file is: of smaller ones, the call itself takes most of the time.
+const TELLING_BYTES: u64 = 256 << 10;
+
 /// Files open at once: a folder of many must not use up the process's descriptors.
 const OPEN_FILES: usize = 64;
 
@@ -25,6 +28,8 @@ const OPEN_FILES: usize = 64;
 pub(super) struct LocalFiles {
     slots: Mutex<Vec<Slot>>,
     from_disk: AtomicBool,
+    /// Which of the plan's requests the kernel was told of: it goes through all pages of a request to see what it has.
+    told: Box<[AtomicBool]>,
 }
 
 /// One file of the plan.
@@ -50,24 +55,35 @@ fn version_of(file: &File) -> std::io::Result<Version> {
 }
 
 impl LocalFiles {
-    pub(super) fn new(files: usize) -> Self {
-        Self { slots: Mutex::new(vec![Slot::default(); files]), from_disk: AtomicBool::new(true) }
+    /// For a plan of so many files and requests.
+    pub(super) fn new(files: usize, requests: usize) -> Self {
+        let told = std::iter::repeat_with(|| AtomicBool::new(false)).take(requests).collect();
+        Self { slots: Mutex::new(vec![Slot::default(); files]), from_disk: AtomicBool::new(true), told }
     }
 
-    /// Reads `range`, and has the kernel fetch what comes next in `ahead` while it is decoded.
-    pub(super) fn read(&self, file: u32, object: &Object, range: &Range<u64>, ahead: &[Request]) -> Result<Bytes> {
+    /// Reads `range`, and has the kernel fetch what comes next while it is decoded: the plan's requests from number `next` on.
+    pub(super) fn read(
+        &self,
+        file: u32,
+        object: &Object,
+        range: &Range<u64>,
+        (plan, next): (&[Request], usize),
+    ) -> Result<Bytes> {
         let opened = self.opened(file as usize, object)?;
         if range.end > opened.version.3 {
             return Err(object.too_short(range, Some(opened.version.3)));
         }
         let failed = |e: std::io::Error| Error::from(e).at(object.url());
         if self.from_disk.load(Ordering::Relaxed) {
-            read_ahead(&opened, file, ahead);
+            self.read_ahead(&opened, file, plan, next);
         }
         let start = Instant::now();
         let bytes = object.read_local(&opened.file, range.clone());
-        let speed = (range.end - range.start) as f64 / start.elapsed().as_secs_f64().max(1e-9);
-        self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
+        let length = range.end - range.start;
+        if length >= TELLING_BYTES {
+            let speed = length as f64 / start.elapsed().as_secs_f64().max(1e-9);
+            self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
+        }
         // A file that was written to in place has changed its time; one that was replaced stays what we have open.
         if version_of(&opened.file).map_err(failed)? != opened.version {
             return Err(store_error::replaced().at(object.url()));
@@ -99,25 +115,29 @@ impl LocalFiles {
         Ok(opened)
     }
 
+    /// Tells the kernel of the file's requests from number `next` on that it was not told of.
+    fn read_ahead(&self, opened: &Opened, file: u32, plan: &[Request], next: usize) {
+        let mut left = READ_AHEAD_BYTES;
+        let ahead = plan.iter().zip(&self.told).skip(next);
+        for (request, told) in ahead.take_while(|(request, _)| request.file == file) {
+            let len = request.range.end - request.range.start;
+            if !told.swap(true, Ordering::Relaxed) {
+                // Advice only: a file system that does not take it reads when asked.
+                let _ = rustix::fs::fadvise(
+                    &opened.file,
+                    request.range.start,
+                    std::num::NonZeroU64::new(len),
+                    rustix::fs::Advice::WillNeed,
+                );
+            }
+            left = left.saturating_sub(len);
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn read_ahead(opened: &Opened, file: u32, ahead: &[Request]) {
-    let mut left = READ_AHEAD_BYTES;
-    for request in ahead.iter().take_while(|r| r.file == file) {
-        let len = request.range.end - request.range.start;
-        // Advice only: a file system that does not take it reads when asked.
-        let _ = rustix::fs::fadvise(
-            &opened.file,
-            request.range.start,
-            std::num::NonZeroU64::new(len),
-            rustix::fs::Advice::WillNeed,
-        );
-        left = left.saturating_sub(len);
-        if left == 0 {
-            break;
-        }
     }
 }

@@ -93,7 +93,7 @@ impl Shared {
         };
         Self {
             extra_bytes_tolerance: job.options().ranges.extra_bytes_tolerance,
-            local: LocalFiles::new(objects.len()),
+            local: LocalFiles::new(objects.len(), requests.len()),
             _pool: PoolUser::new(),
             objects,
             requests,
@@ -227,8 +227,8 @@ impl Shared {
             return Ok(None);
         }
         self.job.check()?;
-        let ahead = pieces.last().map_or(&[][..], |last| &self.requests[*last + 1..]);
-        self.local.read(file, object, range, ahead).map(Some)
+        let next = pieces.last().map_or(self.requests.len(), |last| last + 1);
+        self.local.read(file, object, range, (&self.requests, next)).map(Some)
     }
 
     pub(super) fn release(self: &Arc<Self>, file: u32, range: &Range<u64>) {
@@ -285,7 +285,7 @@ impl Shared {
         self.job.check()?;
         let request = &self.requests[piece];
         if object.store.local_files {
-            return self.local.read(request.file, object, &request.range, &self.requests[piece + 1..]);
+            return self.local.read(request.file, object, &request.range, (&self.requests, piece + 1));
         }
         object.read_range(request.range.clone())
     }
