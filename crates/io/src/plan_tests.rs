@@ -88,7 +88,7 @@ fn larger_requests_are_taken_where_they_are_as_fast() {
     assert!(plan.requests.len() > 35, "{}", plan.requests.len());
     // On a disk nothing is saved by them.
     let disk = plan_requests(&whole, &RangeOptions::default(), &Observations::local_disk());
-    assert_eq!(disk.requests.len(), 213);
+    assert_eq!(disk.requests.len(), 849);
     // What was asked for is kept to.
     let asked = RangeOptions { max_request_bytes: Some(8 << 20), ..RangeOptions::default() };
     assert_eq!(plan_requests(&whole, &asked, &path).requests.len(), 107);
