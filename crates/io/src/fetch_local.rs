@@ -141,3 +141,7 @@ impl LocalFiles {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+#[path = "fetch_local_tests.rs"]
+mod tests;
