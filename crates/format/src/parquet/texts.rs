@@ -105,17 +105,13 @@ impl Texts {
     pub fn skip(&mut self, count: usize) -> Result<()> {
         let mut row = 0;
         while row < count {
+            let rows = CHUNK_ROWS.min(count - row);
             let (bytes, place) = self.pieces.window();
-            let mut at = place.start;
-            while row < count && at + 4 <= place.end {
-                let end = at + 4 + length_of([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-                if end > place.end {
-                    break;
-                }
-                (at, row) = (end, row + 1);
-            }
-            self.pieces.read_to(at);
-            if row < count {
+            let (passed, end) = walk(bytes, place.start, place.end, &mut self.starts[..rows]);
+            self.pieces.read_to(end);
+            row += passed;
+            if passed < rows {
+                // This one goes on in another piece, or is longer than the page.
                 let length = self.length()?;
                 self.pieces.skip(length)?;
                 row += 1;
