@@ -2,13 +2,14 @@
 
 use arrow::array::{Array, RecordBatch};
 use delta_kernel::transaction::UpdateTableOperation;
+use lakerace_format::predicate::ColumnStatistics;
 use lakerace_format::{Expr, Predicate};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
 use crate::hide::{Changed, Hide, change, check_vectors};
-use crate::probe::{Look, Probe, by_file};
+use crate::probe::{Look, Probe, Sought, by_file};
 use crate::statistics::FileStatistics;
 use crate::write::{Base, Commit, Published};
 use crate::{Snapshot, Table};
@@ -42,16 +43,23 @@ impl Condition {
     }
 }
 
+impl Sought for Condition {
+    fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool {
+        self.predicate.can_match(statistics).is_ok()
+    }
+
+    fn places_in(&self, _: &dyn ColumnStatistics) -> u64 {
+        // A range of values, or a few.
+        if self.predicate.decided_by().is_empty() { u64::MAX } else { 0 }
+    }
+}
+
 impl Probe for Condition {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
-        let may_match =
-            |file: &TableFile| self.predicate.can_match(&FileStatistics { file, columns: snapshot.columns() }).is_ok();
-        let keeps = |statistics: &dyn lakerace_format::predicate::ColumnStatistics| {
-            self.predicate.can_match(statistics).is_ok()
-        };
+        let may_match = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: snapshot.columns() });
         let wanted: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let look = Look { snapshot, columns: self.names.clone(), keeps: &keeps };
+        let look = Look { snapshot, columns: self.names.clone(), sought: self };
         let found = look.through(&kept, &|found, first_row, batch| self.find_in(found, first_row, batch))?;
         let mut all = vec![None; files.len()];
         for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {

@@ -2,8 +2,8 @@
 
 use arrow::record_batch::RecordBatch;
 use lakerace_format::predicate::ColumnStatistics;
-use lakerace_format::{FilePlan, InputFile, ParquetSource, ReadPlan, ReadRequest, Source};
-use lakerace_io::{RangeOptions, RequestPlan, Result, plan_requests};
+use lakerace_format::{InputFile, ParquetSource, RowGroup};
+use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
@@ -16,35 +16,37 @@ pub(crate) trait Probe: Send + Sync {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>>;
 }
 
+/// What is looked for, as far as statistics can tell.
+pub(crate) trait Sought: Sync {
+    /// Whether rows of which this is known have to be looked into.
+    fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool;
+
+    /// In how many places of these rows it is at most, were they in order; `u64::MAX` where no statistics can tell.
+    fn places_in(&self, statistics: &dyn ColumnStatistics) -> u64;
+}
+
 /// A way of looking through files.
 pub(crate) struct Look<'a> {
     pub snapshot: &'a Snapshot,
     /// The columns that are read.
     pub columns: Vec<String>,
-    /// Whether a row group of which this is known has to be looked into.
-    pub keeps: &'a (dyn Fn(&dyn ColumnStatistics) -> bool + Sync),
+    pub sought: &'a dyn Sought,
 }
 
-/// A row group to look into.
-pub(crate) struct Part {
-    /// Its file, among those asked for.
-    pub file: usize,
-    /// The number of its first row in the file.
-    first_row: u64,
-    plan: ReadPlan,
-}
-
-/// Opened files with the row groups of them that have to be looked into.
+/// Opened files with the row groups of them, or pages, that have to be looked into.
 pub(crate) struct Opened {
     source: ParquetSource,
-    pub parts: Vec<Part>,
-    ranges: RangeOptions,
+    columns: Vec<String>,
+    pub groups: Vec<RowGroup>,
 }
 
 /// Files that are open at the same time at most.
 const FILES_AT_ONCE: usize = 256;
-/// Row groups that are fetched at once from a remote store: latency is what it costs there.
-const REMOTE_PARTS_AT_ONCE: usize = 8;
+/// Row groups, or page indexes, that are fetched at once from a remote store: latency is what it costs there.
+const REMOTE_AT_ONCE: usize = 8;
+/// Rows of a page, about. Where there are more places to look at than pages, most pages have one, and the page index is not
+/// asked for.
+const PAGE_ROWS: u64 = 20_000;
 
 impl Look<'_> {
     /// Looks into these files, several row groups at once. `each` gets the batches of a row group one after the other, with
@@ -55,11 +57,11 @@ impl Look<'_> {
         each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
     ) -> Result<Vec<(usize, T)>> {
         let mut all = Vec::new();
-        for (group, files) in files.chunks(FILES_AT_ONCE).enumerate() {
-            let Opened { source, parts, .. } = self.open(files)?;
-            for (part, made) in parts.iter().zip(self.run(&source, &parts, each)?) {
-                all.push((group * FILES_AT_ONCE + part.file, made));
-            }
+        for (number, files) in files.chunks(FILES_AT_ONCE).enumerate() {
+            let opened = self.open(files)?;
+            let made = parallel::each(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
+            let files = opened.groups.iter().map(|group| number * FILES_AT_ONCE + group.file);
+            all.extend(files.zip(made));
         }
         Ok(all)
     }
@@ -69,70 +71,64 @@ impl Look<'_> {
         let inputs = files.iter().map(|file| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
-            // With the hidden rows, so that the rows of the batches are those of the file.
+            // With the hidden rows, so that their numbers are those of the file.
             hidden: None,
         });
         // Row groups are read side by side, each by one thread.
         let job = self.snapshot.table().job().with_threads(1);
         let source = ParquetSource::open_table(inputs.collect(), self.snapshot.table_schema(), &job)?;
-        let request = ReadRequest { columns: Some(self.columns.clone()), ..ReadRequest::default() };
-        let plan = source.plan(&request)?;
-        let mut parts = Vec::new();
-        for (number, file) in plan.files.iter().enumerate() {
-            let mut first_row = 0;
-            for unit in &file.units {
-                if unit.pruned.is_none() && source.with_statistics(number, unit.index, self.keeps)? {
-                    let file = FilePlan { units: vec![unit.clone()], ..file.clone() };
-                    let requests = RequestPlan { requests: Vec::new(), ..plan.requests };
-                    let (request, schema) = (plan.request.clone(), plan.schema.clone());
-                    let plan = ReadPlan { request, schema, files: vec![file], requests };
-                    parts.push(Part { file: number, first_row, plan });
-                }
-                first_row += unit.rows.unwrap_or(0);
+        let mut by_file: Vec<Vec<RowGroup>> = vec![Vec::new(); files.len()];
+        for group in source.row_groups() {
+            if source.with_statistics(&group, |statistics| self.sought.may_be_in(statistics)) {
+                by_file[group.file].push(group);
             }
         }
-        Ok(Opened { source, parts, ranges: job.options().ranges })
+        by_file.retain(|groups| !groups.is_empty());
+        let narrowed = parallel::each(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
+        Ok(Opened { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
     }
 
-    fn run<T: Default + Send>(
-        &self,
-        source: &ParquetSource,
-        parts: &[Part],
-        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
-    ) -> Result<Vec<T>> {
-        let job = self.snapshot.table().job();
-        let threads = if self.snapshot.table().is_local() { job.options().threads } else { REMOTE_PARTS_AT_ONCE };
-        parallel::each(parts, threads, |part| look_into(source, part, each))
+    /// The pages of a file's row groups that have to be looked into.
+    fn narrow(&self, source: &ParquetSource, groups: &[RowGroup]) -> Result<Vec<RowGroup>> {
+        let mut narrowed = Vec::with_capacity(groups.len());
+        for group in groups {
+            let places = source.with_statistics(group, |statistics| self.sought.places_in(statistics));
+            if places.saturating_mul(PAGE_ROWS) >= group.rows() {
+                narrowed.push(group.clone());
+                continue;
+            }
+            let pages = source.narrow(group, &self.columns, &|statistics| self.sought.may_be_in(statistics))?;
+            if pages.rows() > 0 {
+                narrowed.push(pages);
+            }
+        }
+        Ok(narrowed)
+    }
+
+    fn at_once(&self) -> usize {
+        let table = self.snapshot.table();
+        if table.is_local() { table.job().options().threads } else { REMOTE_AT_ONCE }
     }
 }
 
 impl Opened {
-    /// Requests for the columns of a row group.
-    pub fn requests(&self, part: &Part) -> Result<u64> {
-        let Some((wanted, profile)) = self.source.wanted(&part.plan)? else { return Ok(0) };
-        Ok(plan_requests(&wanted, &self.ranges, &profile).requests.len() as u64)
+    /// What reading a row group takes: bytes, and requests.
+    pub fn cost(&self, group: &RowGroup) -> Result<(u64, u64)> {
+        self.source.cost(group, &self.columns)
     }
-}
 
-impl Part {
-    /// Bytes of its columns.
-    pub fn bytes(&self) -> u64 {
-        self.plan.files.iter().flat_map(|file| &file.units).map(|unit| unit.wanted_bytes).sum()
+    fn look_into<T: Default>(
+        &self,
+        group: &RowGroup,
+        each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
+    ) -> Result<T> {
+        let mut made = T::default();
+        for batch in self.source.read_row_group(group, &self.columns)? {
+            let (first_row, batch) = batch?;
+            each(&mut made, first_row, &batch)?;
+        }
+        Ok(made)
     }
-}
-
-fn look_into<T: Default>(
-    source: &ParquetSource,
-    part: &Part,
-    each: &(dyn Fn(&mut T, u64, &RecordBatch) -> Result<()> + Sync),
-) -> Result<T> {
-    let (mut made, mut first_row) = (T::default(), part.first_row);
-    for batch in source.read(&part.plan)? {
-        let batch = batch?;
-        each(&mut made, first_row, &batch)?;
-        first_row += batch.num_rows() as u64;
-    }
-    Ok(made)
 }
 
 /// Puts what was found in row groups together, by files.

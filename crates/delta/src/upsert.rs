@@ -7,8 +7,9 @@
 //!    other in the order of keys, each as large as memory allows. Of rows with the same key the last one counts, they
 //!    are merged by operators, or they are an error.
 //! 2. For each window, files and row groups that can't hold one of its keys are left out, by the log's statistics and
-//!    partitions and by the files' footers. Of what remains the key columns are read, and no other ([`KeyProbe`]). Rows
-//!    whose key is in the window are noted by their number.
+//!    partitions and by the files' footers; where a row group can hold few of them, so are its pages, by the page index.
+//!    Of what remains the key columns are read, and no other ([`KeyProbe`]). Rows whose key is in the window are noted by
+//!    their number.
 //! 3. At the same time the window's rows are written to new files, sorted by key, so that later upserts leave out most of
 //!    them. Where a column is to be merged with what the table has, or is not in the source, the rows that were found are
 //!    read first ([`Merge`]). So they are where the table has a change data feed: then they are written as they were and as they

@@ -14,7 +14,7 @@ use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
 /// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
 const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
-/// Small files that are kept whole from the time they are opened until their source goes, in all.
+/// Small files that are kept whole, and page indexes, from the time they are opened until their source goes, in all.
 const KEPT_BYTES: u64 = 32 << 20;
 /// Files opened at once on a remote store: latency is what it costs there.
 const REMOTE_OPENS_AT_ONCE: usize = 32;
@@ -80,7 +80,7 @@ pub(crate) fn kept_units<'a, F: OpenFile>(
 pub(crate) struct Opening {
     /// Bytes of the next tail read.
     tail_bytes: AtomicU64,
-    /// Bytes of files that are kept whole.
+    /// Bytes of files that are kept.
     kept_bytes: AtomicU64,
 }
 
@@ -91,12 +91,16 @@ impl Opening {
         let tail = object.read_tail(self.tail_bytes.load(Ordering::Relaxed))?;
         object.size_bytes = Some(tail.size_bytes);
         object.e_tag = tail.e_tag;
-        let length = tail.bytes.len() as u64;
-        if length == tail.size_bytes && !object.store.is_local {
-            let kept = self.kept_bytes.fetch_add(length, Ordering::Relaxed);
-            object.whole = (kept + length <= KEPT_BYTES).then(|| tail.bytes.clone());
+        if tail.bytes.len() as u64 == tail.size_bytes && self.may_keep(object, tail.bytes.len()) {
+            object.whole = Some(tail.bytes.clone());
         }
         Ok(tail.bytes)
+    }
+
+    /// Whether so many bytes that came with a tail are to be kept, because another request for them would cost more.
+    pub fn may_keep(&self, object: &Object, bytes: usize) -> bool {
+        !object.store.is_local
+            && self.kept_bytes.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64 <= KEPT_BYTES
     }
 
     /// Notes that the footer of a file took so many last bytes.

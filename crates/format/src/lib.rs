@@ -29,7 +29,7 @@ pub use input::{Constants, InputFile};
 pub use lakerace_orc::prefetch;
 pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
 pub use orc::{OrcSink, OrcSource};
-pub use parquet::{Block, ParquetSink, ParquetSource, Pool};
+pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use sink::{Sink, Written};

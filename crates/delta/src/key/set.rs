@@ -76,9 +76,9 @@ impl KeySet {
         }
     }
 
-    /// Whether a key is in a range, whose ends are lists of one key; `None`: it has no upper end.
-    pub fn any_between(&self, low: &Keys, high: Option<&Keys>) -> bool {
-        self.keys.any_between(low, high)
+    /// How many keys are in a range, whose ends are lists of one key; `None`: it has no upper end.
+    pub fn count_between(&self, low: &Keys, high: Option<&Keys>) -> usize {
+        self.keys.count_between(low, high)
     }
 
     /// The values of each of these key columns but the first.

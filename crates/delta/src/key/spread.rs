@@ -72,7 +72,7 @@ impl Values {
     /// Whether one of them may be in a range, whose ends are lists of one value; `None`: it has no upper end.
     pub fn any_between(&self, low: &Keys, high: Option<&Keys>) -> bool {
         match self {
-            Self::Few(few) => few.any_between(low, high),
+            Self::Few(few) => few.count_between(low, high) > 0,
             Self::Between(least, largest) => {
                 largest.rows_below(low) == 0 && high.is_none_or(|high| least.rows_up_to(high) > 0)
             }
@@ -82,10 +82,9 @@ impl Values {
 }
 
 impl Keys {
-    /// Whether one of these sorted keys is in a range, whose ends are lists of one key; `None`: it has no upper end.
-    pub fn any_between(&self, low: &Self, high: Option<&Self>) -> bool {
-        let from = self.rows_below(low);
-        from < self.len() && high.is_none_or(|high| self.rows_up_to(high) > from)
+    /// How many of these sorted keys are in a range, whose ends are lists of one key; `None`: it has no upper end.
+    pub fn count_between(&self, low: &Self, high: Option<&Self>) -> usize {
+        high.map_or(self.len(), |high| self.rows_up_to(high)).saturating_sub(self.rows_below(low))
     }
 
     /// The least and the largest key, alone.

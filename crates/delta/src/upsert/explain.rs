@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use lakerace_format::Batches;
-use lakerace_format::predicate::ColumnStatistics;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
@@ -27,9 +26,9 @@ pub struct UpsertPlan {
     pub windows: u64,
     /// Row groups of which key columns are read, once for each window that they may have keys of.
     pub row_groups: u64,
-    /// Bytes of these key columns.
+    /// Bytes of these key columns, without the pages that can't have one of the keys.
     pub key_bytes: u64,
-    /// Requests for footers and key columns.
+    /// Requests for footers, page indexes and key columns.
     pub requests: u64,
     /// Files that get a new deletion vector, at most. All vectors are one file.
     pub vectors_at_most: u64,
@@ -52,14 +51,15 @@ pub struct PlannedFile {
     pub pruned: Option<String>,
     /// Row groups of which key columns are read.
     pub row_groups: u64,
-    /// Bytes of these key columns.
+    /// Bytes of these key columns, without the pages that can't have one of the keys.
     pub key_bytes: u64,
 }
 
 /// Lines of a printed plan: more are counted, not shown.
 const FILES_SHOWN: usize = 20;
 
-/// Plans an upsert. Reads the rows of the source, the log, and the footers of files that may have one of the keys.
+/// Plans an upsert. Reads the rows of the source, the log, and the footers (for few keys the page
+/// indexes, too) of files that may have one of the keys.
 pub fn explain(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<UpsertPlan> {
     let named = |error: Error| error.at(table.place());
     let snapshot = table.snapshot(None)?;
@@ -79,25 +79,28 @@ pub fn explain(table: &Table, batches: Batches, options: &UpsertOptions) -> Resu
         files: files.iter().map(|file| PlannedFile::new(file)).collect(),
     };
     let mut touched = BTreeSet::new();
+    // Footers and page indexes are read for the plan as they are for the upsert.
+    let reads = || table.job().meter().counts().requests.get;
     windows.each_keys(&mut |keys| {
         plan.windows += 1;
         plan.rows += keys.keys().len() as u64;
         let probe = KeyProbe { columns: &shape.columns, keys };
-        let keeps = |statistics: &dyn ColumnStatistics| probe.keeps(statistics);
         let wanted = probe.wanted(&snapshot, &files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let opened = probe.look(&snapshot, &keeps).open(&kept)?;
-        plan.requests += kept.len() as u64;
+        let before = reads();
+        let opened = probe.look(&snapshot).open(&kept)?;
+        plan.requests += reads() - before;
         for number in &wanted {
-            plan.files[*number].pruned = Some("footer: no row group can have one of the keys".to_owned());
+            plan.files[*number].pruned = Some("footer and page index: no page can have one of the keys".to_owned());
         }
-        for part in &opened.parts {
-            let number = wanted[part.file];
+        for group in &opened.groups {
+            let number = wanted[group.file];
             touched.insert(number);
+            let (bytes, requests) = opened.cost(group)?;
             let file = &mut plan.files[number];
             file.row_groups += 1;
-            file.key_bytes += part.bytes();
-            plan.requests += opened.requests(part)?;
+            file.key_bytes += bytes;
+            plan.requests += requests;
         }
         Ok(())
     })?;

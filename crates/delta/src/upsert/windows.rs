@@ -14,8 +14,8 @@ use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
 use super::operator::MergeOperators;
 use super::runs::Runs;
 use crate::files::TableFile;
-use crate::key::{KeyColumns, KeySet};
-use crate::probe::{Look, Probe, by_file};
+use crate::key::{KeyColumns, KeySet, Keys};
+use crate::probe::{Look, Probe, Sought, by_file};
 use crate::statistics::FileStatistics;
 use crate::write::Fit;
 use crate::{Snapshot, parallel};
@@ -170,39 +170,61 @@ pub(crate) struct KeyProbe<'a> {
 /// A row of a file that has a key: the number of the row, and of the key.
 pub(crate) type Match = (u64, u32);
 
-impl KeyProbe<'_> {
-    /// Whether rows of which this is known may have one of the keys.
-    pub fn keeps(&self, statistics: &dyn ColumnStatistics) -> bool {
+/// What is known of the keys of some rows.
+enum KnownKeys {
+    /// They have none.
+    None,
+    /// They are in this range; without an upper end where that is not known.
+    Between(Keys, Option<Keys>),
+    /// They may be any.
+    Any,
+}
+
+impl KnownKeys {
+    /// By what is known of the first of these columns.
+    fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
-        // The bounds of a column that is not null in all rows.
-        let bounds = |columns: &KeyColumns| {
-            let bounds = statistics.bounds(&columns.first());
-            rows.is_none_or(|rows| rows != 0 && bounds.null_count != Some(rows)).then_some(bounds)
-        };
-        let range = |columns: &KeyColumns| bounds(columns).map(|bounds| columns.range(&bounds));
-        let Some(first) = range(self.columns) else { return false };
-        if first.is_some_and(|(low, high)| !self.keys.any_between(&low, high.as_ref())) {
+        let bounds = statistics.bounds(&columns.first());
+        if rows.is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {
+            return Self::None;
+        }
+        columns.range(&bounds).map_or(Self::Any, |(low, high)| Self::Between(low, high))
+    }
+}
+
+impl Sought for KeyProbe<'_> {
+    fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool {
+        if self.places_in(statistics) == 0 {
             return false;
         }
-        self.columns.others().iter().enumerate().all(|(number, column)| match range(column) {
-            None => false,
-            Some(None) => true,
-            Some(Some((low, high))) => self.keys.values(self.columns)[number].any_between(&low, high.as_ref()),
+        self.columns.others().iter().enumerate().all(|(number, column)| match KnownKeys::of(column, statistics) {
+            KnownKeys::None => false,
+            KnownKeys::Any => true,
+            KnownKeys::Between(low, high) => self.keys.values(self.columns)[number].any_between(&low, high.as_ref()),
         })
     }
 
+    fn places_in(&self, statistics: &dyn ColumnStatistics) -> u64 {
+        match KnownKeys::of(self.columns, statistics) {
+            KnownKeys::None => 0,
+            KnownKeys::Any => u64::MAX,
+            KnownKeys::Between(low, high) => self.keys.count_between(&low, high.as_ref()) as u64,
+        }
+    }
+}
+
+impl KeyProbe<'_> {
     /// Which of these files have to be looked into, by their numbers.
     pub fn wanted(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Vec<usize> {
-        let keeps = |file: &TableFile| self.keeps(&FileStatistics { file, columns: snapshot.columns() });
+        let keeps = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: snapshot.columns() });
         (0..files.len()).filter(|number| keeps(files[*number])).collect()
     }
 
     /// The rows that have one of the keys.
     pub fn rows(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
-        let keeps = |statistics: &dyn ColumnStatistics| self.keeps(statistics);
         let wanted = self.wanted(snapshot, files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let found = self.look(snapshot, &keeps).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
+        let found = self.look(snapshot).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
             let mut rows = Vec::with_capacity(batch.num_rows());
             self.find_in(batch, |row, _| rows.push(first_row + row as u64))?;
             found.append(rows).map_err(|_| Error::internal("the rows of a file came in another order"))?;
@@ -217,10 +239,9 @@ impl KeyProbe<'_> {
 
     /// The rows that have one of the keys, and the numbers of their keys.
     pub fn matches(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<Vec<Match>>>> {
-        let keeps = |statistics: &dyn ColumnStatistics| self.keeps(statistics);
         let wanted = self.wanted(snapshot, files);
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let found = self.look(snapshot, &keeps).through(&kept, &|found: &mut Vec<Match>, first_row, batch| {
+        let found = self.look(snapshot).through(&kept, &|found: &mut Vec<Match>, first_row, batch| {
             self.find_in(batch, |row, key| found.push((first_row + row as u64, key as u32)))
         })?;
         let mut all = vec![None; files.len()];
@@ -234,12 +255,8 @@ impl KeyProbe<'_> {
     }
 
     /// How files are looked through.
-    pub fn look<'a>(
-        &self,
-        snapshot: &'a Snapshot,
-        keeps: &'a (dyn Fn(&dyn ColumnStatistics) -> bool + Sync),
-    ) -> Look<'a> {
-        Look { snapshot, columns: self.columns.names().map(str::to_owned).collect(), keeps }
+    pub fn look<'a>(&'a self, snapshot: &'a Snapshot) -> Look<'a> {
+        Look { snapshot, columns: self.columns.names().map(str::to_owned).collect(), sought: self }
     }
 
     fn find_in(&self, batch: &RecordBatch, mut found: impl FnMut(usize, usize)) -> Result<()> {

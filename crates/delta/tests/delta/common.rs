@@ -22,7 +22,7 @@ use lakerace_io::object_store::{
     PutOptions, PutPayload, PutResult,
 };
 use lakerace_io::profile::Observations;
-use lakerace_io::wrap::{Failing, FailingOptions};
+use lakerace_io::wrap::{Failing, FailingOptions, Metered};
 use lakerace_io::{Job, JobOptions, JobStore, Result};
 
 /// What a table of ids and texts holds.
@@ -42,7 +42,8 @@ pub fn failing(inner: &Arc<InMemory>, requests: u64) -> Table {
 /// The table of any store.
 pub fn on(store: Arc<dyn ObjectStore>) -> Table {
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
-    let store = JobStore::wrapping(store, "test://", Observations::local_disk(), &job);
+    let counted = Metered::operations(store, Arc::clone(job.meter()));
+    let store = JobStore::wrapping(Arc::new(counted), "test://", Observations::local_disk(), &job);
     Table::on(&store, &Path::from("lake/table")).unwrap()
 }
 

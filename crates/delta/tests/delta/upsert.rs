@@ -301,6 +301,63 @@ fn a_plan_says_what_is_read() {
     assert_eq!(table.snapshot(None).unwrap().version(), 1);
 }
 
+/// Many pages of rows, in the order of their keys or here and there.
+fn many_pages(table: &Table, rows: u64, is_sorted: bool) -> Model {
+    let id = |n: u64| if is_sorted { n as i64 * 3 } else { scattered(n, 3 * rows) };
+    let model: Model = (0..rows).map(id).map(|id| (id, format!("base {id}"))).collect();
+    let mut rows: Vec<(i64, String)> = model.clone().into_iter().collect();
+    if !is_sorted {
+        rows.sort_unstable_by_key(|(id, _)| id.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    }
+    create(table, &rows, &[]);
+    model
+}
+
+#[test]
+fn few_keys_read_the_pages_that_may_have_them() {
+    for is_sorted in [true, false] {
+        let inner = Arc::new(InMemory::new());
+        let table = table(&inner);
+        let mut model = many_pages(&table, 300_000, is_sorted);
+        let all = explain_upsert(&table, stream(vec![batch(&rows(0..900_000, "all"))]), &options(&["id"])).unwrap();
+        let known: Vec<i64> = model.keys().copied().step_by(97_000).collect();
+        let some = rows(known.iter().copied().chain([1, 500_000, 2_000_000]), "new");
+        let plan = explain_upsert(&table, stream(vec![batch(&some)]), &options(&["id"])).unwrap();
+        if is_sorted {
+            assert!(plan.key_bytes * 2 < all.key_bytes, "{plan}: {} bytes of all keys", all.key_bytes);
+        } else {
+            assert_eq!(plan.key_bytes, all.key_bytes, "{plan}");
+        }
+        let replaced = some.iter().filter(|(id, _)| model.contains_key(id)).count();
+        assert_eq!(put(&table, &some).unwrap().hidden, replaced as u64);
+        model.extend(some);
+        assert!(read(&table) == model);
+
+        let insert = UpsertOptions { insert_only: true, ..options(&["id"]) };
+        let twice = rows(known.iter().copied().chain([2, 500_001]), "insert");
+        let changed = upsert(&table, stream(vec![batch(&twice)]), &insert).unwrap();
+        for (id, text) in twice {
+            model.entry(id).or_insert(text);
+        }
+        assert!(read(&table) == model && changed.written.rows < 3, "{changed:?}");
+        let concat = UpsertOptions { merge: vec![("text".into(), "concat:|".parse().unwrap())], ..options(&["id"]) };
+        upsert(&table, stream(vec![batch(&rows(known.clone(), "more"))]), &concat).unwrap();
+        for id in &known {
+            let text = format!("{}|more {id}", model[id]);
+            model.insert(*id, text);
+        }
+        assert!(read(&table) == model);
+        let gone = delete_keys(&table, stream(vec![batch(&rows(known.clone(), ""))]), &options(&["id"])).unwrap();
+        assert_eq!(gone.hidden, known.len() as u64);
+        model.retain(|id, _| !known.contains(id));
+        assert!(read(&table) == model);
+        let gone = delete(&table, &less("id", 1000)).unwrap().hidden;
+        assert_eq!(gone, model.range(..1000).count() as u64);
+        model.retain(|id, _| *id >= 1000);
+        assert!(read(&table) == model);
+    }
+}
+
 #[test]
 fn merges_of_writers_at_the_same_time_lose_nothing() {
     let inner = Arc::new(InMemory::new());

@@ -15,6 +15,7 @@ use parquet::file::metadata::{
 };
 
 use super::footer_mend::without_wrong_fields;
+use super::index::keep_indexes;
 use super::schema::{with_int96_micros, with_root_views};
 use crate::files::{OpenFile, Opening};
 use crate::parts::leaves_of_part;
@@ -155,7 +156,7 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
         return Err(Error::corrupt(format!("its deletion vector hides row {last}, and it has {rows} rows")));
     }
     let leaves = root_leaves(&metadata, arrow.schema().fields().len())?;
-    Ok(FileMeta {
+    let file = FileMeta {
         object,
         url: url.to_owned(),
         size_bytes,
@@ -167,7 +168,9 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
         index_span: OnceLock::new(),
         constants,
         hidden,
-    })
+    };
+    keep_indexes(&file, &tail, opening);
+    Ok(file)
 }
 
 fn total_rows(metadata: &ParquetMetaData) -> u64 {

@@ -12,6 +12,7 @@ use parquet::file::page_index::index_reader::{decode_column_index, decode_offset
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use super::footer::{FileMeta, guarded};
+use crate::files::Opening;
 
 /// Indexes lie together before the footer: up to this size they are read by one request per file.
 const SPAN_BYTES: u64 = 4 << 20;
@@ -162,6 +163,21 @@ fn index_bytes(file: &FileMeta, range: Range<u64>) -> Result<Bytes> {
         return Ok(span.slice((range.start - start) as usize..(range.end - start) as usize));
     }
     file.object.read_range(range)
+}
+
+/// Keeps the indexes that came with the end of a file, so that nobody asks for them again.
+pub(super) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &Opening) {
+    if file.object.whole.is_some() {
+        return;
+    }
+    let span = span(file);
+    let tail_start = file.size_bytes - (tail.len() as u64).min(file.size_bytes);
+    if span.is_empty() || span.start < tail_start || !opening.may_keep(&file.object, (span.end - span.start) as usize) {
+        return;
+    }
+    // A copy: the tail is larger.
+    let bytes = &tail[(span.start - tail_start) as usize..(span.end - tail_start) as usize];
+    file.index_span.get_or_init(|| (span.start, Bytes::copy_from_slice(bytes)));
 }
 
 /// Where all indexes of the file lie; empty where that is too long to read at once.

@@ -46,6 +46,7 @@ mod prune;
 mod read;
 #[cfg(target_os = "linux")]
 mod region;
+mod row_group;
 mod schema;
 mod snappy;
 mod source;
@@ -59,6 +60,7 @@ mod write_options;
 mod write_pool;
 
 pub use block::{Block, Pool};
+pub use row_group::{Keeps, RowGroup};
 pub(crate) use schema::with_root_views;
 pub use source::ParquetSource;
 pub use write::ParquetSink;

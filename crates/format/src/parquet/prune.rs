@@ -60,15 +60,22 @@ impl<'a> Pruner<'a> {
         for conjunct in columns.predicate.iter().flat_map(Predicate::conjuncts) {
             let refs: Vec<&ColumnRef> = conjunct.column_refs().collect();
             let [column] = refs.as_slice() else { continue };
-            if let Some(ranges) = self.matching_pages(unit, &conjunct, column)? {
+            let keeps = |statistics: &dyn ColumnStatistics| conjunct.can_match(statistics).is_ok();
+            if let Some(ranges) = self.matching_pages(unit, column, &keeps)? {
                 kept = intersect(&kept, &ranges);
             }
         }
         Ok(if kept == *unit.rows { unit.clone() } else { Unit { rows: Arc::new(kept), ..unit.clone() } })
     }
 
-    /// The rows of the pages that may match a condition on one column; `None` where the file does not say.
-    fn matching_pages(&self, unit: &Unit, conjunct: &Predicate, column: &ColumnRef) -> Result<Option<Vec<Range<u64>>>> {
+    /// The rows of the pages that have to be looked into by the statistics of one column; `None` where the file does not
+    /// say.
+    pub fn matching_pages(
+        &self,
+        unit: &Unit,
+        column: &ColumnRef,
+        keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
+    ) -> Result<Option<Vec<Range<u64>>>> {
         let Some((root, leaf)) = flat_leaf(&unit.file, column) else { return Ok(None) };
         let Some(values) = chunk_values(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
         let Some(pages) = chunk_pages(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
@@ -95,7 +102,7 @@ impl<'a> Pruner<'a> {
                 null_count: null_counts.is_valid(number).then(|| null_counts.value(number)),
             };
             let statistics = OneColumn { rows: page.rows.end - page.rows.start, column, bounds };
-            if conjunct.can_match(&statistics).is_err() || page.rows.is_empty() {
+            if page.rows.is_empty() || !keeps(&statistics) {
                 continue;
             }
             match kept.last_mut() {
@@ -173,7 +180,7 @@ fn ordered(value: Option<Value>) -> Option<Value> {
 }
 
 /// The rows that are in both lists of ranges.
-fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<u64>> {
+pub(crate) fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut i, mut j) = (0, 0);
     let mut both = Vec::new();
     while let (Some(a), Some(b)) = (left.get(i), right.get(j)) {

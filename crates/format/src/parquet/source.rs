@@ -12,7 +12,6 @@ use super::read::RowGroups;
 use crate::columns::{Columns, roots};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::merge::merge;
-use crate::predicate::ColumnStatistics;
 use crate::steps::{Scan, Steps, run, steps_ahead};
 use crate::{Batches, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
@@ -20,9 +19,9 @@ use crate::{Batches, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, Table
 /// `int32` widens to `int64`, `float` to `double`.
 #[derive(Debug)]
 pub struct ParquetSource {
-    files: Vec<Arc<FileMeta>>,
-    schema: SchemaRef,
-    job: Job,
+    pub(super) files: Vec<Arc<FileMeta>>,
+    pub(super) schema: SchemaRef,
+    pub(super) job: Job,
 }
 
 impl ParquetSource {
@@ -43,20 +42,6 @@ impl ParquetSource {
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, Some(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
-    }
-
-    /// Asks what the footer of a file, by its number, says of the values in one of its row groups.
-    pub fn with_statistics<R>(
-        &self,
-        file: usize,
-        row_group: usize,
-        ask: impl FnOnce(&dyn ColumnStatistics) -> R,
-    ) -> Result<R> {
-        let known = self.files.get(file).filter(|file| row_group < file.metadata().num_row_groups());
-        let known =
-            known.ok_or_else(|| Error::internal(format!("there is no row group {row_group} of file {file}")))?;
-        let unit = Unit::whole(known, file as u32, row_group);
-        Ok(ask(&Pruner::new(&self.schema, &self.job).group_statistics(&unit)))
     }
 
     fn plan_unit(
@@ -100,7 +85,7 @@ impl ParquetSource {
     }
 
     /// The requests for these row groups, and the bytes wanted of each.
-    fn requests<'a>(
+    pub(super) fn requests<'a>(
         &self,
         units: impl Iterator<Item = &'a Unit>,
         fields: &[FieldRef],
@@ -198,29 +183,44 @@ impl Source for ParquetSource {
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         let columns = Columns::resolve(&self.schema, &plan.request)?;
         columns.check_plan(plan)?;
-        let fields = columns.fields(&self.schema);
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
-        let limit = plan.request.limit;
-        let step_rows = plan.request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
-        let unit_step_rows: Vec<usize> = match plan.request.batch_rows {
+        let is_planned = has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref())));
+        // A part of a split plan, or one of other files known whole, has no requests of its own.
+        let requests = is_planned.then_some(&plan.requests);
+        self.read_units(&plan.request, columns, &files, units, requests)
+    }
+}
+
+impl ParquetSource {
+    /// Reads row groups of some files, by requests that were planned or else are planned here.
+    pub(super) fn read_units(
+        &self,
+        request: &ReadRequest,
+        columns: Columns,
+        files: &[Arc<FileMeta>],
+        units: Vec<Unit>,
+        requests: Option<&RequestPlan>,
+    ) -> Result<Batches> {
+        let fields = columns.fields(&self.schema);
+        let step_rows = request.batch_rows.unwrap_or_else(|| default_step_rows(&units, &fields));
+        let unit_step_rows: Vec<usize> = match request.batch_rows {
             Some(most) => vec![most; units.len()],
             None => units.iter().map(|unit| unit.step_rows(step_rows)).collect(),
         };
         let steps = Steps::new(
             units.iter().zip(&unit_step_rows).map(|(unit, step_rows)| (unit.rows.as_slice(), *step_rows)),
-            limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
+            request.limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
         let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
         let steps_ahead = steps_ahead(step_bytes, self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
-        let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
-            Fetcher::start(objects, &plan.requests, &self.job)?
-        } else {
-            // A part of a split plan, or one of other files known whole: its requests are planned here.
-            Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?
+        let fetcher = match requests {
+            Some(requests) => Fetcher::start(objects, requests, &self.job)?,
+            None => Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?,
         };
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
-        run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
+        let scan = Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() };
+        run(scan, step_rows, request.limit)
     }
 }

@@ -11,5 +11,6 @@ mod nested_columns;
 mod orc;
 mod parquet_hidden;
 mod parquet_read;
+mod parquet_row_groups;
 mod parquet_write;
 mod small_files;

@@ -63,11 +63,11 @@ pub fn writable(table: &RecordBatch) -> RecordBatch {
 /// How a file is written.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    codec: Compression,
-    version: WriterVersion,
-    dictionary: bool,
-    page_rows: usize,
-    group_rows: usize,
+    pub codec: Compression,
+    pub version: WriterVersion,
+    pub dictionary: bool,
+    pub page_rows: usize,
+    pub group_rows: usize,
 }
 
 pub fn layouts() -> impl Strategy<Value = Layout> {
@@ -188,7 +188,7 @@ fn number_rows(table: &RecordBatch, name: &str) -> RecordBatch {
     RecordBatch::try_new(table.schema(), columns).unwrap()
 }
 
-fn plain_layout() -> Layout {
+pub fn plain_layout() -> Layout {
     Layout {
         codec: Compression::SNAPPY,
         version: WriterVersion::PARQUET_1_0,
