@@ -44,9 +44,9 @@ pub(crate) struct Opened {
 const FILES_AT_ONCE: usize = 256;
 /// Row groups, or page indexes, that are fetched at once from a remote store: latency is what it costs there.
 const REMOTE_AT_ONCE: usize = 8;
-/// Rows of a page, about. Where there are more places to look at than pages, most pages have one, and the page index is not
-/// asked for.
-const PAGE_ROWS: u64 = 20_000;
+/// Rows of a page, about, times four: where more than a quarter of the pages would be read, requests for one here and one
+/// there cost more than what lies between them, and the page index is not asked for.
+const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
 impl Look<'_> {
     /// Looks into these files, several row groups at once. `each` gets the batches of a row group one after the other, with
@@ -93,7 +93,7 @@ impl Look<'_> {
         let mut narrowed = Vec::with_capacity(groups.len());
         for group in groups {
             let places = source.with_statistics(group, |statistics| self.sought.places_in(statistics));
-            if places.saturating_mul(PAGE_ROWS) >= group.rows() {
+            if places.saturating_mul(ROWS_PER_PLACE) >= group.rows() {
                 narrowed.push(group.clone());
                 continue;
             }
