@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeAlias
 
+    from lakerace._table import Compacted
+
     class ArrowStream(Protocol):
         """Anything that gives an Arrow stream: tables and frames of pyarrow, polars, pandas, duckdb, a scan."""
 
@@ -74,6 +76,8 @@ class CopyResult(NamedTuple):
     version: int | None = None
     #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
     io: FileIo | None = None
+    #: What compacting a Delta table behind it did and cost, where that was asked for and there was something to do.
+    compacted: Compacted | None = None
 
 
 def scan(
@@ -161,6 +165,7 @@ def copy(
     partition_by: Sequence[str] | None = None,
     table_properties: Mapping[str, str] | None = None,
     evolve: Evolve | Sequence[Evolve] | None = None,
+    auto_compact: bool = False,
     threads: int | None = None,
     min_seek_size: int | str | None = None,
     max_request_size: int | None = None,
@@ -201,6 +206,8 @@ def copy(
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
+        auto_compact: Delta: compact behind the write, by the rules of `Table.compact(auto=True)`. The rows are written
+            whatever becomes of it: that it failed is a `RuntimeWarning`.
         io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
             same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
             under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
@@ -215,7 +222,7 @@ def copy(
         NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
     """
     evolve = [evolve] if isinstance(evolve, str) else evolve
-    options = _options(locals(), "source", "target")
+    options = _options(locals(), "source", "target", "auto_compact")
     made: dict[str, Any]
     if isinstance(source, (str, os.PathLike)):
         made = _lakerace.copy(os.fspath(source), os.fspath(target), options)
@@ -227,7 +234,13 @@ def copy(
         native = source._native if isinstance(source, Scan) else source
         made = _lakerace.copy(native, os.fspath(target), options)
     made["requests"] = Requests(**made["requests"])
-    return CopyResult(**made)
+    copied = CopyResult(**made)
+    if not auto_compact or copied.version is None:
+        return copied
+    from lakerace._table import Table, compacted_behind  # it needs this module
+
+    table = Table(target, storage_options=storage_options)
+    return copied._replace(compacted=compacted_behind(table, threads=threads))
 
 
 def schema(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import Requests, scan, schema
+from lakerace._errors import Error
 from lakerace._scan import Scan
 
 if TYPE_CHECKING:
-    from lakerace._api import ArrowStream, Evolve, Location
+    from lakerace._api import ArrowStream, Evolve, FileIo, Location
 
 
 class Changed(NamedTuple):
@@ -50,6 +52,10 @@ class Changed(NamedTuple):
     peak_rss_bytes: int
     #: What the requests cost, in US dollars; nothing on local disks.
     cost_usd: float
+    #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
+    io: FileIo | None = None
+    #: What compacting behind it did and cost, where that was asked for and there was something to do.
+    compacted: Compacted | None = None
 
 
 class Compacted(NamedTuple):
@@ -201,6 +207,9 @@ class Table:
         insert_only: bool = False,
         evolve: Evolve | Sequence[Evolve] | None = None,
         memory_limit: int | None = None,
+        threads: int | None = None,
+        io: FileIo | None = None,
+        auto_compact: bool = False,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. No file is rewritten.
 
@@ -218,6 +227,10 @@ class Table:
                 numbers, where the table allows it by `delta.enableTypeWidening`), or both.
             memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More rows go to the
                 local disk (`TMPDIR`) for a while.
+            threads: Threads that decode, sort and encode; the number of cores by default.
+            io: How files of this machine are written, as for :func:`lakerace.copy`.
+            auto_compact: Compact behind the upsert, by the rules of `compact(auto=True)`. The rows are written whatever
+                becomes of it: that it failed is a `RuntimeWarning`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -225,10 +238,13 @@ class Table:
             NotFoundError: There is no such table, or a column is not in it.
             UnsupportedError: The table has no deletion vectors, or the key columns have no equality to rely on.
         """
-        options = self._options(key, memory_limit)
+        options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
-        options["evolve"] = _names(evolve)
-        return _changed(_lakerace.upsert(self._location, _native(source), options))
+        options |= {"evolve": _names(evolve), "io": io}
+        changed = _changed(_lakerace.upsert(self._location, _native(source), options))
+        if not auto_compact or changed.version is None:
+            return changed
+        return changed._replace(compacted=compacted_behind(self, threads=threads))
 
     def explain_upsert(
         self,
@@ -253,6 +269,7 @@ class Table:
         *,
         key: str | Sequence[str] | None = None,
         memory_limit: int | None = None,
+        threads: int | None = None,
     ) -> Changed:
         """Deletes the rows that have the key of one of these rows. No file is rewritten.
 
@@ -260,12 +277,17 @@ class Table:
             source: A location, a scan, or anything with `__arrow_c_stream__`; columns beside the key's do not matter.
             key: The key's columns, in place of the table's.
             memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
+            threads: Threads that decode and look; the number of cores by default.
         """
-        return _changed(_lakerace.delete_keys(self._location, _native(source), self._options(key, memory_limit)))
+        options = self._options(key, memory_limit, threads)
+        return _changed(_lakerace.delete_keys(self._location, _native(source), options))
 
-    def _options(self, key: str | Sequence[str] | None, memory_limit: int | None) -> dict[str, Any]:
+    def _options(
+        self, key: str | Sequence[str] | None, memory_limit: int | None, threads: int | None = None
+    ) -> dict[str, Any]:
         columns = [key] if isinstance(key, str) else list(key or self._key)
-        return {"key": columns, "memory_limit": memory_limit, "storage_options": self._storage_options}
+        limits = {"memory_limit": memory_limit, "threads": threads}
+        return {"key": columns, **limits, "storage_options": self._storage_options}
 
     def compact(
         self,
@@ -371,6 +393,16 @@ class Table:
     def schema(self, at: int | str | None = None) -> dict[str, Any]:
         """Columns, version, key, properties, rows, files and bytes; see :func:`lakerace.schema`."""
         return schema(self._location, at=at, storage_options=self._storage_options)
+
+
+def compacted_behind(table: Table, *, threads: int | None) -> Compacted | None:
+    """Compacts behind a write that is done: what goes wrong now is a warning, and no error of the write."""
+    try:
+        compacted = table.compact(auto=True, threads=threads)
+    except Error as error:
+        warnings.warn(f"the rows are written, but compacting failed: {error}", RuntimeWarning, stacklevel=3)
+        return None
+    return None if compacted.version is None else compacted
 
 
 def _names(names: str | Sequence[str] | None) -> list[str] | None:

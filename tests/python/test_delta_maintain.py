@@ -159,6 +159,30 @@ def test_writes_may_compact_behind_them(tmp_path: Path) -> None:
     assert lr.Table(folder).compact(auto=True).version is None
 
 
+def test_writes_from_python_may_compact_behind_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "table"
+    for number in range(49):
+        made_before = lr.copy(rows(number, number + 1), f"delta:{folder}", mode="append")
+    assert made_before.compacted is None
+    copied = lr.copy(rows(49, 59), f"delta:{folder}", mode="append", auto_compact=True)
+    assert copied.version == 49
+    assert copied.compacted is not None
+    assert (copied.compacted.version, copied.compacted.files_removed, copied.compacted.rows) == (50, 50, 59)
+    table = lr.Table(folder, key="id")
+    changed = table.upsert(rows(0, 59), threads=1, io="sync", auto_compact=True)
+    assert (changed.rows_hidden, changed.compacted) == (59, None), "all rows are hidden, and their file went"
+    assert lr.copy(rows(0, 1), tmp_path / "rows.parquet", auto_compact=True).compacted is None
+
+    def outrun(*_: object, **__: object) -> None:
+        raise lr.ConflictError("another writer was faster")
+
+    monkeypatch.setattr(lr.Table, "compact", outrun)
+    with pytest.warns(RuntimeWarning, match="the rows are written, but compacting failed: another writer"):
+        changed = table.upsert(rows(58, 60), auto_compact=True)
+    assert changed.version == 52
+    assert table.scan().count() == 60
+
+
 def test_vacuum_removes_what_no_retained_version_needs(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     table = made(folder)

@@ -79,6 +79,14 @@ def test_copies_upserts_and_compactions(tmp_path: Path, way: str) -> None:
     assert upserted["io"] == io
     assert 0 <= upserted["bytes_past_cache"] <= upserted["bytes_written"]
     assert ok("compact", table, "--sort-by", "o_custkey", "--io", way, "--json").json["io"] == io
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if io == way else "ignore")
+        # The rows of a scan, which has a job of its own.
+        done = lr.copy(lr.scan(source), tmp_path / "again.parquet", compression="none", io=way)  # type: ignore[arg-type]
+        assert (done.io, done.rows) == (io, 75_000)
+        some = lr.scan(source, where="o_orderkey < 1000")
+        changed = lr.Table(table).upsert(some, io=way)  # type: ignore[arg-type]
+    assert (changed.io, changed.rows_hidden) == (io, changed.rows)
     assert lr.scan(table).checksum() == lr.scan(source).checksum()
 
 

@@ -55,8 +55,12 @@ impl Job {
 
     /// The same job, for a part of it that is to use this many threads.
     pub fn with_threads(&self, threads: usize) -> Self {
-        let options = Arc::new(JobOptions { threads, ..self.options.as_ref().clone() });
-        Self { options, ..self.clone() }
+        self.with_options(JobOptions { threads, ..self.options.as_ref().clone() })
+    }
+
+    /// The same job, for a part of it that has other limits.
+    pub fn with_options(&self, options: JobOptions) -> Self {
+        Self { options: Arc::new(options), ..self.clone() }
     }
 
     /// The limits of this job.

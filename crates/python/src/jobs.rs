@@ -39,10 +39,7 @@ pub(crate) fn copy(
         let written = interrupt::run(py, &to_cancel, move || lakerace::copy(&location, &target, &options, &payer))?;
         (written, job)
     } else {
-        let (batches, job) = match source.cast::<Scan>() {
-            Ok(scan) => scan.get().batches(py)?,
-            Err(_) => (stream::import(source)?, keywords.job(RangeOptions::for_copy())?),
-        };
+        let (batches, job) = rows_of_stream(py, source, &keywords)?;
         let payer = job.clone();
         let written: Written = interrupt::run(py, &job, move || lakerace::write(batches, &target, &options, &payer))?;
         (written, job)
@@ -75,11 +72,13 @@ struct Changed {
     files_probed: u64,
     vectors: u64,
     windows: u64,
+    io: Option<FileIo>,
 }
 
 impl Changed {
-    fn new(changed: &lakerace::Changed, report: lakerace::Report) -> Self {
+    fn new(changed: &lakerace::Changed, report: lakerace::Report, job: &Job) -> Self {
         Self {
+            io: job.file_io(),
             report,
             version: changed.written.version,
             rows_hidden: changed.hidden,
@@ -130,7 +129,8 @@ fn changed(
     let payer = job.clone();
     let changed = interrupt::run(py, &job, move || change(&table, batches, &options, &payer))?;
     let report = clock.report(rows(&changed), &job, &Prices::default());
-    convert::to_python(py, &Changed::new(&changed, report))
+    warn(py, &job)?;
+    convert::to_python(py, &Changed::new(&changed, report, &job))
 }
 
 /// What an upsert would do: in words, and as a dict.
@@ -164,8 +164,16 @@ fn rows_of(
         let open = move || lakerace::read_for_table(&table, &location, &options, &payer);
         return Ok((interrupt::run(py, &job, open)?, job));
     }
+    rows_of_stream(py, source, keywords)
+}
+
+/// The rows of a scan, or of another Arrow stream, and the job that pays for them and for what is written.
+fn rows_of_stream(py: Python<'_>, source: &Bound<'_, PyAny>, keywords: &Keywords<'_>) -> PyResult<(Batches, Job)> {
     match source.cast::<Scan>() {
-        Ok(scan) => scan.get().batches(py),
+        Ok(scan) => {
+            let (batches, job) = scan.get().batches(py)?;
+            Ok((batches, keywords.job_of_scan(&job)?))
+        }
         Err(_) => Ok((stream::import(source)?, keywords.job(RangeOptions::for_copy())?)),
     }
 }
@@ -185,7 +193,7 @@ pub(crate) fn delete(
     let payer = job.clone();
     let changed = interrupt::run(py, &job, move || lakerace::delete(&table, &condition, &storage, &payer))?;
     let report = clock.report(changed.hidden, &job, &Prices::default());
-    convert::to_python(py, &Changed::new(&changed, report))
+    convert::to_python(py, &Changed::new(&changed, report, &job))
 }
 
 /// Columns, format, rows, files and bytes of a location; gives a dict.

@@ -65,6 +65,16 @@ impl<'py> Keywords<'py> {
         Ok(Job::new(JobOptions { threads: self.positive("threads")?.unwrap_or(default.threads), ranges, file_io }))
     }
 
+    /// The job of a scan whose rows are written, with the threads and the way of writing files that these keywords name.
+    pub(crate) fn job_of_scan(&self, job: &Job) -> PyResult<Job> {
+        let known = job.options();
+        Ok(job.with_options(JobOptions {
+            threads: self.positive("threads")?.unwrap_or(known.threads),
+            file_io: self.parsed("io", str::parse)?.unwrap_or(known.file_io),
+            ..known.clone()
+        }))
+    }
+
     fn tolerance(&self) -> PyResult<Option<f64>> {
         let name = "extra_bytes_tolerance";
         match self.get::<f64>(name)? {
