@@ -240,7 +240,7 @@ def copy(
     from lakerace._table import Table, compacted_behind  # it needs this module
 
     table = Table(target, storage_options=storage_options)
-    return copied._replace(compacted=compacted_behind(table, threads=threads))
+    return copied._replace(compacted=compacted_behind(table, threads=threads, io=io))
 
 
 def schema(

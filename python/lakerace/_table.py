@@ -244,7 +244,7 @@ class Table:
         changed = _changed(_lakerace.upsert(self._location, _native(source), options))
         if not auto_compact or changed.version is None:
             return changed
-        return changed._replace(compacted=compacted_behind(self, threads=threads))
+        return changed._replace(compacted=compacted_behind(self, threads=threads, io=io))
 
     def explain_upsert(
         self,
@@ -300,6 +300,7 @@ class Table:
         auto: bool = False,
         compression: str | None = None,
         threads: int | None = None,
+        io: FileIo | None = None,
     ) -> Compacted:
         """Makes few files of many small ones, and drops deleted rows. The rows stay the same.
 
@@ -315,6 +316,7 @@ class Table:
                 make files of 128 MiB.
             compression: As for :func:`lakerace.copy`.
             threads: Threads that decode and encode.
+            io: How files of this machine are written, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -329,6 +331,7 @@ class Table:
             "auto": auto,
             "compression": compression,
             "threads": threads,
+            "io": io,
             "storage_options": self._storage_options,
         }
         made = _lakerace.compact(self._location, options)
@@ -395,10 +398,10 @@ class Table:
         return schema(self._location, at=at, storage_options=self._storage_options)
 
 
-def compacted_behind(table: Table, *, threads: int | None) -> Compacted | None:
+def compacted_behind(table: Table, *, threads: int | None, io: FileIo | None) -> Compacted | None:
     """Compacts behind a write that is done: what goes wrong now is a warning, and no error of the write."""
     try:
-        compacted = table.compact(auto=True, threads=threads)
+        compacted = table.compact(auto=True, threads=threads, io=io)
     except Error as error:
         warnings.warn(f"the rows are written, but compacting failed: {error}", RuntimeWarning, stacklevel=3)
         return None

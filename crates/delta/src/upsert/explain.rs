@@ -91,7 +91,7 @@ pub fn explain(table: &Table, batches: Batches, options: &UpsertOptions) -> Resu
         let opened = probe.look(&snapshot).open(&kept)?;
         plan.requests += reads() - before;
         for number in &wanted {
-            plan.files[*number].pruned = Some("footer and page index: no page can have one of the keys".to_owned());
+            plan.files[*number].pruned = Some("footer or page index: no page can have one of the keys".to_owned());
         }
         for group in &opened.groups {
             let number = wanted[group.file];
