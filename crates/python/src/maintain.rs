@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
+use crate::jobs::warn;
 use crate::options::Keywords;
 use crate::stream::Stream;
 use crate::{convert, interrupt};
@@ -31,6 +32,7 @@ fn run<T: Send + 'static, S: Serialize>(
     let job = keywords.job(RangeOptions::for_copy())?;
     let payer = job.clone();
     let (made, rows) = tell(interrupt::run(py, &job, move || work(&storage, &payer))?);
+    warn(py, &job)?;
     convert::to_python(py, &Billed { made, report: clock.report(rows, &job, &Prices::default()) })
 }
 
