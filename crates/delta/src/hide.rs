@@ -14,7 +14,7 @@ use crate::error::guarded;
 use crate::files::TableFile;
 use crate::probe::Probe;
 use crate::vectors::{self, Packed};
-use crate::write::{Commit, Outcome, Published, Stage, change_file, scan_rows, selected};
+use crate::write::{Commit, DELETION_VECTORS, Outcome, Published, Stage, change_file, scan_rows, selected};
 
 /// What an upsert or a delete did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -259,7 +259,7 @@ pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published, mut ch
 
 /// An error where a table has no deletion vectors.
 pub(crate) fn check_vectors(snapshot: &Snapshot) -> Result<()> {
-    let enabled = snapshot.properties().get("delta.enableDeletionVectors").is_some_and(|value| value == "true");
+    let enabled = snapshot.properties().get(DELETION_VECTORS).is_some_and(|value| value == "true");
     if enabled {
         return Ok(());
     }

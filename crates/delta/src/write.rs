@@ -64,7 +64,7 @@ pub struct TableWrite {
 }
 
 /// The property that lets rows be deleted without rewriting files.
-const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
+pub(crate) const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 
 /// Writes rows into a table.
 pub struct DeltaSink {

@@ -119,6 +119,9 @@ pub struct WriteOptions {
     pub page_bytes: Option<usize>,
     /// Parquet and ORC: dictionary encoding where it pays.
     pub dictionary: bool,
+    /// Parquet: integers in ascending order as their differences, where that makes them shorter. Readers of 2021 and before may
+    /// not know the encoding.
+    pub differences: bool,
     /// Parquet: statistics in footer and page index.
     pub statistics: bool,
     /// Parquet and ORC: columns that get a bloom filter.
@@ -137,6 +140,7 @@ impl Default for WriteOptions {
             row_group_bytes: None,
             page_bytes: None,
             dictionary: true,
+            differences: false,
             statistics: true,
             bloom_filter_columns: Vec::new(),
             file_bytes: None,

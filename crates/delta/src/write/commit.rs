@@ -22,6 +22,7 @@ use delta_kernel::transaction::{
 use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
+use super::DELETION_VECTORS;
 use super::evolve::Evolved;
 use super::files::AddedFile;
 use super::fit::Target;
@@ -125,6 +126,8 @@ pub(crate) struct Targets {
     pub partitions: Vec<Target>,
     /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
     pub new_statistics: Vec<ColumnName>,
+    /// Whether who reads the table has to know deletion vectors.
+    pub has_vectors: bool,
 }
 
 enum Attempt {
@@ -172,7 +175,10 @@ impl<S: Stage> Commit<S> {
                 let new = self.evolved.as_ref().map(|evolved| evolved.statistics(state.stats_columns().len()));
                 Ok(existing_targets(snapshot, columns, new.unwrap_or_default()))
             }
-            Base::New { schema, partition_by, .. } => new_targets(schema, partition_by, state),
+            Base::New { schema, partition_by, properties } => {
+                let has_vectors = properties.get(DELETION_VECTORS).is_some_and(|value| value == "true");
+                Ok(Targets { has_vectors, ..new_targets(schema, partition_by, state)? })
+            }
         }
     }
 
@@ -374,8 +380,8 @@ pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
 /// The columns of a table that exists.
 fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> Targets {
     let partition_columns = snapshot.partition_columns();
-    let materialized =
-        snapshot.kernel().table_configuration().is_feature_supported(&TableFeature::MaterializePartitionColumns);
+    let configuration = snapshot.kernel().table_configuration();
+    let materialized = configuration.is_feature_supported(&TableFeature::MaterializePartitionColumns);
     let targets = columns.targets();
     let is_partition = |target: &Target| partition_columns.contains(target.logical.name());
     let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
@@ -383,6 +389,7 @@ fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics:
         partitions: partition_columns.iter().filter_map(of_name).collect(),
         data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
         new_statistics,
+        has_vectors: configuration.is_feature_supported(&TableFeature::DeletionVectors),
     }
 }
 
@@ -413,6 +420,7 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
         data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
         partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
         new_statistics: Vec::new(),
+        has_vectors: false,
     })
 }
 

@@ -114,7 +114,8 @@ impl DataFiles {
             contexts: Vec::new(),
             done: Vec::new(),
             cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
-            options: options.of_each_file(),
+            // Readers that know deletion vectors are of 2023 and later.
+            options: WriteOptions { differences: options.differences || targets.has_vectors, ..options.of_each_file() },
             number: 0,
             random: rand::random(),
             is_of_changes: false,

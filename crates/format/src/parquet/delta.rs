@@ -14,12 +14,21 @@ pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBy
     if width != 4 && width != 8 {
         return Err(Error::corrupt("packed differences of values that are not integers"));
     }
-    let (values, _) = differences(data, count)?;
-    let mut plain = Vec::with_capacity(values.len() * width);
-    for value in values {
-        plain.extend_from_slice(&value.to_le_bytes()[..width]);
-    }
+    let mut plain = Vec::with_capacity(count * width);
+    match width {
+        4 => each_run(data, count, |values| append_plain::<4>(values, &mut plain)),
+        _ => each_run(data, count, |values| append_plain::<8>(values, &mut plain)),
+    }?;
     Ok(made(plain))
+}
+
+/// Appends the lowest `WIDTH` bytes of each value.
+fn append_plain<const WIDTH: usize>(values: &[i64], plain: &mut Vec<u8>) {
+    let begin = plain.len();
+    plain.resize(begin + values.len() * WIDTH, 0);
+    for (slot, value) in plain[begin..].chunks_exact_mut(WIDTH).zip(values) {
+        slot.copy_from_slice(&value.to_le_bytes()[..WIDTH]);
+    }
 }
 
 /// BYTE_STREAM_SPLIT as plain values of `width` bytes.
@@ -107,9 +116,16 @@ fn suffix<'a>(data: &'a [u8], at: &mut usize, length: i64) -> Result<&'a [u8]> {
     Ok(value)
 }
 
-/// The integers of a DELTA_BINARY_PACKED sequence, at most `count`, and where it ends. See Encodings.md: a header, then
-/// blocks of a least difference, the bit widths of its miniblocks, and these.
+/// The integers of a DELTA_BINARY_PACKED sequence, at most `count`, and where it ends.
 fn differences(data: &[u8], count: usize) -> Result<(Vec<i64>, usize)> {
+    let mut values = Vec::new();
+    let end = each_run(data, count, |run| values.extend_from_slice(run))?;
+    Ok((values, end))
+}
+
+/// Hands the integers of a DELTA_BINARY_PACKED sequence, at most `count`, to `take`, some at a time; gives where it ends. See
+/// Encodings.md: a header, then blocks of a least difference, the bit widths of its miniblocks, and these.
+fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<usize> {
     let mut input = Varints { data, at: 0 };
     let block_values = input.count()?;
     let miniblocks = input.count()?;
@@ -118,61 +134,101 @@ fn differences(data: &[u8], count: usize) -> Result<(Vec<i64>, usize)> {
     if total > count {
         return Err(Error::corrupt(format!("{total} packed values in a page of {count}")));
     }
-    let mut values = Vec::with_capacity(total);
     if total == 0 {
-        return Ok((values, input.at));
+        return Ok(input.at);
     }
     let miniblock_values = block_values.checked_div(miniblocks).unwrap_or(0);
     if miniblock_values == 0 || !miniblock_values.is_multiple_of(8) || !block_values.is_multiple_of(miniblocks) {
         return Err(Error::corrupt(format!("packed blocks of {block_values} values in {miniblocks} parts")));
     }
-    values.push(first);
-    let mut last = first;
-    while values.len() < total {
+    take(&[first]);
+    let (mut last, mut seen) = (first, 1);
+    while seen < total {
         let least = input.zigzag()?;
         let widths_end = input.at.checked_add(miniblocks);
         let widths = widths_end.and_then(|end| data.get(input.at..end)).ok_or_else(page_ends)?;
         input.at += miniblocks;
         for width in widths {
-            if values.len() == total {
+            if seen == total {
                 break;
             }
             let bytes = miniblock_values.checked_mul(*width as usize).ok_or_else(page_ends)? / 8;
-            let wanted = miniblock_values.min(total - values.len());
+            let wanted = miniblock_values.min(total - seen);
             if *width > 64 {
                 return Err(Error::corrupt(format!("packed values of {width} bits")));
             }
             // The last miniblock may be cut short after its last value.
             let needed = (wanted * *width as usize).div_ceil(8);
-            let end = input.at.checked_add(bytes).ok_or_else(page_ends)?.min(data.len());
-            let packed = data.get(input.at..end).filter(|packed| packed.len() >= needed).ok_or_else(page_ends)?;
-            input.at = end;
-            add_up(packed, u32::from(*width), wanted, least, &mut last, &mut values);
+            // What follows is handed over, too: values are read as whole words.
+            let packed = data.get(input.at..).filter(|packed| packed.len() >= needed).ok_or_else(page_ends)?;
+            input.at = input.at.checked_add(bytes).ok_or_else(page_ends)?.min(data.len());
+            add_up(packed, u32::from(*width), wanted, least, &mut last, &mut take);
+            seen += wanted;
         }
     }
-    Ok((values, input.at))
+    Ok(input.at)
 }
 
-/// Appends the values that `wanted` packed differences lead to.
-fn add_up(packed: &[u8], width: u32, wanted: usize, least: i64, last: &mut i64, values: &mut Vec<i64>) {
-    let mut chunk = [0u32; 64];
-    let mut done = 0;
-    while done < wanted {
-        let length = chunk.len().min(wanted - done);
+/// Values that are unpacked and added up at once.
+const RUN_VALUES: usize = 64;
+
+/// Hands on the values that `wanted` packed differences lead to.
+fn add_up(packed: &[u8], width: u32, wanted: usize, least: i64, last: &mut i64, take: &mut impl FnMut(&[i64])) {
+    let mut values = [0i64; RUN_VALUES];
+    let mut narrow = [0u32; RUN_VALUES];
+    for done in (0..wanted).step_by(RUN_VALUES) {
+        let length = RUN_VALUES.min(wanted - done);
+        let (values, bit) = (&mut values[..length], done * width as usize);
         if width <= 32 {
-            unpack(packed, done * width as usize, width, &mut chunk[..length]);
-            for difference in &chunk[..length] {
-                *last = last.wrapping_add(least).wrapping_add(i64::from(*difference));
-                values.push(*last);
-            }
+            unpack(packed, bit, width, &mut narrow[..length]);
+            values.iter_mut().zip(&narrow).for_each(|(value, difference)| *value = i64::from(*difference));
         } else {
-            for number in done..done + length {
-                let difference = wide_value(packed, number * width as usize, width);
-                *last = last.wrapping_add(least).wrapping_add(difference as i64);
-                values.push(*last);
-            }
+            unpack_wide(packed, bit, width, values);
         }
-        done += length;
+        for value in values.iter_mut() {
+            *last = last.wrapping_add(least).wrapping_add(*value);
+            *value = *last;
+        }
+        take(values);
+    }
+}
+
+/// Unpacks values of 33 to 64 bits, the first at `bit` of `packed`.
+fn unpack_wide(packed: &[u8], bit: usize, width: u32, target: &mut [i64]) {
+    macro_rules! widths {
+        ($($w:literal)*) => {
+            match width {
+                $($w => unpack_width::<$w>(packed, bit, target),)*
+                _ => unpack_each(packed, bit, width, target),
+            }
+        };
+    }
+    widths!(33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56);
+}
+
+/// As [`unpack_wide`], for widths that lie within 8 bytes wherever they begin.
+fn unpack_width<const WIDTH: usize>(packed: &[u8], bit: usize, target: &mut [i64]) {
+    let mut at = bit / 8;
+    let mut rest = target;
+    // 8 values take WIDTH bytes; each is read as 8 bytes, so that the last may read some beyond.
+    while rest.len() >= 8 && at + WIDTH + 8 <= packed.len() {
+        let (group, others) = rest.split_at_mut(8);
+        let source = &packed[at..at + WIDTH + 8];
+        for (number, value) in group.iter_mut().enumerate() {
+            let bit = number * WIDTH;
+            let mut word = [0; 8];
+            word.copy_from_slice(&source[bit / 8..bit / 8 + 8]);
+            *value = (u64::from_le_bytes(word) >> (bit % 8) & ((1 << WIDTH) - 1)) as i64;
+        }
+        at += WIDTH;
+        rest = others;
+    }
+    unpack_each(packed, at * 8, WIDTH as u32, rest);
+}
+
+fn unpack_each(packed: &[u8], bit: usize, width: u32, target: &mut [i64]) {
+    for (number, value) in target.iter_mut().enumerate() {
+        *value = wide_value(packed, bit + number * width as usize, width) as i64;
     }
 }
 

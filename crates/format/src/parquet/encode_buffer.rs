@@ -4,6 +4,7 @@ use lakerace_io::Result;
 use parquet::basic::Encoding;
 
 use super::encode::{Levels, Scratch};
+use super::encode_delta::append_differences;
 use super::encode_page::{PageSummary, PageWriter};
 use super::encode_rle::{append_hybrid, index_bits};
 use super::encode_statistics::Bounds;
@@ -11,7 +12,7 @@ use super::encode_statistics::Bounds;
 /// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
 const GAP: usize = 16;
 
-/// Levels and values of a page, the values as PLAIN or as indices of a dictionary.
+/// Levels and values of a page, the values as PLAIN, which may become differences, or as indices of a dictionary.
 pub(crate) struct PageBuffer {
     pub(crate) levels: Levels,
     pub(crate) bounds: Bounds,
@@ -19,12 +20,25 @@ pub(crate) struct PageBuffer {
     pub(crate) plain: Vec<u8>,
     /// Dictionary indices.
     pub(crate) indices: Vec<u32>,
+    /// The bytes of an integer, where those in ascending order become differences.
+    integer_bytes: Option<usize>,
 }
 
 impl PageBuffer {
     /// Without a row.
     pub(crate) fn new(is_optional: bool) -> Self {
-        Self { levels: Levels::new(is_optional), bounds: Bounds::default(), plain: vec![0; GAP], indices: Vec::new() }
+        Self {
+            levels: Levels::new(is_optional),
+            bounds: Bounds::default(),
+            plain: vec![0; GAP],
+            indices: Vec::new(),
+            integer_bytes: None,
+        }
+    }
+
+    /// A page of integers of so many bytes, which become differences where they are in ascending order and get shorter by it.
+    pub(crate) fn of_integers(self, bytes: usize) -> Self {
+        Self { integer_bytes: Some(bytes), ..self }
     }
 
     /// Bytes of PLAIN values so far.
@@ -54,13 +68,18 @@ impl PageBuffer {
         let body = &mut scratch.body;
         body.clear();
         self.levels.flush(body);
-        let encoding = if dictionary.is_some() { Encoding::RLE_DICTIONARY } else { Encoding::PLAIN };
-        let summary = PageSummary { rows, nulls, encoding, bounds, value_bytes };
+        let mut summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes };
         if let Some(values) = dictionary {
+            summary.encoding = Encoding::RLE_DICTIONARY;
             let bits = index_bits(values);
             body.push(bits);
             append_hybrid(&self.indices, bits, body);
             self.indices.clear();
+            return writer.data_page(body, summary, &mut scratch.compressor);
+        }
+        if self.integer_bytes.is_some_and(|bytes| append_differences(&self.plain[GAP..], bytes, body)) {
+            summary.encoding = Encoding::DELTA_BINARY_PACKED;
+            self.plain.truncate(GAP);
             return writer.data_page(body, summary, &mut scratch.compressor);
         }
         let body = match GAP.checked_sub(body.len()) {

@@ -6,6 +6,7 @@ use arrow::array::ArrayRef;
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, ToByteSlice};
 use lakerace_io::Result;
+use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
 
@@ -61,7 +62,10 @@ impl<P: Physical> FixedEncoder<P> {
     /// An encoder for one chunk of `column`.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
-        let page = PageBuffer::new(column.max_def_level() > 0);
+        let mut page = PageBuffer::new(column.max_def_level() > 0);
+        if settings.differences && matches!(column.physical_type(), Type::INT32 | Type::INT64) {
+            page = page.of_integers(size_of::<P::Native>());
+        }
         let page_rows = (settings.page_bytes / size_of::<P::Native>()).clamp(1, PAGE_ROWS);
         let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
         let writer = PageWriter::new(column, settings);

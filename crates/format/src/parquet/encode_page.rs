@@ -282,10 +282,15 @@ const DATA_PAGE: u8 = 0;
 const DICTIONARY_PAGE: u8 = 2;
 const PLAIN: i32 = 0;
 const RLE: i32 = 3;
+const DELTA_BINARY_PACKED: i32 = 5;
 const RLE_DICTIONARY: i32 = 8;
 
 fn encoding_code(encoding: Encoding) -> i32 {
-    if encoding == Encoding::RLE_DICTIONARY { RLE_DICTIONARY } else { PLAIN }
+    match encoding {
+        Encoding::RLE_DICTIONARY => RLE_DICTIONARY,
+        Encoding::DELTA_BINARY_PACKED => DELTA_BINARY_PACKED,
+        _ => PLAIN,
+    }
 }
 
 impl Header {

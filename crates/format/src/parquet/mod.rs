@@ -21,6 +21,7 @@ mod encode_boolean;
 mod encode_buffer;
 mod encode_bytes;
 mod encode_compress;
+mod encode_delta;
 mod encode_dictionary;
 mod encode_fixed;
 mod encode_literals;

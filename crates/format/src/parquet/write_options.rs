@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) page_bytes: usize,
     pub(crate) dictionary: bool,
     pub(crate) statistics: bool,
+    pub(crate) differences: bool,
     /// Memory of the row groups before.
     pub(crate) blocks: BlockPool,
 }
@@ -56,6 +57,7 @@ impl Settings {
             page_bytes: page.map_or(PAGE_BYTES, |p| p.min(MAX_PAGE_BYTES as u64) as usize),
             dictionary: options.dictionary,
             statistics: options.statistics,
+            differences: options.differences,
             blocks: BlockPool::default(),
         })
     }

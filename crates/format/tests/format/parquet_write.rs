@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::types::Float16Type;
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, RecordBatch, RecordBatchOptions, StringViewArray,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray,
     StructArray, UInt8Array, make_array,
 };
 use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, UnionFields, UnionMode};
+use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 use lakerace_format::{Codec, Compression, ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -268,6 +268,33 @@ fn dictionaries_where_they_pay() {
     // First few, then ever new: the dictionary fills up and the rest goes without.
     let turning = strings(|i| if i < 40_000 { format!("{}", i % 10) } else { format!("{i:060}") });
     assert_eq!(encodings(&turning, &options), dictionary);
+}
+
+/// A column of 100,000 numbers that are made from those of their rows; every `null_step`-th is null.
+fn numbers(data_type: &DataType, null_step: usize, value: impl Fn(i64) -> i64) -> RecordBatch {
+    let values: Int64Array = (0..100_000).map(|i| (i % null_step != 0).then(|| value(i as i64))).collect();
+    let array = cast(&values, data_type).unwrap();
+    RecordBatch::try_new(Arc::new(Schema::new(vec![Field::new("n", data_type.clone(), true)])), vec![array]).unwrap()
+}
+
+#[test]
+fn integers_in_order_as_differences_on_request() {
+    let options = WriteOptions { differences: true, ..WriteOptions::default() };
+    let (plain, differences) = ([Encoding::PLAIN], [Encoding::DELTA_BINARY_PACKED]);
+    let days = DataType::Timestamp(TimeUnit::Microsecond, None);
+    for data_type in [DataType::Int32, DataType::Int64, DataType::UInt32, DataType::Date32, days] {
+        for null_step in [usize::MAX, 7] {
+            let rising = numbers(&data_type, null_step, |i| i * 16_000 + i % 977);
+            assert_eq!(encodings(&rising, &options), differences, "{data_type} {null_step}");
+            assert_eq!(encodings(&rising, &WriteOptions::default()), plain, "{data_type} {null_step}");
+            let falling = numbers(&data_type, null_step, |i| 1_700_000_000 - i * 16_000 - i % 977);
+            assert_eq!(encodings(&falling, &options), plain, "{data_type} {null_step}");
+        }
+    }
+    assert_eq!(encodings(&numbers(&DataType::Float64, 9, |i| i * 3), &options), plain);
+    // What holds for a page need not hold for the next one.
+    let turning = numbers(&DataType::Int64, 9, |i| if i < 50_000 { i * 16_000 } else { -i });
+    assert_eq!(encodings(&turning, &options), [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED]);
 }
 
 #[test]
