@@ -171,7 +171,7 @@ impl Hide {
         }
         let Packed { name, bytes, descriptors } = vectors::pack(&maps)?;
         let object = snapshot.table().object(&name)?;
-        let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+        let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
         output.write(bytes)?;
         output.finish()?;
         self.packed = Some(object);

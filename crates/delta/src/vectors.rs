@@ -226,7 +226,7 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
 pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object, Vec<DeletionVectorDescriptor>)> {
     let Packed { name, bytes, descriptors } = pack(vectors)?;
     let object = table.object(&name)?;
-    let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+    let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
     output.write(bytes)?;
     output.finish()?;
     Ok((object, descriptors))

@@ -1,13 +1,14 @@
 //! Writing: create, append, overwrite.
 //!
-//! Rows go to Parquet files that nobody sees until the write ends; then the files appear and one entry of the log makes
-//! them the table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
+//! Rows go to Parquet files, which are no part of the table until the write ends: then one entry of the log makes them the
+//! table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
 //! Where the table has a key, rows are put in its order first, as many at a time as memory holds.
 
 mod by_key;
 mod commit;
 mod evolve;
 mod files;
+mod finishing;
 mod fit;
 mod metadata;
 mod more;

@@ -37,8 +37,18 @@ pub enum IfExists {
     /// Exact on local disks and on S3. Some of S3's imitations take no notice of the condition on which a multipart
     /// upload is completed: there the check at the beginning is all.
     Error,
+    /// As [`Self::Error`], without a look at the beginning: for names that nobody else makes, such as random ones, it is a
+    /// request too many.
+    ErrorAtEnd,
     /// Replace it when the new one is complete.
     Replace,
+}
+
+impl IfExists {
+    /// Whether what is there stays.
+    pub(crate) fn is_error(self) -> bool {
+        self != Self::Replace
+    }
 }
 
 /// A new object under way. Dropped before [`Self::finish`], it leaves nothing behind.
@@ -101,8 +111,8 @@ impl Output {
         self.handle.get_or_insert_default().clone()
     }
 
-    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing: that is left to
-    /// the [`Self::prepare`] or [`Self::finish`] of who takes the output from the handle.
+    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing, or for parts that
+    /// are under way to a store: that is left to the [`Self::prepare`] or [`Self::finish`] of who takes the output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
         self.is_left = true;
         self.defer()
@@ -199,7 +209,7 @@ impl Target {
         match self {
             Self::Local(file) => file.flush_or_leave(),
             Self::Stream(stream) => stream.flush(),
-            Self::Upload(upload) => upload.prepare(),
+            Self::Upload(upload) => upload.send_rest(),
         }
     }
 }

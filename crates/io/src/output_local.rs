@@ -185,7 +185,7 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
         Ok(metadata) if !metadata.is_file() => {
             Err(Error::unsupported("is not a regular file: it could not appear whole or not at all"))
         }
-        Ok(_) if if_exists == IfExists::Error => Err(exists()),
+        Ok(_) if if_exists.is_error() => Err(exists()),
         Ok(_) => Ok(()),
     }
 }

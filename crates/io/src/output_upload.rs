@@ -105,12 +105,18 @@ impl Upload {
     }
 
     pub(super) fn prepare(&mut self) -> Result<()> {
+        self.send_rest()?;
+        self.wait_until(|sending| sending.bytes == 0)
+    }
+
+    /// Sends what is left of an object of several parts, and does not wait for them.
+    pub(super) fn send_rest(&mut self) -> Result<()> {
         self.gather_small();
         if self.multipart.is_some() && self.pending_bytes > 0 {
             let part = self.take(self.pending_bytes);
             self.send_part(part)?;
         }
-        self.wait_until(|sending| sending.bytes == 0)
+        Ok(())
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {
@@ -119,7 +125,7 @@ impl Upload {
             Some(multipart) => self.complete(multipart)?,
             None => {
                 let payload: PutPayload = self.take(self.pending_bytes).into_iter().collect();
-                let mode = if self.if_exists == IfExists::Error { PutMode::Create } else { PutMode::Overwrite };
+                let mode = if self.if_exists.is_error() { PutMode::Create } else { PutMode::Overwrite };
                 let (store, path) = (Arc::clone(&self.store.store), self.path.clone());
                 self.store.wait(async move {
                     store.put_opts(&path, payload, PutOptions::from(mode)).await.map_err(|e| store_error(e, &url))
@@ -133,7 +139,7 @@ impl Upload {
     fn complete(&self, multipart: Multipart) -> Result<()> {
         let (store, path, url, sent) =
             (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.sent_bytes);
-        let must_be_absent = self.if_exists == IfExists::Error;
+        let must_be_absent = self.if_exists.is_error();
         self.store.wait(async move {
             let mut multipart = multipart.lock().await;
             let outcome =

@@ -18,6 +18,7 @@ use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result, give_up_folders};
 
 use super::commit::{Outcome, Targets};
+use super::finishing::{DoneFile, Finishing};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
 use crate::Table;
@@ -29,7 +30,7 @@ const FILE_BYTES: u64 = 256 << 20;
 /// Partitions that are written at the same time at most: each has a row group in memory.
 const OPEN_AT_MOST: usize = 64;
 
-/// Writes rows into files, one or more for each partition, which stay invisible until [`Self::publish`].
+/// Writes rows into files, one or more for each partition. Dropped before [`Self::publish`], it leaves none of them behind.
 pub(crate) struct DataFiles {
     table: Table,
     state: Arc<WriteState>,
@@ -41,7 +42,7 @@ pub(crate) struct DataFiles {
     /// The partitions that were met.
     known: HashMap<OwnedRow, usize>,
     contexts: Vec<Arc<BoundWriteContext>>,
-    done: Vec<DoneFile>,
+    finishing: Finishing,
     options: WriteOptions,
     cut: FileCut,
     number: usize,
@@ -67,13 +68,6 @@ struct OpenFile {
     object: Object,
     /// Its name in the log.
     name: String,
-}
-
-struct DoneFile {
-    file: AddedFile,
-    output: Output,
-    object: Object,
-    written: Written,
 }
 
 /// A file for the log.
@@ -112,7 +106,7 @@ impl DataFiles {
             open: Vec::new(),
             known: HashMap::new(),
             contexts: Vec::new(),
-            done: Vec::new(),
+            finishing: Finishing::new(),
             cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
             // Readers that know deletion vectors are of 2023 and later.
             options: WriteOptions { differences: options.differences || targets.has_vectors, ..options.of_each_file() },
@@ -223,7 +217,7 @@ impl DataFiles {
             self.end(file)?;
         }
         let context = &self.contexts[partition];
-        let number = self.done.len() + self.open.len();
+        let number = self.finishing.files() + self.open.len();
         let kind = if self.is_of_changes { "cdc" } else { "part" };
         let name = format!("{kind}-{number:05}-{:032x}.parquet", self.random.wrapping_add(number as u128));
         let url = context.write_dir().join(&name).map_err(|e| Error::internal(e.to_string()))?;
@@ -232,7 +226,7 @@ impl DataFiles {
             name = format!("{CHANGE_FOLDER}/{name}");
         }
         let object = self.table.object(&name)?;
-        let mut output = Output::create(&object.store, &object.path, IfExists::Error)?;
+        let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
         // The next file is encoded meanwhile.
         let deferred = output.defer_unwritten();
         let job = self.table.job();
@@ -258,8 +252,7 @@ impl DataFiles {
             partition_values: self.contexts[partition].physical_partition_values().clone(),
             statistics,
         };
-        self.done.push(DoneFile { file, output, object, written });
-        Ok(())
+        self.finishing.push(DoneFile { file, output, object })
     }
 
     /// Ends all files: rows that follow go to others.
@@ -270,19 +263,7 @@ impl DataFiles {
     /// Ends all files and makes them visible in the table's folder. They are not the table's yet.
     pub fn publish(mut self) -> Result<Published> {
         self.end_all()?;
-        let mut published = Published::none();
-        published.keep = false;
-        for DoneFile { file, output, object, written } in self.done {
-            self.table.job().check()?;
-            published.folders.extend(output.made_folders().iter().cloned());
-            output.finish()?;
-            published.written.rows += written.rows;
-            published.written.bytes += written.bytes;
-            published.written.files.push(object.url());
-            published.objects.push(object);
-            published.files.push(file);
-        }
-        Ok(published)
+        self.finishing.finish()
     }
 }
 
@@ -302,6 +283,23 @@ impl Published {
     pub fn none() -> Self {
         let (files, objects, folders) = (Vec::new(), Vec::new(), BTreeSet::new());
         Self { files, objects, written: Written::default(), folders, keep: true }
+    }
+
+    /// No files yet, of those that are removed again unless the log gets them.
+    pub(super) fn removed() -> Self {
+        let mut published = Self::none();
+        published.keep = false;
+        published
+    }
+
+    /// Takes in a file that is visible, and the folders that were made for it.
+    pub(super) fn push(&mut self, file: AddedFile, object: Object, folders: Vec<PathBuf>) {
+        self.written.rows += file.rows;
+        self.written.bytes += file.size_bytes;
+        self.written.files.push(object.url());
+        self.folders.extend(folders);
+        self.objects.push(object);
+        self.files.push(file);
     }
 
     pub fn files(&self) -> &[AddedFile] {

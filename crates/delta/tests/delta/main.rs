@@ -10,6 +10,7 @@ mod feed;
 mod fuzz;
 mod ids;
 mod log;
+mod many_files;
 mod restore;
 mod upsert;
 mod vacuum;
