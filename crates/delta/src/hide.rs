@@ -135,7 +135,7 @@ impl Hide {
     fn drop_packed(&mut self) {
         if let Some(object) = self.packed.take() {
             // What can't be removed now is no part of the table and is left to its next vacuum.
-            let _ = object.store.delete(&object.path);
+            object.store.give_up(vec![object.path]);
         }
     }
 

@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::buffers::{Buffer, collect_body};
+use crate::job::patiently;
 use crate::local_store::{e_tag, left_overs, open_file};
 use crate::location::file_path;
 use crate::profile::Stopwatch;
@@ -176,6 +177,24 @@ impl JobStore {
             }
             Ok(deleted)
         })
+    }
+
+    /// Removes objects that nobody is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
+    /// this has an error of its own to tell. Blocks.
+    pub fn give_up(&self, paths: Vec<Path>) {
+        if paths.is_empty() {
+            return;
+        }
+        let store = Arc::clone(&self.store);
+        let given_up = async move {
+            let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+            store.delete_stream(locations).for_each(|_| async {}).await;
+        };
+        if self.is_local {
+            futures::executor::block_on(given_up);
+        } else {
+            patiently(given_up);
+        }
     }
 
     /// What killed writers have left below a folder of this machine, under hidden names that no listing shows; none on

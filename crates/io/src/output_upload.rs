@@ -9,6 +9,7 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOpt
 use tokio::task::AbortHandle;
 
 use super::IfExists;
+use crate::job::patiently;
 use crate::store_error::{is_transient, store_error};
 use crate::wrap::if_absent;
 use crate::{Error, JobStore, Result};
@@ -27,9 +28,6 @@ const SMALL_WRITE_BYTES: usize = 64 << 10;
 
 /// How often a waiting thread looks at the job's cancel flag.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
-
-/// How long dropping an upload waits for the store to forget it.
-const ABORT_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Upload {
@@ -263,14 +261,9 @@ impl Drop for Upload {
             task.abort();
         }
         let Some(multipart) = self.multipart.take() else { return };
-        let Ok(runtime) = crate::runtime() else { return };
-        // The job may be cancelled already, so its own waiting would give up at once. The parts must not be
-        // billed for ever, so the store is given some time.
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        runtime.spawn(async move {
+        // The parts must not be billed for ever.
+        patiently(async move {
             let _ = multipart.lock().await.abort().await;
-            let _ = sender.send(());
         });
-        let _ = receiver.recv_timeout(ABORT_PATIENCE);
     }
 }

@@ -302,6 +302,11 @@ impl Published {
         self.files.push(file);
     }
 
+    /// Takes in an object that is no file of the write, but may be there.
+    pub(super) fn push_failed(&mut self, object: Object) {
+        self.objects.push(object);
+    }
+
     pub fn files(&self) -> &[AddedFile] {
         &self.files
     }
@@ -325,14 +330,14 @@ impl Published {
 
     /// Removes those that are not to be the table's after all.
     pub fn discard(&mut self, is_unwanted: impl Fn(&AddedFile) -> bool) {
+        let mut unwanted = Vec::new();
         for number in (0..self.files.len()).rev().filter(|number| is_unwanted(&self.files[*number])).collect::<Vec<_>>()
         {
             self.files.remove(number);
-            let object = self.objects.remove(number);
+            unwanted.push(self.objects.remove(number));
             self.written.files.remove(number);
-            // As when dropped: the next vacuum removes it otherwise.
-            let _ = object.store.delete(&object.path);
         }
+        remove(unwanted);
     }
 
     /// The log has them.
@@ -352,12 +357,15 @@ impl Drop for Published {
         if self.keep {
             return;
         }
-        for object in &self.objects {
-            // What can't be removed now is no part of the table and is left to its next vacuum.
-            let _ = object.store.delete(&object.path);
-        }
+        remove(std::mem::take(&mut self.objects));
         give_up_folders(&self.folders.iter().cloned().collect::<Vec<_>>());
     }
+}
+
+/// What can't be removed now is no part of the table and is left to its next vacuum.
+fn remove(objects: Vec<Object>) {
+    let Some(store) = objects.first().map(|object| object.store.clone()) else { return };
+    store.give_up(objects.into_iter().map(|object| object.path).collect());
 }
 
 impl Partitions {

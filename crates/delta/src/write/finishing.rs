@@ -31,6 +31,8 @@ pub(super) struct Finishing {
     under_way: VecDeque<UnderWay>,
     visible: Published,
     files: usize,
+    /// A write that has lost a file has failed.
+    failed: Option<Error>,
 }
 
 struct UnderWay {
@@ -49,7 +51,7 @@ impl UnderWay {
 impl Finishing {
     /// No files yet.
     pub fn new() -> Self {
-        Self { waiting: Vec::new(), under_way: VecDeque::new(), visible: Published::removed(), files: 0 }
+        Self { waiting: Vec::new(), under_way: VecDeque::new(), visible: Published::removed(), files: 0, failed: None }
     }
 
     /// Files so far.
@@ -59,29 +61,36 @@ impl Finishing {
 
     /// Takes a file. An error may be that of one before.
     pub fn push(&mut self, done: DoneFile) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
         self.files += 1;
         if done.object.store.local_files {
             self.waiting.push(done);
             return Ok(());
         }
         let more = done.file.size_bytes.min(BYTES_AT_MOST);
-        while self.under_way.len() >= FILES_AT_MOST
-            || self.under_way.iter().map(UnderWay::bytes).sum::<u64>() + more > BYTES_AT_MOST
-        {
-            if !self.join_oldest()? {
-                break;
-            }
+        while !self.has_room(more) {
+            self.join_oldest()?;
         }
         let DoneFile { file, output, object } = done;
         let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(move || output.finish());
-        let thread = begun.map_err(|e| Error::from(e).at("a thread for an upload"))?;
+        let thread = begun.map_err(|e| self.fail(Error::from(e).at("a thread for an upload")))?;
         self.under_way.push_back(UnderWay { thread, file, object });
         Ok(())
     }
 
+    fn has_room(&self, bytes: u64) -> bool {
+        let held: u64 = self.under_way.iter().map(UnderWay::bytes).sum();
+        self.under_way.is_empty() || (self.under_way.len() < FILES_AT_MOST && held + bytes <= BYTES_AT_MOST)
+    }
+
     /// Waits for all of them.
     pub fn finish(mut self) -> Result<Published> {
-        while self.join_oldest()? {}
+        while !self.under_way.is_empty() {
+            self.join_oldest()?;
+        }
+        self.failed.take().map_or(Ok(()), Err)?;
         for DoneFile { file, output, object } in std::mem::take(&mut self.waiting) {
             object.store.job.check()?;
             let folders = output.made_folders().to_vec();
@@ -91,12 +100,22 @@ impl Finishing {
         Ok(std::mem::replace(&mut self.visible, Published::none()))
     }
 
-    /// False where there is none.
-    fn join_oldest(&mut self) -> Result<bool> {
-        let Some(UnderWay { thread, file, object }) = self.under_way.pop_front() else { return Ok(false) };
-        thread.join().map_err(|_| Error::internal("the thread of an upload panicked"))??;
-        self.visible.push(file, object, Vec::new());
-        Ok(true)
+    fn join_oldest(&mut self) -> Result<()> {
+        let Some(UnderWay { thread, file, object }) = self.under_way.pop_front() else { return Ok(()) };
+        match thread.join().unwrap_or_else(|_| Err(Error::internal("the thread of an upload panicked"))) {
+            Ok(()) => self.visible.push(file, object, Vec::new()),
+            Err(error) => {
+                // The store's answer may be all that is lost.
+                self.visible.push_failed(object);
+                return Err(self.fail(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.failed.get_or_insert_with(|| error.clone());
+        error
     }
 }
 

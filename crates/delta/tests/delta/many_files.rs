@@ -16,6 +16,8 @@ use lakerace_io::object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
     PutOptions, PutPayload, PutResult,
 };
+use lakerace_io::wrap::{Failing, FailingOptions, Operation};
+use lakerace_io::{ErrorKind, Result};
 use tokio::sync::Barrier;
 
 use super::common::{batch, on, read, rows, stored, table};
@@ -98,7 +100,7 @@ impl ObjectStore for InPairs {
 }
 
 /// A write of a file for each row, all of them taken in.
-fn begun(table: &Table) -> Box<dyn Sink> {
+fn begun(table: &Table) -> Result<Box<dyn Sink>> {
     let rows = batch(&rows(0..FILES, "part"));
     let write = TableWrite {
         mode: WriteMode::Error,
@@ -107,16 +109,16 @@ fn begun(table: &Table) -> Box<dyn Sink> {
         evolve: Evolve::default(),
         options: WriteOptions::default(),
     };
-    let mut sink = DeltaSink::create(table, &rows.schema(), &write).unwrap();
-    sink.write(rows).unwrap();
-    sink
+    let mut sink = DeltaSink::create(table, &rows.schema(), &write)?;
+    sink.write(rows)?;
+    Ok(sink)
 }
 
 #[test]
 fn files_are_sent_several_at_a_time() {
     let inner = Arc::new(InMemory::new());
     let store = InPairs::new(&inner);
-    let sink = begun(&on(Arc::clone(&store) as _));
+    let sink = begun(&on(Arc::clone(&store) as _)).unwrap();
     // What has its rows is not kept in memory until the end.
     assert!(stored(&inner).len() >= 100, "{} files are there", stored(&inner).len());
     assert_eq!(sink.finish().unwrap().files.len(), FILES as usize);
@@ -128,8 +130,26 @@ fn files_are_sent_several_at_a_time() {
 #[test]
 fn files_of_a_write_that_is_given_up_are_removed() {
     let inner = Arc::new(InMemory::new());
-    let sink = begun(&table(&inner));
-    assert!(!stored(&inner).is_empty());
-    drop(sink);
-    assert_eq!(stored(&inner), Vec::<String>::new());
+    for cancelled in [false, true] {
+        let table = table(&inner);
+        let sink = begun(&table).unwrap();
+        assert!(!stored(&inner).is_empty());
+        if cancelled {
+            table.job().cancel();
+        }
+        drop(sink);
+        assert_eq!(stored(&inner), Vec::<String>::new(), "{cancelled}");
+    }
+}
+
+#[test]
+fn a_file_that_does_not_arrive_fails_the_write() {
+    for nth in [1, 20, 190] {
+        let inner = Arc::new(InMemory::new());
+        let options = FailingOptions { fail_from: Some((Operation::Put, nth)), ..FailingOptions::default() };
+        let failing = Failing::new(Arc::clone(&inner) as Arc<dyn ObjectStore>, options);
+        let outcome = begun(&on(Arc::new(failing))).and_then(|sink| sink.finish());
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Unavailable, "{nth}");
+        assert_eq!(stored(&inner), Vec::<String>::new(), "{nth}");
+    }
 }
