@@ -44,12 +44,17 @@ pub(crate) struct Hide {
     depends: Depends,
     /// The rows that they depend on are others by now.
     is_outdated: bool,
-    /// The vectors of the last attempt.
+    /// The vectors of the last attempt, or of the next one.
     packed: Option<Object>,
+    /// What was made ahead of the first attempt, and of which version.
+    ahead: Option<(u64, Vectors)>,
     /// The actions that name change files. Where there is none, readers of the feed learn by the files and vectors.
     changes: Vec<RecordBatch>,
     changed: Changed,
 }
+
+/// The vectors that files get, and the files that have no row left.
+type Vectors = (HashMap<String, DeletionVectorDescriptor>, HashSet<String>);
 
 /// What the rows that are written beside the hidden ones depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +76,7 @@ impl Hide {
             depends: Depends::Nothing,
             is_outdated: false,
             packed: None,
+            ahead: None,
             changes: Vec::new(),
             changed: Changed::default(),
         }
@@ -132,15 +138,25 @@ impl Hide {
     }
 
     /// Removes the vectors of an attempt that has failed.
-    fn drop_packed(&mut self) {
+    pub fn drop_packed(&mut self) {
+        self.ahead = None;
         if let Some(object) = self.packed.take() {
             // What can't be removed now is no part of the table and is left to its next vacuum.
             object.store.give_up(vec![object.path]);
         }
     }
 
-    /// The vectors that files get, and the files that have no row left.
-    fn vectors(&mut self, snapshot: &Snapshot) -> Result<(HashMap<String, DeletionVectorDescriptor>, HashSet<String>)> {
+    /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
+    /// rows are still on their way. Behind an error or without an attempt, [`Self::drop_packed`] removes them.
+    pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
+        if self.depends != Depends::Presence {
+            self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
+        }
+        Ok(())
+    }
+
+    /// As the commit's version needs them.
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<Vectors> {
         let touched = self.touched(snapshot)?;
         let known = vectors::treemaps(snapshot.table(), &touched)?;
         let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), HashSet::new());
@@ -206,7 +222,10 @@ impl Stage for Hide {
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        self.drop_packed();
+        let ahead = self.ahead.take().filter(|(version, _)| *version == snapshot.version());
+        if ahead.is_none() {
+            self.drop_packed();
+        }
         let has_more = self.look(snapshot)?;
         if self.depends != Depends::Nothing && (has_more || self.has_lost(snapshot)?) {
             self.is_outdated = true;
@@ -215,7 +234,10 @@ impl Stage for Hide {
         if self.depends == Depends::Presence {
             return Ok(false);
         }
-        let (vectors, dead) = self.vectors(snapshot)?;
+        let (vectors, dead) = match ahead {
+            Some((_, ahead)) => ahead,
+            None => self.vectors(snapshot)?,
+        };
         if vectors.is_empty() && dead.is_empty() {
             return Ok(false);
         }

@@ -218,12 +218,29 @@ impl Upsert<'_> {
         if depends == Depends::Nothing {
             *windows = None;
         }
-        let (published, changes) = new.map_or_else(|| Ok((Published::none(), Published::none())), New::publish)?;
+        let (published, changes) = match new {
+            Some(new) => self.publish(new, commit.stage())?,
+            None => (Published::none(), Published::none()),
+        };
         match change(&mut commit, published, changes) {
             Ok(changed) => Ok(Some(changed)),
             Err(_) if commit.stage().is_outdated() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes new files visible, and stores vectors meanwhile.
+    fn publish(&self, new: New, hide: &mut Hide) -> Result<(Published, Published)> {
+        let (published, prepared) = std::thread::scope(|scope| {
+            let prepared = scope.spawn(|| hide.prepare(&self.snapshot));
+            (new.publish(), prepared.join())
+        });
+        let prepared = prepared.unwrap_or_else(|_| Err(Error::internal("the thread of deletion vectors panicked")));
+        let outcome = published.and_then(|published| prepared.map(|()| published));
+        if outcome.is_err() {
+            hide.drop_packed();
+        }
+        outcome
     }
 
     /// How files are written: with row groups of which two fit into a quarter of the memory, or, unless options ask for larger ones,
