@@ -6,7 +6,7 @@ use super::block::PageBytes;
 use super::column::page_ends;
 use super::hybrid::unpack;
 
-/// A page must not grow beyond this when its shared prefixes are written out.
+/// A page must not grow beyond this when its shared prefixes or its differences are written out.
 const MADE_BYTES_AT_MOST: usize = 1 << 30;
 
 /// DELTA_BINARY_PACKED as plain integers of `width` (4 or 8) bytes, at most `count` of them.
@@ -14,7 +14,10 @@ pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBy
     if width != 4 && width != 8 {
         return Err(Error::corrupt("packed differences of values that are not integers"));
     }
-    let mut plain = Vec::with_capacity(count * width);
+    // Differences of no bits take no bytes: a page of few of them could claim any number of values.
+    let bytes = count.checked_mul(width).filter(|bytes| *bytes <= MADE_BYTES_AT_MOST);
+    let bytes = bytes.ok_or_else(|| Error::corrupt(format!("a page of {count} packed values is too large")))?;
+    let mut plain = Vec::with_capacity(bytes);
     match width {
         4 => each_run(data, count, |values| append_plain::<4>(values, &mut plain)),
         _ => each_run(data, count, |values| append_plain::<8>(values, &mut plain)),

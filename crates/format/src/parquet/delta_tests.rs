@@ -11,6 +11,8 @@ fn the_example_of_the_specification() {
     assert_eq!(plain, Some(wanted));
     assert!(integers(&data, 4, 4).is_err(), "more values than the page has");
     assert!(integers(&data, 3, 5).is_err());
+    let claimed = integers(&data, 8, 1 << 30).err().map(|error| error.to_string());
+    assert_eq!(claimed.as_deref(), Some("a page of 1073741824 packed values is too large"));
 }
 
 #[test]
