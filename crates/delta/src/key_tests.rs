@@ -34,10 +34,12 @@ fn texts(values: &[&str]) -> ArrayRef {
 #[test]
 fn many_keys_sort_as_few_do() {
     let spread = |row: u64| row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let shapes: [fn(u64) -> u64; 5] = [
+    let shapes: [fn(u64) -> u64; 6] = [
         |mixed| mixed,
         |mixed| mixed % 1000,
         |mixed| mixed >> 63,
+        // Some of them a few times.
+        |mixed| mixed >> 46,
         // All but one within a thousandth of the range.
         |mixed| if mixed % 50_000 == 7 { u64::MAX } else { mixed >> 12 },
         |_| 5,

@@ -7,6 +7,7 @@ mod packed;
 mod unpacked;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -15,7 +16,8 @@ use lakerace_io::{Error, Result};
 pub(crate) use self::gather::gather;
 pub(crate) use self::keyed::{KeyedRows, SortedRows};
 pub(crate) use self::ordered::OrderedRows;
-use self::packed::{PackedPieces, PackedRows, Packing};
+use self::packed::PackedPieces;
+pub(crate) use self::packed::{PackedBatch, Packing};
 use crate::key::{KeyColumns, Keys};
 
 /// Batches whose rows are numbered one behind the other.
@@ -31,24 +33,25 @@ pub(crate) struct Rows {
     rows: usize,
     /// The most that a packed row takes.
     largest_bytes: usize,
-    threads: usize,
+    /// `None`: no column can be packed.
+    packing: Option<Arc<Packing>>,
 }
 
 #[derive(Debug)]
 enum Pieces {
     /// As they came.
     Whole(Vec<RecordBatch>),
-    Packed(Packing, PackedPieces),
+    Packed(Arc<Packing>, PackedPieces),
 }
 
 /// Rows between those whose piece is kept.
 const HINT_ROWS: usize = 4096;
 
 impl Rows {
-    /// No rows yet; they will be packed on so many threads.
-    pub fn new(threads: usize) -> Self {
+    /// No rows yet; they will be packed in this way.
+    pub fn new(packing: Option<Arc<Packing>>) -> Self {
         let (pieces, firsts, hints) = (Pieces::Whole(Vec::new()), Vec::new(), Vec::new());
-        Self { pieces, firsts, hints, bytes: 0, rows: 0, largest_bytes: 0, threads }
+        Self { pieces, firsts, hints, bytes: 0, rows: 0, largest_bytes: 0, packing }
     }
 
     /// How many there are.
@@ -79,13 +82,24 @@ impl Rows {
         self.append(batch, None).map(|_| ())
     }
 
-    /// Appends a batch whose rows have these keys. Gives the keys back in the order that the rows are kept in: rows that are
+    /// Appends a batch whose rows have these keys. Appends the keys to `all` in the order that the rows are kept in: rows that are
     /// packed may be put nearly in the order of keys. Rows of the same key stay in their own order.
-    pub fn push_by_keys(&mut self, batch: RecordBatch, keys: Keys) -> Result<Keys> {
-        Ok(self.append(batch, Some(&keys))?.unwrap_or(keys))
+    pub fn push_by_keys(&mut self, batch: RecordBatch, keys: Keys, all: &mut Keys) -> Result<()> {
+        match self.append(batch, Some(&keys))? {
+            Some(packed) => packed.into_iter().for_each(|keys| all.append(keys)),
+            None => all.append(keys),
+        }
+        Ok(())
     }
 
-    fn append(&mut self, batch: RecordBatch, keys: Option<&Keys>) -> Result<Option<Keys>> {
+    /// Appends a batch that was packed in the way of these rows, and its keys to `all`. It is an error where rows are not packed.
+    pub fn push_packed(&mut self, batch: PackedBatch, all: &mut Keys) -> Result<()> {
+        self.append_packed(batch)?.into_iter().for_each(|keys| all.append(keys));
+        Ok(())
+    }
+
+    /// The keys of packed pieces, where it has some.
+    fn append(&mut self, batch: RecordBatch, keys: Option<&Keys>) -> Result<Option<Vec<Keys>>> {
         match &mut self.pieces {
             Pieces::Whole(batches) => {
                 let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
@@ -93,29 +107,34 @@ impl Rows {
                 self.note(rows, bytes);
                 Ok(None)
             }
-            Pieces::Packed(packing, pieces) => {
-                let (new, keys): (Vec<_>, Vec<_>) = packing.pack(&batch, keys)?.into_iter().unzip();
-                let largest = |piece: &PackedRows| (0..piece.rows()).map(|row| piece.row_bytes(row)).max();
-                self.largest_bytes = new.iter().filter_map(largest).fold(self.largest_bytes, usize::max);
-                let sizes: Vec<(usize, usize)> =
-                    new.iter().map(|piece| (piece.rows(), piece.memory_bytes() + bytes_of(piece.others()))).collect();
-                pieces.extend(new);
-                sizes.into_iter().for_each(|(rows, bytes)| self.note(rows, bytes));
-                Ok(keys.into_iter().flatten().reduce(|mut all, more| {
-                    all.append(more);
-                    all
-                }))
+            Pieces::Packed(packing, _) => {
+                let packed = packing.pack(&batch, keys)?;
+                self.append_packed(packed).map(Some)
             }
         }
     }
 
+    fn append_packed(&mut self, packed: PackedBatch) -> Result<Vec<Keys>> {
+        let mut all_keys = Vec::with_capacity(packed.len());
+        for (piece, keys) in packed {
+            let Pieces::Packed(_, pieces) = &mut self.pieces else {
+                return Err(Error::internal("packed rows among others"));
+            };
+            let (rows, bytes) = (piece.rows(), piece.memory_bytes() + bytes_of(piece.others()));
+            self.largest_bytes = self.largest_bytes.max(piece.largest_bytes());
+            pieces.push(piece);
+            all_keys.extend(keys);
+            self.note(rows, bytes);
+        }
+        Ok(all_keys)
+    }
+
     /// Packs the rows, and those to come: they are not in order. Their numbers stay.
-    pub fn pack(&mut self, schema: &SchemaRef) -> Result<()> {
-        let Pieces::Whole(batches) = &mut self.pieces else { return Ok(()) };
-        let Some(packing) = Packing::new(schema, self.threads) else { return Ok(()) };
-        let batches = std::mem::take(batches);
+    pub fn pack(&mut self) -> Result<()> {
+        let (Pieces::Whole(batches), Some(packing)) = (&mut self.pieces, &self.packing) else { return Ok(()) };
+        let (batches, packing) = (std::mem::take(batches), Arc::clone(packing));
         let pieces = packing.no_pieces();
-        *self = Self { pieces: Pieces::Packed(packing, pieces), ..Self::new(self.threads) };
+        *self = Self { pieces: Pieces::Packed(Arc::clone(&packing), pieces), ..Self::new(Some(packing)) };
         batches.into_iter().try_for_each(|batch| self.push(batch))
     }
 

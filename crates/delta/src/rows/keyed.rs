@@ -1,10 +1,12 @@
 //! Rows that are collected to be sorted by their keys.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::Result;
 
-use super::Rows;
+use super::{PackedBatch, Packing, Rows};
 use crate::key::{KeySet, Keys};
 
 /// Rows with their keys.
@@ -33,17 +35,32 @@ const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 impl KeyedRows {
     /// No rows yet, of this schema, nor keys. They are packed and sorted on so many threads.
     pub fn new(schema: SchemaRef, no_keys: Keys, threads: usize) -> Self {
-        Self { schema, rows: Rows::new(threads), keys: no_keys, threads }
+        let packing = Packing::new(&schema, threads).map(Arc::new);
+        Self::packed_by(schema, no_keys, threads, packing)
+    }
+
+    /// As [`Self::new`], packed in this way; not at all where there is none.
+    pub fn packed_by(schema: SchemaRef, no_keys: Keys, threads: usize, packing: Option<Arc<Packing>>) -> Self {
+        Self { schema, rows: Rows::new(packing), keys: no_keys, threads }
     }
 
     /// Takes in a batch, and a key for each of its rows.
     pub fn push(&mut self, batch: RecordBatch, keys: Keys) -> Result<()> {
         if !keys.follow(&self.keys) {
-            self.rows.pack(&self.schema)?;
+            self.rows.pack()?;
         }
-        let keys = self.rows.push_by_keys(batch, keys)?;
-        self.keys.append(keys);
-        Ok(())
+        self.rows.push_by_keys(batch, keys, &mut self.keys)
+    }
+
+    /// Takes in a batch that was packed in the way of these rows, with its keys.
+    pub fn push_packed(&mut self, batch: PackedBatch) -> Result<()> {
+        self.rows.pack()?;
+        self.rows.push_packed(batch, &mut self.keys)
+    }
+
+    /// Whether rows did not come in the order of their keys.
+    pub fn is_packed(&self) -> bool {
+        self.rows.is_packed()
     }
 
     /// Makes room for the keys of as many rows like these as fit into `limit_bytes`. A list that grows as they come would be moved

@@ -29,7 +29,7 @@ impl OrderedRows {
 
     /// No rows.
     pub fn none(schema: SchemaRef) -> Self {
-        Self::new(schema, Rows::new(1), None)
+        Self::new(schema, Rows::new(None), None)
     }
 
     /// The schema of the rows.

@@ -23,7 +23,7 @@ use crate::key::Keys;
 /// A row is a bit for each column (set: null), then the values of fixed width and the lengths of texts, then the texts.
 /// Columns of other types stay columns.
 #[derive(Debug)]
-pub(super) struct Packing {
+pub(crate) struct Packing {
     schema: SchemaRef,
     packed: Vec<PackedColumn>,
     /// The numbers of the columns that stay.
@@ -53,7 +53,7 @@ pub(super) enum Kind {
 
 /// Some rows, packed.
 #[derive(Debug)]
-pub(super) struct PackedRows {
+pub(crate) struct PackedRows {
     bytes: Block,
     /// Where each row begins, and the last one ends.
     starts: Vec<u32>,
@@ -65,7 +65,12 @@ pub(super) struct PackedRows {
     others: RecordBatch,
     /// What all but the columns that stay takes.
     memory_bytes: usize,
+    /// The most that one of them takes, packed.
+    largest_bytes: usize,
 }
+
+/// A batch in pieces, each with its keys, where it has some.
+pub(crate) type PackedBatch = Vec<(PackedRows, Option<Keys>)>;
 
 /// Pieces one behind the other. Their memory goes back on several threads: to the kernel, half a gigabyte is work.
 #[derive(Debug)]
@@ -129,10 +134,8 @@ impl Packing {
     /// then.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
-    pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<Vec<(PackedRows, Option<Keys>)>> {
-        let rows = batch.num_rows();
-        let ranges: Vec<Range<usize>> =
-            (0..rows).step_by(PIECE_ROWS).map(|first| first..(first + PIECE_ROWS).min(rows)).collect();
+    pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<PackedBatch> {
+        let ranges: Vec<Range<usize>> = ranges(batch).collect();
         let next = AtomicUsize::new(0);
         // Piece by piece, as threads get a core: the source's threads have work, too.
         let work = |pool: &Arc<Pool>| {
@@ -158,6 +161,15 @@ impl Packing {
         })?;
         made.sort_unstable_by_key(|(number, _)| *number);
         Ok(made.into_iter().flat_map(|(_, pieces)| pieces).collect())
+    }
+
+    /// As [`Self::pack`], by the calling thread alone, whose number this is.
+    pub fn pack_alone(&self, batch: &RecordBatch, keys: Option<&Keys>, thread: usize) -> Result<PackedBatch> {
+        let pool = &self.pools[thread % self.pools.len()];
+        let packer = Packer { packing: self, batch, keys, pool };
+        let mut pieces = Vec::new();
+        ranges(batch).try_for_each(|range| packer.pack(range, &mut pieces))?;
+        Ok(pieces)
     }
 
     fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
@@ -218,7 +230,7 @@ impl Packing {
     }
 
     /// No pieces.
-    pub fn no_pieces(&self) -> PackedPieces {
+    pub(super) fn no_pieces(&self) -> PackedPieces {
         PackedPieces { pieces: Vec::new(), pools: self.pools.clone() }
     }
 
@@ -226,6 +238,12 @@ impl Packing {
     pub fn others_schema(&self) -> Result<SchemaRef> {
         self.schema.project(&self.others).map(Arc::new).map_err(broken)
     }
+}
+
+/// The rows of each piece.
+fn ranges(batch: &RecordBatch) -> impl Iterator<Item = Range<usize>> {
+    let rows = batch.num_rows();
+    (0..rows).step_by(PIECE_ROWS).map(move |first| first..(first + PIECE_ROWS).min(rows))
 }
 
 /// Packs rows of a batch by one thread.
@@ -325,6 +343,7 @@ impl Packer<'_> {
         }
         starts.push(end);
         let first_row = order.iter().min().copied().unwrap_or(0);
+        let largest_bytes = starts.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0) as usize;
         let memory_bytes = block.len() + starts.len() * size_of::<u32>() + order.len() * size_of::<u16>();
         Ok(PackedRows {
             bytes: block,
@@ -334,6 +353,7 @@ impl Packer<'_> {
             has_nulls: columns.iter().map(|(.., nulls)| nulls.is_some()).collect(),
             others: packing.others(batch, order)?,
             memory_bytes,
+            largest_bytes,
         })
     }
 }
@@ -372,6 +392,11 @@ impl PackedRows {
         self.memory_bytes
     }
 
+    /// The packed bytes of the largest row.
+    pub fn largest_bytes(&self) -> usize {
+        self.largest_bytes
+    }
+
     /// The columns that stay.
     pub fn others(&self) -> &RecordBatch {
         &self.others
@@ -384,9 +409,9 @@ impl PackedRows {
 }
 
 impl PackedPieces {
-    /// Appends some.
-    pub fn extend(&mut self, more: Vec<PackedRows>) {
-        self.pieces.extend(more);
+    /// Appends one.
+    pub fn push(&mut self, piece: PackedRows) {
+        self.pieces.push(piece);
     }
 }
 

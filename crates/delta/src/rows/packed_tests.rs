@@ -61,14 +61,14 @@ fn texts(rows: usize) -> Vec<Option<String>> {
 /// Packed, and taken in this order, they are as Arrow's own kernel has them.
 fn check(batches: &[RecordBatch], order: &[u32], whole_first: usize) {
     let schema = batches[0].schema();
-    let mut rows = Rows::new(2);
+    let mut rows = Rows::new(Packing::new(&schema, 2).map(Arc::new));
     for (number, batch) in batches.iter().enumerate() {
         if number == whole_first {
-            rows.pack(&schema).unwrap();
+            rows.pack().unwrap();
         }
         rows.push(batch.clone()).unwrap();
     }
-    rows.pack(&schema).unwrap();
+    rows.pack().unwrap();
     assert!(rows.batches().is_empty());
     let at: Vec<(usize, usize)> =
         batches.iter().enumerate().flat_map(|(n, batch)| (0..batch.num_rows()).map(move |row| (n, row))).collect();
@@ -95,9 +95,9 @@ fn a_schema_of_other_columns_is_not_packed() {
     let whole = batch(&texts(3), true);
     let lists = whole.project(&[16]).unwrap();
     assert!(Packing::new(&lists.schema(), 1).is_none());
-    let mut rows = Rows::new(1);
+    let mut rows = Rows::new(None);
     rows.push(lists.clone()).unwrap();
-    rows.pack(&lists.schema()).unwrap();
+    rows.pack().unwrap();
     assert_eq!(rows.gather(&lists.schema(), 0..3).unwrap(), lists);
 }
 
@@ -128,11 +128,11 @@ fn ranges_are_bounded_by_rows_and_bytes() {
     let lengths = [10usize, 5000, 10, 10, 10, 400, 400, 400, 10];
     let texts: Vec<Option<String>> = lengths.iter().map(|length| Some("x".repeat(*length))).collect();
     let whole = batch(&texts, true).project(&[1]).unwrap();
-    let mut rows = Rows::new(1);
+    let mut rows = Rows::new(Packing::new(&whole.schema(), 1).map(Arc::new));
     rows.push(whole.clone()).unwrap();
     let cut = |rows: &Rows, most_rows, most_bytes| rows.cut(0..9, most_rows, most_bytes);
     assert_eq!(cut(&rows, 4, 1000), [0..4, 4..8, 8..9]);
-    rows.pack(&whole.schema()).unwrap();
+    rows.pack().unwrap();
     assert_eq!(cut(&rows, 4, 1000), [0..1, 1..2, 2..6, 6..9]);
     assert_eq!(cut(&rows, 4, 800), [0..1, 1..2, 2..6, 6..7, 7..9]);
     assert_eq!(cut(&rows, 100, 1), (0..9).map(|row| row..row + 1).collect::<Vec<_>>());
@@ -165,9 +165,24 @@ fn rows_are_kept_nearly_in_the_order_of_their_keys() {
     let whole = batch(&texts(rows), true);
     // In no order, and each twice.
     let keys: Vec<u64> = (0..rows as u64).map(|row| (row / 2 * 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30).collect();
-    let mut packed = Rows::new(2);
-    packed.pack(&whole.schema()).unwrap();
-    let Keys::Narrow(kept) = packed.push_by_keys(whole.clone(), Keys::Narrow(keys.clone())).unwrap() else { panic!() };
+    let packing = Arc::new(Packing::new(&whole.schema(), 2).unwrap());
+    let rows_and_keys = |alone: bool| {
+        let (mut packed, mut kept) = (Rows::new(Some(Arc::clone(&packing))), Keys::Narrow(Vec::new()));
+        let keys = Keys::Narrow(keys.clone());
+        if alone {
+            let batch = packing.pack_alone(&whole, Some(&keys), 7).unwrap();
+            assert!(packed.push_packed(batch, &mut kept).is_err(), "packed rows among others");
+            packed.pack().unwrap();
+            packed.push_packed(packing.pack_alone(&whole, Some(&keys), 7).unwrap(), &mut kept).unwrap();
+        } else {
+            packed.pack().unwrap();
+            packed.push_by_keys(whole.clone(), keys, &mut kept).unwrap();
+        }
+        (packed, kept)
+    };
+    let (packed, kept) = rows_and_keys(false);
+    assert_eq!(rows_and_keys(true).1, kept);
+    let Keys::Narrow(kept) = kept else { panic!() };
     let origins: Vec<u32> = (0..rows as u32).map(|row| packed.origin(row)).collect();
     assert!(!origins.is_sorted());
     assert_eq!(kept, origins.iter().map(|row| keys[*row as usize]).collect::<Vec<_>>());

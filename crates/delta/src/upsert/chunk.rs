@@ -9,8 +9,8 @@ use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
-use crate::key::{KeyColumns, KeySet};
-use crate::rows::{KeyedRows, OrderedRows, Rows, SortedRows};
+use crate::key::{KeyColumns, KeySet, Keys};
+use crate::rows::{KeyedRows, OrderedRows, PackedBatch, Packing, Rows, SortedRows};
 
 /// What becomes of rows of one source that have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +45,34 @@ pub(crate) struct ChunkBuilder {
     first_row: Option<u64>,
 }
 
+/// Makes of batches what a [`ChunkBuilder`] takes in: on several threads, while the builder is elsewhere.
+pub(crate) struct ChunkReader {
+    columns: KeyColumns,
+    packing: Option<Arc<Packing>>,
+}
+
+/// Rows with their keys.
+pub(crate) enum ReadRows {
+    Whole(RecordBatch, Keys),
+    Packed(PackedBatch),
+}
+
+impl ChunkReader {
+    /// For rows of this schema, read on so many threads.
+    pub fn new(columns: KeyColumns, schema: &SchemaRef, threads: usize) -> Self {
+        Self { columns, packing: Packing::new(schema, threads).map(Arc::new) }
+    }
+
+    /// Reads a batch on a thread of this number, packing its rows if they are to be. Errors are those of [`KeyColumns::keys`].
+    pub fn read(&self, batch: RecordBatch, first_row: u64, packs: bool, thread: usize) -> Result<ReadRows> {
+        let keys = self.columns.keys(&batch, first_row)?;
+        match self.packing.as_ref().filter(|_| packs) {
+            Some(packing) => packing.pack_alone(&batch, Some(&keys), thread).map(ReadRows::Packed),
+            None => Ok(ReadRows::Whole(batch, keys)),
+        }
+    }
+}
+
 /// Rows in the order of their keys, which are distinct.
 #[derive(Debug)]
 pub(crate) struct Chunk {
@@ -62,6 +90,13 @@ impl ChunkBuilder {
         Self { columns, rows, first_row }
     }
 
+    /// As [`Self::new`], of rows that are packed in this way.
+    pub fn packed_by(reader: &ChunkReader, schema: SchemaRef, first_row: u64, threads: usize) -> Self {
+        let (columns, packing) = (reader.columns.clone(), reader.packing.clone());
+        let rows = KeyedRows::packed_by(schema, columns.no_keys(), threads, packing);
+        Self { columns, rows, first_row: Some(first_row) }
+    }
+
     /// Takes in a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
     pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
@@ -70,6 +105,19 @@ impl ChunkBuilder {
         let first_row = self.first_row.unwrap_or(0) + self.rows.len() as u64;
         let keys = self.columns.keys(&batch, first_row)?;
         self.rows.push(batch, keys)
+    }
+
+    /// Takes in rows that were read by the reader of this builder.
+    pub fn push_read(&mut self, rows: ReadRows) -> Result<()> {
+        match rows {
+            ReadRows::Whole(batch, keys) => self.rows.push(batch, keys),
+            ReadRows::Packed(batch) => self.rows.push_packed(batch),
+        }
+    }
+
+    /// Whether rows did not come in the order of their keys.
+    pub fn is_packed(&self) -> bool {
+        self.rows.is_packed()
     }
 
     /// How many rows there are.

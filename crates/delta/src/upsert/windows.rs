@@ -2,6 +2,7 @@
 //! memory, or else sorted on the local disk and read again in the order of keys.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -10,7 +11,7 @@ use lakerace_format::predicate::ColumnStatistics;
 use lakerace_io::{Error, Job, Result};
 use roaring::RoaringTreemap;
 
-use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
+use super::chunk::{Chunk, ChunkBuilder, ChunkReader, OnDuplicate};
 use super::operator::MergeOperators;
 use super::runs::Runs;
 use crate::files::TableFile;
@@ -43,28 +44,32 @@ pub(crate) struct Gather<'a> {
 
 /// Rows that are taken in at once: a source may give all of its rows in one batch.
 const PIECE_ROWS: usize = 131_072;
-/// Batches that wait while others are packed: without them, the source's threads would wait for that.
-const BATCHES_AHEAD: usize = 2;
+/// Pieces that wait while others are packed: without them, the source's threads would wait for that.
+const PIECES_AHEAD: usize = 2;
+/// Sources count their rows from 1, for people.
+const FIRST_ROW: u64 = 1;
 
 impl Gather<'_> {
     /// All rows of a source.
     pub fn gather(&self, batches: Batches) -> Result<Windows> {
-        let schema = self.fit.schema();
-        let builder = |first_row| {
-            ChunkBuilder::new(self.columns.clone(), Arc::clone(schema), Some(first_row), self.job.options().threads)
+        let (schema, threads) = (self.fit.schema(), self.job.options().threads);
+        let reader = ChunkReader::new(self.columns.clone(), schema, threads);
+        let builder = |first_row| ChunkBuilder::packed_by(&reader, Arc::clone(schema), first_row, threads);
+        let (mut first_row, mut open, mut runs) = (FIRST_ROW, builder(FIRST_ROW), None);
+        // Where the rows so far came in no order, those to come are not expected to.
+        let packs = AtomicBool::new(false);
+        let read = |thread, (first_row, piece): (u64, RecordBatch)| {
+            self.job.check()?;
+            reader.read(self.fit.fit(&piece)?, first_row, packs.load(Ordering::Relaxed), thread)
         };
-        // Sources count their rows from 1, for people.
-        let (mut first_row, mut open, mut runs) = (1, builder(1), None);
-        parallel::behind(batches, BATCHES_AHEAD, |batch| {
-            for piece in pieces(&batch) {
-                self.job.check()?;
-                open.push(self.fit.fit(&piece)?)?;
-                open.make_room(self.memory_bytes);
-                if open.is_full(self.memory_bytes) {
-                    first_row += open.rows() as u64;
-                    let full = std::mem::replace(&mut open, builder(first_row));
-                    self.spill(full, schema, &mut runs)?;
-                }
+        parallel::behind(numbered_pieces(batches), (PIECES_AHEAD, threads), read, |rows| {
+            open.push_read(rows)?;
+            packs.fetch_or(open.is_packed(), Ordering::Relaxed);
+            open.make_room(self.memory_bytes);
+            if open.is_full(self.memory_bytes) {
+                first_row += open.rows() as u64;
+                let full = std::mem::replace(&mut open, builder(first_row));
+                self.spill(full, schema, &mut runs)?;
             }
             Ok(())
         })?;
@@ -94,9 +99,24 @@ impl Gather<'_> {
     }
 }
 
-fn pieces(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
-    let starts = (0..batch.num_rows()).step_by(PIECE_ROWS);
-    starts.map(|start| batch.slice(start, PIECE_ROWS.min(batch.num_rows() - start)))
+/// Pieces of batches, and the number of their first row.
+fn numbered_pieces(mut batches: Batches) -> impl Iterator<Item = Result<(u64, RecordBatch)>> {
+    let (mut next_row, mut rest): (u64, Option<RecordBatch>) = (FIRST_ROW, None);
+    std::iter::from_fn(move || {
+        let batch = match rest.take() {
+            Some(batch) => batch,
+            None => match batches.find(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0))? {
+                Ok(batch) => batch,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let rows = PIECE_ROWS.min(batch.num_rows());
+        let (piece, behind) = (batch.slice(0, rows), batch.slice(rows, batch.num_rows() - rows));
+        rest = (behind.num_rows() > 0).then_some(behind);
+        let first_row = next_row;
+        next_row += rows as u64;
+        Some(Ok((first_row, piece)))
+    })
 }
 
 impl Windows {
