@@ -1,6 +1,7 @@
 //! The rows of a source in the windows by which an upsert goes through a table: all at once where they fit into
 //! memory, or else sorted on the local disk and read again in the order of keys.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +18,7 @@ use super::runs::Runs;
 use crate::files::TableFile;
 use crate::key::{KeyColumns, KeySet, Keys};
 use crate::probe::{Look, Probe, Sought, by_file};
+use crate::rows::value_bytes;
 use crate::statistics::FileStatistics;
 use crate::write::Fit;
 use crate::{Snapshot, parallel};
@@ -42,8 +44,10 @@ pub(crate) struct Gather<'a> {
     pub job: &'a Job,
 }
 
-/// Rows that are taken in at once: a source may give all of its rows in one batch.
-const PIECE_ROWS: usize = 131_072;
+/// Rows that are taken in at once at least and at most: a source may give all of its rows in one batch.
+const PIECE_ROWS: RangeInclusive<usize> = 4096..=131_072;
+/// Bytes of all pieces that are under way, about: many threads have smaller ones.
+const UNDER_WAY_BYTES: usize = 96 << 20;
 /// Pieces that wait while others are packed: without them, the source's threads would wait for that.
 const PIECES_AHEAD: usize = 2;
 /// Sources count their rows from 1, for people.
@@ -62,7 +66,7 @@ impl Gather<'_> {
             self.job.check()?;
             reader.read(self.fit.fit(&piece)?, first_row, packs.load(Ordering::Relaxed), thread)
         };
-        parallel::behind(numbered_pieces(batches), (PIECES_AHEAD, threads), read, |rows| {
+        parallel::behind(numbered_pieces(batches, threads), (PIECES_AHEAD, threads), read, |rows| {
             open.push_read(rows)?;
             packs.fetch_or(open.is_packed(), Ordering::Relaxed);
             open.make_room(self.memory_bytes);
@@ -99,24 +103,39 @@ impl Gather<'_> {
     }
 }
 
-/// Pieces of batches, and the number of their first row.
-fn numbered_pieces(mut batches: Batches) -> impl Iterator<Item = Result<(u64, RecordBatch)>> {
-    let (mut next_row, mut rest): (u64, Option<RecordBatch>) = (FIRST_ROW, None);
+/// Pieces of batches for so many threads, and the number of their first row.
+fn numbered_pieces(
+    mut batches: impl Iterator<Item = Result<RecordBatch>>,
+    threads: usize,
+) -> impl Iterator<Item = Result<(u64, RecordBatch)>> {
+    let (mut next_row, mut rest): (u64, Option<(RecordBatch, usize)>) = (FIRST_ROW, None);
     std::iter::from_fn(move || {
-        let batch = match rest.take() {
-            Some(batch) => batch,
+        let (batch, most_rows) = match rest.take() {
+            Some(rest) => rest,
             None => match batches.find(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0))? {
-                Ok(batch) => batch,
+                Ok(batch) => {
+                    let rows = piece_rows(&batch, threads);
+                    (batch, rows)
+                }
                 Err(error) => return Some(Err(error)),
             },
         };
-        let rows = PIECE_ROWS.min(batch.num_rows());
+        let rows = most_rows.min(batch.num_rows());
         let (piece, behind) = (batch.slice(0, rows), batch.slice(rows, batch.num_rows() - rows));
-        rest = (behind.num_rows() > 0).then_some(behind);
+        rest = (behind.num_rows() > 0).then_some((behind, most_rows));
         let first_row = next_row;
         next_row += rows as u64;
         Some(Ok((first_row, piece)))
     })
+}
+
+/// Rows of each piece of a batch.
+fn piece_rows(batch: &RecordBatch, threads: usize) -> usize {
+    // Those that are packed, those that wait for an earlier one, and those ahead.
+    let pieces = 2 * threads.max(1) + PIECES_AHEAD;
+    let bytes: usize = batch.columns().iter().map(value_bytes).sum();
+    let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);
+    (UNDER_WAY_BYTES / pieces / row_bytes).clamp(*PIECE_ROWS.start(), *PIECE_ROWS.end())
 }
 
 impl Windows {
@@ -292,3 +311,7 @@ impl KeyProbe<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "windows_tests.rs"]
+mod tests;
