@@ -425,7 +425,7 @@ impl Deref for PackedPieces {
 
 impl Drop for PackedPieces {
     fn drop(&mut self) {
-        // Nobody will take what comes back.
+        // Nobody will take what comes back: rows of a later window get new memory of the same pools.
         self.pools.iter().for_each(|pool| pool.close());
         let share = self.pieces.len().div_ceil(self.pools.len()).max(PIECES_PER_THREAD);
         std::thread::scope(|scope| {
