@@ -1,0 +1,79 @@
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+
+use super::protects_bodies;
+use crate::{Error, Job, StorageOptions};
+
+#[test]
+fn bodies_need_no_signature_over_tls_or_within_this_machine() {
+    let protected = [
+        None,
+        Some("https://s3.example.org"),
+        Some("HTTPS://10.0.0.7:9000/"),
+        Some("http://localhost:9000"),
+        Some("http://LOCALHOST"),
+        Some("http://127.0.0.1:9000/path"),
+        Some("http://127.8.7.6"),
+        Some("http://[::1]:9000"),
+    ];
+    for endpoint in protected {
+        assert!(protects_bodies(endpoint), "{endpoint:?}");
+    }
+    let open = [
+        "http://minio:9000",
+        "http://10.0.0.7",
+        "http://localhost.example.org",
+        "http://[fe80::1]",
+        "http://",
+        "minio",
+    ];
+    for endpoint in open {
+        assert!(!protects_bodies(Some(endpoint)), "{endpoint}");
+    }
+}
+
+/// Answers one PUT, and gives what its header says of the body's hash.
+fn hash_of_one_put(more: &[(&str, &str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let mut connection = listener.accept().unwrap().0;
+        let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
+        while !seen.ends_with(b"the body") {
+            let length = connection.read(&mut chunk).unwrap();
+            assert!(length > 0, "the request ended early");
+            seen.extend_from_slice(&chunk[..length]);
+        }
+        connection.write_all(b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let text = String::from_utf8(seen).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("x-amz-content-sha256: ")).unwrap().to_owned()
+    });
+    let settings = [
+        ("aws_endpoint_url", endpoint.as_str()),
+        ("aws_allow_http", "true"),
+        ("aws_access_key_id", "me"),
+        ("aws_secret_access_key", "mine"),
+    ];
+    let settings = settings.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let options = StorageOptions { options: settings.collect() };
+    let store = super::s3("bucket", &options, &Job::default()).unwrap();
+    let (put, path) = (Arc::clone(&store.store), Path::from("name"));
+    store
+        .wait(async move { put.put(&path, "the body".into()).await.map_err(|e| Error::internal(e.to_string())) })
+        .unwrap();
+    server.join().unwrap()
+}
+
+#[test]
+fn bodies_are_hashed_where_settings_say_so() {
+    assert_eq!(hash_of_one_put(&[]), "UNSIGNED-PAYLOAD");
+    let hashed = hash_of_one_put(&[("aws_unsigned_payload", "false")]);
+    // printf 'the body' | sha256sum
+    assert_eq!(hashed, "fa8242e99f48966ca514092b4233b446851f42b57ad5031bf133e1dd76787f3e");
+}
