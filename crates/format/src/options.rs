@@ -119,8 +119,8 @@ pub struct WriteOptions {
     pub page_bytes: Option<usize>,
     /// Parquet and ORC: dictionary encoding where it pays.
     pub dictionary: bool,
-    /// Parquet: integers in ascending order as their differences, where that makes them shorter. Readers of 2021 and before may
-    /// not know the encoding.
+    /// Parquet: integers in ascending order as their differences, where that makes them shorter, and texts without a dictionary
+    /// behind all of their lengths, which are stored as differences. Readers of 2021 and before may not know the encodings.
     pub differences: bool,
     /// Parquet: statistics in footer and page index.
     pub statistics: bool,

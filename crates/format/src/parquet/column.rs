@@ -79,8 +79,8 @@ pub(crate) trait Values: Send {
 
     /// Takes the values of the next data page, of which there are at most `count`, of an encoding for which
     /// [`Self::takes_pieces`]. That pays where many of them are not wanted.
-    fn pieces(&mut self, pieces: Pieces, count: usize) -> Result<()> {
-        let _ = (pieces, count);
+    fn pieces(&mut self, pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
+        let _ = (pieces, encoding, count);
         Err(Error::internal("values that are not taken in pieces"))
     }
 

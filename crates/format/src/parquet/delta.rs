@@ -55,16 +55,52 @@ pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
     Ok(made(plain))
 }
 
-/// DELTA_LENGTH_BYTE_ARRAY as plain byte arrays.
-pub(crate) fn byte_arrays(data: &[u8], count: usize) -> Result<PageBytes> {
-    let (lengths, mut at) = differences(data, count)?;
-    let mut plain = Vec::with_capacity(data.len() - at + 4 * lengths.len());
-    for length in lengths {
-        let value = suffix(data, &mut at, length)?;
-        plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
-        plain.extend_from_slice(value);
+/// The lengths in front of a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and where they end. See [`Lengths`].
+pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(Lengths, usize)> {
+    // As for integers: lengths of zero take no bytes.
+    if count > MADE_BYTES_AT_MOST / size_of::<u32>() {
+        return Err(Error::corrupt(format!("a page of {count} lengths is too large")));
     }
-    Ok(made(plain))
+    let (mut all, mut sum, mut negative) = (Vec::new(), 0u64, false);
+    let end = each_run(data, count, |run| {
+        all.extend(run.iter().map(|length| *length as u32));
+        for length in run {
+            negative |= u32::try_from(*length).is_err();
+            sum += u64::from(*length as u32);
+        }
+    })?;
+    if negative {
+        return Err(Error::corrupt("a value of negative length"));
+    }
+    Ok((Lengths { all, next: 0, sum }, end))
+}
+
+/// Lengths of values that are stored apart from them.
+#[derive(Debug, Default)]
+pub(crate) struct Lengths {
+    all: Vec<u32>,
+    next: usize,
+    sum: u64,
+}
+
+impl Lengths {
+    /// Bytes of all values.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The lengths of the next `count` values, or as many as there are.
+    #[inline]
+    pub fn peek(&self, count: usize) -> &[u32] {
+        let rest = &self.all[self.next..];
+        &rest[..count.min(rest.len())]
+    }
+
+    /// Passes over `count` of what [`Self::peek`] gave.
+    #[inline]
+    pub fn pass(&mut self, count: usize) {
+        self.next = (self.next + count).min(self.all.len());
+    }
 }
 
 /// DELTA_BYTE_ARRAY as plain byte arrays.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{byte_arrays, fixed_byte_arrays, integers, joined_streams, prefixed_byte_arrays};
+use super::{fixed_byte_arrays, integers, joined_streams, lengths, prefixed_byte_arrays};
 
 /// From Encodings.md: 1, 2, 3, 4, 5 has a least difference of 1 and widths of 0.
 #[test]
@@ -16,6 +16,15 @@ fn the_example_of_the_specification() {
 }
 
 #[test]
+fn lengths_that_are_none_are_errors() {
+    let error = |data: &[u8], count| lengths(data, count).err().map(|error| error.to_string());
+    // Values from 1 on that fall by 2.
+    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 2).as_deref(), Some("a value of negative length"));
+    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 1).as_deref(), Some("2 packed values in a page of 1"));
+    assert_eq!(error(&[], 1 << 29).as_deref(), Some("a page of 536870912 lengths is too large"));
+}
+
+#[test]
 fn streams_are_joined() {
     let plain = joined_streams(&[1, 2, 3, 4, 5, 6], 2).ok().map(|bytes| bytes.to_vec());
     assert_eq!(plain, Some(vec![1, 4, 2, 5, 3, 6]));
@@ -26,7 +35,10 @@ proptest! {
     #[test]
     fn noise_does_no_harm(noise in prop::collection::vec(any::<u8>(), 0..200), count in 0usize..1000) {
         let _ = integers(&noise, 8, count);
-        let _ = byte_arrays(&noise, count);
+        if let Ok((found, end)) = lengths(&noise, count) {
+            prop_assert!(end <= noise.len() && found.peek(usize::MAX).len() <= count);
+            prop_assert_eq!(found.sum(), found.peek(usize::MAX).iter().map(|length| u64::from(*length)).sum::<u64>());
+        }
         let _ = prefixed_byte_arrays(&noise, count);
         let _ = fixed_byte_arrays(&noise, count, 3);
     }

@@ -3,8 +3,8 @@
 use lakerace_io::Result;
 use parquet::basic::Encoding;
 
-use super::encode::{Levels, Scratch};
-use super::encode_delta::append_differences;
+use super::encode::{Levels, PAGE_ROWS, Scratch};
+use super::encode_delta::{append_differences, append_lengths};
 use super::encode_page::{PageSummary, PageWriter};
 use super::encode_rle::{append_hybrid, index_bits};
 use super::encode_statistics::Bounds;
@@ -12,12 +12,18 @@ use super::encode_statistics::Bounds;
 /// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
 const GAP: usize = 16;
 
+/// The same of lengths that are stored as differences: most take a byte.
+const LENGTHS_GAP: usize = PAGE_ROWS * 5 / 4;
+
 /// Levels and values of a page, the values as PLAIN, which may become differences, or as indices of a dictionary.
 pub(crate) struct PageBuffer {
     pub(crate) levels: Levels,
     pub(crate) bounds: Bounds,
-    /// PLAIN values, behind a gap: to be appended to only.
+    /// PLAIN values, behind a gap: to be appended to only. Texts are without their lengths where these are stored apart.
     pub(crate) plain: Vec<u8>,
+    gap: usize,
+    /// Lengths of texts, where these are stored apart.
+    lengths: Option<Vec<u32>>,
     /// Dictionary indices.
     pub(crate) indices: Vec<u32>,
     /// The bytes of an integer, where those in ascending order become differences.
@@ -31,6 +37,8 @@ impl PageBuffer {
             levels: Levels::new(is_optional),
             bounds: Bounds::default(),
             plain: vec![0; GAP],
+            gap: GAP,
+            lengths: None,
             indices: Vec::new(),
             integer_bytes: None,
         }
@@ -41,14 +49,44 @@ impl PageBuffer {
         Self { integer_bytes: Some(bytes), ..self }
     }
 
-    /// Bytes of PLAIN values so far.
-    pub(crate) fn plain_bytes(&self) -> usize {
-        self.plain.len() - GAP
+    /// A page of byte strings, the lengths of which are stored apart from them.
+    pub(crate) fn of_lengths(self) -> Self {
+        Self { plain: vec![0; LENGTHS_GAP], gap: LENGTHS_GAP, lengths: Some(Vec::new()), ..self }
     }
 
-    /// Bytes that wait here; an index counts as one.
+    /// Appends byte strings, of which none is above `i32::MAX` bytes and all together are `bytes`.
+    pub(crate) fn push_strings<'a>(
+        &mut self,
+        bytes: usize,
+        strings: impl ExactSizeIterator<Item = Result<&'a [u8]>>,
+    ) -> Result<()> {
+        let plain = &mut self.plain;
+        let Some(lengths) = &mut self.lengths else {
+            plain.reserve(bytes + size_of::<u32>() * strings.len());
+            for string in strings {
+                let string = string?;
+                plain.extend_from_slice(&(string.len() as u32).to_le_bytes());
+                plain.extend_from_slice(string);
+            }
+            return Ok(());
+        };
+        plain.reserve(bytes);
+        for string in strings {
+            let string = string?;
+            lengths.push(string.len() as u32);
+            plain.extend_from_slice(string);
+        }
+        Ok(())
+    }
+
+    /// Bytes of PLAIN values so far; of those without their lengths, these are left out.
+    pub(crate) fn plain_bytes(&self) -> usize {
+        self.plain.len() - self.gap
+    }
+
+    /// Bytes that wait here; an index counts as one, and so does a length that is stored apart.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.plain_bytes() + self.indices.len()) as u64
+        (self.plain_bytes() + self.indices.len() + self.lengths.as_ref().map_or(0, Vec::len)) as u64
     }
 
     /// Gives the page to `writer`, unless it has no rows, and begins the next one. `dictionary`: the values of the
@@ -77,23 +115,29 @@ impl PageBuffer {
             self.indices.clear();
             return writer.data_page(body, summary, &mut scratch.compressor);
         }
-        if self.integer_bytes.is_some_and(|bytes| append_differences(&self.plain[GAP..], bytes, body)) {
+        let gap = self.gap;
+        if self.integer_bytes.is_some_and(|bytes| append_differences(&self.plain[gap..], bytes, body)) {
             summary.encoding = Encoding::DELTA_BINARY_PACKED;
-            self.plain.truncate(GAP);
+            self.plain.truncate(gap);
             return writer.data_page(body, summary, &mut scratch.compressor);
         }
-        let body = match GAP.checked_sub(body.len()) {
+        if let Some(lengths) = &mut self.lengths {
+            summary.encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
+            append_lengths(lengths, body);
+            lengths.clear();
+        }
+        let body = match gap.checked_sub(body.len()) {
             Some(start) => {
-                self.plain[start..GAP].copy_from_slice(body);
+                self.plain[start..gap].copy_from_slice(body);
                 &self.plain[start..]
             }
             None => {
-                body.extend_from_slice(&self.plain[GAP..]);
+                body.extend_from_slice(&self.plain[gap..]);
                 &body[..]
             }
         };
         writer.data_page(body, summary, &mut scratch.compressor)?;
-        self.plain.truncate(GAP);
+        self.plain.truncate(gap);
         Ok(())
     }
 }

@@ -67,6 +67,7 @@ impl BytesEncoder {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
         let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
         let page = PageBuffer::new(column.max_def_level() > 0);
+        let page = if has_lengths && settings.differences { page.of_lengths() } else { page };
         let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
         let page_bytes = settings.page_bytes;
         let writer = PageWriter::new(column, settings);
@@ -192,7 +193,6 @@ impl BytesEncoder {
         if self.order != Order::None {
             widen(&mut self.page.bounds, access, from, to, self.order);
         }
-        let before = self.page.plain.len();
         match &mut self.mode {
             Mode::Dictionary(dictionary) => {
                 for at in from..to {
@@ -203,14 +203,9 @@ impl BytesEncoder {
                 return Ok(());
             }
             Mode::Plain | Mode::Undecided if self.has_lengths => {
-                let plain = &mut self.page.plain;
-                plain.reserve(access.total(from, to) + 4 * (to - from));
-                for at in from..to {
-                    let value = checked(access.get(at))?;
-                    plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
-                    plain.extend_from_slice(value);
-                }
-                self.value_bytes += (plain.len() - before - 4 * (to - from)) as u64;
+                let bytes = access.total(from, to);
+                self.page.push_strings(bytes, (from..to).map(|at| checked(access.get(at))))?;
+                self.value_bytes += bytes as u64;
             }
             Mode::Plain | Mode::Undecided => {
                 for at in from..to {
@@ -248,25 +243,25 @@ impl BytesEncoder {
     }
 
     /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
-    fn reconsider(&mut self) {
-        let Mode::Dictionary(dictionary) = &self.mode else { return };
+    fn reconsider(&mut self) -> Result<()> {
+        let Mode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
         let page = &mut self.page;
         let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
         let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
         let dictionary_bytes = (dictionary.plain().len() + index_bytes) as u64;
         if self.writer.is_empty() && dictionary_bytes >= self.value_bytes + length_bytes {
-            for index in page.indices.drain(..) {
-                let value = dictionary.value(index);
-                if self.has_lengths {
-                    page.plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
-                }
-                page.plain.extend_from_slice(value);
+            let indices = std::mem::take(&mut page.indices);
+            let values = indices.iter().map(|index| dictionary.value(*index));
+            match self.has_lengths {
+                true => page.push_strings(self.value_bytes as usize, values.map(Ok))?,
+                false => values.for_each(|value| page.plain.extend_from_slice(value)),
             }
             if let Some(bloom) = &mut self.bloom {
                 dictionary.values().for_each(|value| bloom.insert(value));
             }
             self.mode = Mode::Plain;
         }
+        Ok(())
     }
 }
 
@@ -289,7 +284,7 @@ impl ColumnEncoder for BytesEncoder {
         if matches!(self.mode, Mode::Undecided) {
             self.decide(true, scratch)?;
         }
-        self.reconsider();
+        self.reconsider()?;
         self.flush_page(scratch)?;
         self.end_dictionary(scratch)?;
         Ok(vec![self.writer.finish(folded(self.bloom))?])

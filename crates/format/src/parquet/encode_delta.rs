@@ -1,4 +1,4 @@
-//! Integers in ascending order as their differences: DELTA_BINARY_PACKED.
+//! Integers in ascending order, and lengths of byte strings, as their differences: DELTA_BINARY_PACKED.
 //!
 //! Source of the format: parquet-format, `Encodings.md`, "Delta Encoding".
 
@@ -60,10 +60,7 @@ fn append<T: Stored>(plain: &[u8], output: &mut Vec<u8>) -> bool {
     let mut values = values.map(T::read);
     let Some(first) = values.next() else { return false };
     let begin = output.len();
-    for number in [BLOCK_VALUES, MINIBLOCKS, count] {
-        append_varint(number as u64, output);
-    }
-    append_varint(zigzag(first), output);
+    append_header(count, first, output);
     let (mut last, mut seen) = (first, 1);
     let mut differences = [0u64; BLOCK_VALUES];
     while seen < count {
@@ -75,7 +72,11 @@ fn append<T: Stored>(plain: &[u8], output: &mut Vec<u8>) -> bool {
             *slot = value.wrapping_sub(last) as u64;
             last = value;
         }
-        append_block(&mut differences, length, T::BYTES, output);
+        let least = differences[..length].iter().copied().fold(u64::MAX, u64::min);
+        // The difference of two numbers of a width is stored as such a number, whose sign is of no account.
+        let signed = if T::BYTES == 4 { i64::from(least as u32 as i32) } else { least as i64 };
+        differences.iter_mut().for_each(|difference| *difference = difference.wrapping_sub(least));
+        append_block(&mut differences, length, signed, output);
         seen += length;
         if (output.len() - begin) * BYTES_AT_MOST.1 > seen * T::BYTES * BYTES_AT_MOST.0 {
             return false;
@@ -84,15 +85,37 @@ fn append<T: Stored>(plain: &[u8], output: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends a block of differences, of which the first `length` are values'.
-fn append_block(differences: &mut [u64; BLOCK_VALUES], length: usize, width: usize, output: &mut Vec<u8>) {
-    let least = differences[..length].iter().copied().fold(u64::MAX, u64::min);
-    // The difference of two numbers of `width` bytes is stored as such a number, whose sign is of no account.
-    let signed = if width == 4 { i64::from(least as u32 as i32) } else { least as i64 };
-    append_varint(zigzag(signed), output);
+/// Appends lengths, none of which is above `i32::MAX`, in front of a page of DELTA_LENGTH_BYTE_ARRAY.
+pub(crate) fn append_lengths(lengths: &[u32], output: &mut Vec<u8>) {
+    let Some((first, rest)) = lengths.split_first() else { return append_header(0, 0, output) };
+    append_header(lengths.len(), i64::from(*first), output);
+    let mut last = *first;
+    let mut differences = [0u64; BLOCK_VALUES];
+    for block in rest.chunks(BLOCK_VALUES) {
+        let mut least = i64::MAX;
+        for (slot, length) in differences.iter_mut().zip(block) {
+            let difference = i64::from(*length) - i64::from(last);
+            least = least.min(difference);
+            *slot = difference as u64;
+            last = *length;
+        }
+        differences.iter_mut().for_each(|difference| *difference = difference.wrapping_sub(least as u64));
+        append_block(&mut differences, block.len(), least, output);
+    }
+}
+
+fn append_header(count: usize, first: i64, output: &mut Vec<u8>) {
+    for number in [BLOCK_VALUES, MINIBLOCKS, count] {
+        append_varint(number as u64, output);
+    }
+    append_varint(zigzag(first), output);
+}
+
+/// Appends a block of differences, of which the first `length` are values', by how much each is above the least one.
+fn append_block(differences: &mut [u64; BLOCK_VALUES], length: usize, least: i64, output: &mut Vec<u8>) {
+    append_varint(zigzag(least), output);
     // A miniblock is stored whole, a block only as far as it has values.
-    differences[length..].fill(least);
-    differences.iter_mut().for_each(|difference| *difference -= least);
+    differences[length..].fill(0);
     let widths = output.len();
     output.extend_from_slice(&[0; MINIBLOCKS]);
     for (number, miniblock) in differences.chunks(MINIBLOCK_VALUES).enumerate() {

@@ -1,7 +1,9 @@
+#![allow(clippy::unwrap_used)]
+
 use proptest::prelude::*;
 
-use super::append_differences;
-use crate::parquet::delta::integers;
+use super::{append_differences, append_lengths};
+use crate::parquet::delta::{self, integers};
 
 fn longs(values: &[i64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -56,7 +58,38 @@ fn the_largest_differences_wrap() {
     assert!(stored(&ints(&values), 4).is_some());
 }
 
+fn assert_lengths_come_back(lengths: &[u32]) {
+    let mut output = Vec::new();
+    append_lengths(lengths, &mut output);
+    let end = output.len();
+    output.extend_from_slice(b"values");
+    let (found, found_end) = delta::lengths(&output, lengths.len()).unwrap();
+    assert_eq!((found.peek(usize::MAX), found_end), (lengths, end));
+}
+
+#[test]
+fn lengths_take_a_byte_or_less() {
+    // Encodings.md, "Delta Encoding", example 2: the least difference is -2, others are stored by how much they are above it.
+    let mut output = Vec::new();
+    append_lengths(&[7, 5, 3, 1, 2, 3, 4, 5], &mut output);
+    let packed = [0b1100_0000, 0b0011_1111];
+    assert_eq!(output, [&[128, 1, 4, 8, 14, 3, 2, 0, 0, 0], &packed[..], &[0; 6]].concat());
+    let lengths: Vec<u32> = (0..20_000).map(|row| 24 + row * 7 % 35).collect();
+    let mut output = Vec::new();
+    append_lengths(&lengths, &mut output);
+    assert!(output.len() < 20_000, "{}", output.len());
+    assert_lengths_come_back(&lengths);
+    assert_lengths_come_back(&[]);
+    assert_lengths_come_back(&[0]);
+    assert_lengths_come_back(&[0, i32::MAX as u32, 0, 0, i32::MAX as u32]);
+}
+
 proptest! {
+    #[test]
+    fn lengths_come_back(lengths in prop::collection::vec(prop_oneof![0u32..100, 0..=i32::MAX as u32], 0..700)) {
+        assert_lengths_come_back(&lengths);
+    }
+
     #[test]
     fn sorted_integers_come_back(bits in 0u32..63, count in 1usize..700, seed in any::<u64>()) {
         let spread = |number: u64| (number.wrapping_mul(seed | 1) >> 1) & ((1 << bits) - 1);

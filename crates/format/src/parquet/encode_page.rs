@@ -283,12 +283,14 @@ const DICTIONARY_PAGE: u8 = 2;
 const PLAIN: i32 = 0;
 const RLE: i32 = 3;
 const DELTA_BINARY_PACKED: i32 = 5;
+const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 const RLE_DICTIONARY: i32 = 8;
 
 fn encoding_code(encoding: Encoding) -> i32 {
     match encoding {
         Encoding::RLE_DICTIONARY => RLE_DICTIONARY,
         Encoding::DELTA_BINARY_PACKED => DELTA_BINARY_PACKED,
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => DELTA_LENGTH_BYTE_ARRAY,
         _ => PLAIN,
     }
 }

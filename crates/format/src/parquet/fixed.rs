@@ -70,7 +70,7 @@ impl<C: Convert> Values for Fixed<C> {
         encoding == PageEncoding::Plain && self.convert.width() <= WIDTH_IN_PIECES
     }
 
-    fn pieces(&mut self, pieces: Pieces, _: usize) -> Result<()> {
+    fn pieces(&mut self, pieces: Pieces, _: PageEncoding, _: usize) -> Result<()> {
         self.page = Page::Pieces(pieces);
         Ok(())
     }

@@ -280,9 +280,9 @@ fn open(
         _ => None,
     };
     match data {
-        PageData::Pieces(pieces) => values.pieces(pieces, header.values)?,
+        PageData::Pieces(pieces) => values.pieces(pieces, encoding, header.values)?,
         PageData::Whole(bytes) if takes_pieces && share <= COPY_AT_MOST => {
-            values.pieces(Pieces::whole(bytes), header.values)?;
+            values.pieces(Pieces::whole(bytes), encoding, header.values)?;
         }
         PageData::Whole(bytes) => values.page(bytes, encoding, header.values)?,
     }

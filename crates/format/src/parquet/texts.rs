@@ -7,6 +7,8 @@ use arrow::buffer::Buffer;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, Pool};
+use super::column::page_ends;
+use super::delta::Lengths;
 use super::pieces::Pieces;
 use super::views::{INLINE_BYTES, is_continuation, view_of};
 use crate::steps::Kept;
@@ -18,12 +20,16 @@ const SHORT_BYTES: usize = 32;
 /// Rows that are taken at once.
 const CHUNK_ROWS: usize = 64;
 
-/// A page of texts, each with its length (4 bytes, little-endian) before it.
+/// Bytes of a length that stands before its text.
+pub(crate) const LENGTH_BYTES: usize = 4;
+
+/// A page of texts, each with its length (4 bytes, little-endian) before it unless these are stored apart.
 pub(crate) struct Texts {
     pieces: Pieces,
+    lengths: Option<Lengths>,
     /// Bytes of a text, on average.
     mean_bytes: usize,
-    /// Where the texts begin that are taken at once.
+    /// Where the texts that are taken at once begin, or their lengths where these are before them.
     starts: [usize; CHUNK_ROWS],
 }
 
@@ -76,8 +82,14 @@ impl TextBytes {
 impl Texts {
     /// A page of at most `count` texts.
     pub fn new(pieces: Pieces, count: usize) -> Self {
-        let mean_bytes = (pieces.left() / count.max(1)).saturating_sub(4);
-        Self { pieces, mean_bytes, starts: [0; CHUNK_ROWS] }
+        let mean_bytes = (pieces.left() / count.max(1)).saturating_sub(LENGTH_BYTES);
+        Self { pieces, lengths: None, mean_bytes, starts: [0; CHUNK_ROWS] }
+    }
+
+    /// A page of texts that have these lengths.
+    pub fn apart(pieces: Pieces, lengths: Lengths) -> Self {
+        let mean_bytes = pieces.left() / lengths.peek(usize::MAX).len().max(1);
+        Self { pieces, lengths: Some(lengths), mean_bytes, starts: [0; CHUNK_ROWS] }
     }
 
     /// Takes the next texts that are kept to the front of `views`; `left` is how many rows the array may still get.
@@ -103,6 +115,15 @@ impl Texts {
 
     /// Passes over the next `count` texts.
     pub fn skip(&mut self, count: usize) -> Result<()> {
+        if let Some(lengths) = &mut self.lengths {
+            let next = lengths.peek(count);
+            let bytes: u64 = next.iter().map(|length| u64::from(*length)).sum();
+            if next.len() < count {
+                return Err(page_ends());
+            }
+            lengths.pass(count);
+            return self.pieces.skip(usize::try_from(bytes).map_err(|_| page_ends())?);
+        }
         let mut row = 0;
         while row < count {
             let rows = CHUNK_ROWS.min(count - row);
@@ -137,9 +158,11 @@ impl Texts {
         while row < rows {
             // Bits beyond the rows are zeros, so no more slots are written than were checked to be there.
             let rest = Chunk { rows: rows - row, bits: bits >> row, views: &mut views[slot..] };
-            let taken = match self.mean_bytes < SHORT_BYTES * 3 / 4 {
-                true => self.fast::<SHORT_BYTES>(rest, out),
-                false => self.fast::<{ 2 * SHORT_BYTES }>(rest, out),
+            let taken = match (self.mean_bytes < SHORT_BYTES * 3 / 4, &self.lengths) {
+                (true, None) => self.fast::<SHORT_BYTES, LENGTH_BYTES>(rest, out),
+                (false, None) => self.fast::<{ 2 * SHORT_BYTES }, LENGTH_BYTES>(rest, out),
+                (true, Some(_)) => self.fast::<SHORT_BYTES, 0>(rest, out),
+                (false, Some(_)) => self.fast::<{ 2 * SHORT_BYTES }, 0>(rest, out),
             };
             slot += (bits >> row & low_bits(taken)).count_ones() as usize;
             row += taken;
@@ -154,8 +177,8 @@ impl Texts {
     }
 
     /// Takes texts until one goes on in another piece, or does not fit; says how many there were. Those of up to `WIDTH` bytes
-    /// are copied as so many.
-    fn fast<const WIDTH: usize>(&mut self, chunk: Chunk<'_>, out: &mut Taking<'_>) -> usize {
+    /// are copied as so many. `HEAD` bytes before each of them are its length; none, where lengths are stored apart.
+    fn fast<const WIDTH: usize, const HEAD: usize>(&mut self, chunk: Chunk<'_>, out: &mut Taking<'_>) -> usize {
         let Some((block, number)) = &mut out.bytes.open else { return 0 };
         let (bytes, place) = self.pieces.window();
         let (Some(last_read), Some(last_write)) = (bytes.len().checked_sub(WIDTH), block.len().checked_sub(WIDTH))
@@ -163,7 +186,12 @@ impl Texts {
             return 0;
         };
         // Whole vectors are read: up to `WIDTH` bytes behind where a text begins.
-        let (count, end) = walk(bytes, place.start, last_read.min(place.end), &mut self.starts[..chunk.rows]);
+        let (last, starts) = (last_read.min(place.end), &mut self.starts[..chunk.rows]);
+        let lengths = self.lengths.as_ref().map(|lengths| lengths.peek(chunk.rows)).unwrap_or_default();
+        let (count, end) = match HEAD {
+            0 => add_up(lengths, place.start, last, starts),
+            _ => walk(bytes, place.start, last, starts),
+        };
         let (source, target) = (bytes.as_ptr(), block.as_mut_ptr());
         let (mut used, mut slot, mut passed) = (out.bytes.used, 0, count);
         // Bytes of short texts, and first bytes of long ones.
@@ -173,8 +201,11 @@ impl Texts {
             let row = bits.trailing_zeros() as usize;
             bits &= bits - 1;
             let at = self.starts[row % CHUNK_ROWS];
-            // SAFETY: `at` is at most `last_read`, and `WIDTH` more bytes can be read from there.
-            let length = length_of(unsafe { source.add(at).cast::<[u8; 4]>().read() });
+            let length = match HEAD {
+                0 => lengths[row] as usize,
+                // SAFETY: `at` is at most `last_read`, and `WIDTH` more bytes can be read from there.
+                _ => length_of(unsafe { source.add(at).cast::<[u8; LENGTH_BYTES]>().read() }),
+            };
             if used > last_write || (length > WIDTH && used + length > last_write) {
                 passed = row;
                 break;
@@ -183,7 +214,7 @@ impl Texts {
             // from where it begins. As many can be written: `used` is at most `last_write`; a longer text was checked to
             // fit. There is a slot for each row that is kept.
             unsafe {
-                let from = source.add(at + 4);
+                let from = source.add(at + HEAD);
                 let word = u128::from_le_bytes(from.cast::<[u8; 16]>().read());
                 if length <= WIDTH {
                     target.add(used).cast::<[u8; WIDTH]>().write(from.cast::<[u8; WIDTH]>().read());
@@ -205,6 +236,9 @@ impl Texts {
         out.bytes.doubt.long |= cuts;
         out.bytes.doubt.short |= is_beyond_ascii(shorts);
         self.pieces.read_to(if passed < count { self.starts[passed] } else { end });
+        if let Some(lengths) = &mut self.lengths {
+            lengths.pass(passed);
+        }
         passed
     }
 
@@ -238,10 +272,19 @@ impl Texts {
 
     /// The length of the next text, which is behind it then.
     fn length(&mut self) -> Result<usize> {
-        let mut stored = [0; 4];
-        self.pieces.take(&mut stored)?;
-        let length = length_of(stored);
-        if length > self.pieces.left() { Err(super::column::page_ends()) } else { Ok(length) }
+        let length = match &mut self.lengths {
+            Some(lengths) => {
+                let length = *lengths.peek(1).first().ok_or_else(page_ends)?;
+                lengths.pass(1);
+                length as usize
+            }
+            None => {
+                let mut stored = [0; LENGTH_BYTES];
+                self.pieces.take(&mut stored)?;
+                length_of(stored)
+            }
+        };
+        if length > self.pieces.left() { Err(page_ends()) } else { Ok(length) }
     }
 
     /// Takes memory for the next texts: at least `least` bytes, and what the array's other rows will need, as far as this
@@ -280,21 +323,35 @@ struct Chunk<'a> {
 /// one ends. Nothing else is looked at, so that texts which nobody wants cost little more than the wait for their length.
 #[inline(always)]
 fn walk(bytes: &[u8], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
-    let Some(last_length) = bytes.len().checked_sub(4) else { return (0, at) };
+    let Some(last_length) = bytes.len().checked_sub(LENGTH_BYTES) else { return (0, at) };
     let last = last.min(last_length);
     for (count, start) in starts.iter_mut().enumerate() {
         if at > last {
             return (count, at);
         }
         // SAFETY: there are four more bytes than `last`.
-        let length = length_of(unsafe { bytes.as_ptr().add(at).cast::<[u8; 4]>().read() });
-        if last - at < 4 || length > last - at - 4 {
+        let length = length_of(unsafe { bytes.as_ptr().add(at).cast::<[u8; LENGTH_BYTES]>().read() });
+        if last - at < LENGTH_BYTES || length > last - at - LENGTH_BYTES {
             return (count, at);
         }
         *start = at;
-        at += 4 + length;
+        at += LENGTH_BYTES + length;
     }
     (starts.len(), at)
+}
+
+/// As [`walk`], for texts of these lengths.
+#[inline(always)]
+fn add_up(lengths: &[u32], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
+    for (count, (start, length)) in starts.iter_mut().zip(lengths).enumerate() {
+        let end = at + *length as usize;
+        if end > last {
+            return (count, at);
+        }
+        *start = at;
+        at = end;
+    }
+    (starts.len().min(lengths.len()), at)
 }
 
 /// Apart from the loop that calls it, so that the copy of a short text stays what it is: some vectors.
@@ -313,7 +370,7 @@ fn low_bits(count: usize) -> u64 {
 }
 
 #[inline(always)]
-fn length_of(stored: [u8; 4]) -> usize {
+fn length_of(stored: [u8; LENGTH_BYTES]) -> usize {
     u32::from_le_bytes(stored) as usize
 }
 

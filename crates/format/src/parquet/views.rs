@@ -8,11 +8,11 @@ use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
 use super::column::{PageEncoding, Values, page_ends, slots};
-use super::delta;
+use super::delta::{self, Lengths};
 use super::fixed::spread;
 use super::indexes::{Indexes, Slots};
 use super::pieces::Pieces;
-use super::texts::{Doubt, Taking, TextBytes, Texts};
+use super::texts::{Doubt, LENGTH_BYTES, Taking, TextBytes, Texts};
 use super::validity::ValidBits;
 use crate::steps::Kept;
 
@@ -44,11 +44,12 @@ enum Page {
     Dictionary(Indexes),
 }
 
-/// A page of values one after the other, each with its length (4 bytes, little-endian) before it.
+/// A page of values one after the other, each with its length (4 bytes, little-endian) before it unless these are stored apart.
 struct Plain {
     data: PageBytes,
     at: usize,
-    /// The page as a whole is UTF-8, lengths included.
+    lengths: Option<Lengths>,
+    /// The page as a whole is UTF-8, lengths before values included.
     is_utf8: bool,
     /// Its number among the buffers of the array under way.
     buffer: Option<u32>,
@@ -57,7 +58,35 @@ struct Plain {
 impl Plain {
     fn new(data: PageBytes, is_text: bool) -> Self {
         let is_utf8 = is_text && simdutf8::basic::from_utf8(&data).is_ok();
-        Self { data, at: 0, is_utf8, buffer: None }
+        Self { data, at: 0, lengths: None, is_utf8, buffer: None }
+    }
+
+    /// A page of values of these lengths, which begin at `at`.
+    fn apart(data: PageBytes, at: usize, lengths: Lengths, is_text: bool) -> Result<Self> {
+        let end = usize::try_from(lengths.sum()).ok().and_then(|sum| at.checked_add(sum));
+        let values = end.and_then(|end| data.get(at..end)).ok_or_else(page_ends)?;
+        let is_utf8 = is_text && simdutf8::basic::from_utf8(values).is_ok();
+        Ok(Self { data, at, lengths: Some(lengths), is_utf8, buffer: None })
+    }
+
+    /// Makes views of the next values.
+    fn make(&self, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+        let buffer = self.number(buffers);
+        match &self.lengths {
+            None => make_views(&mut Walk::new(&self.data, self.at, buffer), target),
+            Some(lengths) => make_views(&mut Sums::new(&self.data, self.at, buffer, lengths, target.len())?, target),
+        }
+    }
+
+    /// Makes views of those of the next values that are kept, and one behind them.
+    fn make_kept(&self, kept: Kept<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+        let buffer = self.number(buffers);
+        match &self.lengths {
+            None => make_kept_views(&mut Walk::new(&self.data, self.at, buffer), kept, target),
+            Some(lengths) => {
+                make_kept_views(&mut Sums::new(&self.data, self.at, buffer, lengths, kept.len())?, kept, target)
+            }
+        }
     }
 }
 
@@ -90,7 +119,7 @@ impl Values for Views {
         }
         let mut page = Plain::new(data, self.is_text);
         let mut views = vec![0; count];
-        let made = make_views(&page.data, 0, &mut views, 0)?;
+        let made = page.make(&mut views, &[])?;
         page.note(&made, count, self.is_text, &mut Vec::new())?;
         self.dictionary = views;
         self.dictionary_buffer = Some(page.data.buffer());
@@ -105,7 +134,11 @@ impl Values for Views {
                 self.page = Page::Dictionary(Indexes::new(data)?);
                 return Ok(());
             }
-            PageEncoding::DeltaLengthByteArray => delta::byte_arrays(&data, count)?,
+            PageEncoding::DeltaLengthByteArray => {
+                let (lengths, at) = delta::lengths(&data, count)?;
+                self.page = Page::Plain(Plain::apart(data, at, lengths, self.is_text)?);
+                return Ok(());
+            }
             PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
             other => return Err(other.unfit()),
         };
@@ -114,11 +147,35 @@ impl Values for Views {
     }
 
     fn takes_pieces(&self, encoding: PageEncoding) -> bool {
-        encoding == PageEncoding::Plain
+        matches!(encoding, PageEncoding::Plain | PageEncoding::DeltaLengthByteArray)
     }
 
-    fn pieces(&mut self, pieces: Pieces, count: usize) -> Result<()> {
-        self.page = Page::Texts(Box::new(Texts::new(pieces, count)));
+    fn pieces(&mut self, mut pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
+        let texts = match encoding {
+            PageEncoding::Plain => Texts::new(pieces, count),
+            PageEncoding::DeltaLengthByteArray => {
+                // Lengths may go on behind the first piece, which looks as if the page ended early then.
+                let head = pieces.head();
+                let is_all = head.len() == pieces.left();
+                let (lengths, end) = match delta::lengths(&head, count) {
+                    Ok(found) if is_all || found.1 < head.len() => found,
+                    Err(error) if is_all => return Err(error),
+                    _ => {
+                        let whole = pieces.join(&self.pool)?;
+                        let found = delta::lengths(&whole, count)?;
+                        pieces = Pieces::whole(whole);
+                        found
+                    }
+                };
+                pieces.skip(end)?;
+                if lengths.sum() > pieces.left() as u64 {
+                    return Err(page_ends());
+                }
+                Texts::apart(pieces, lengths)
+            }
+            other => return Err(other.unfit()),
+        };
+        self.page = Page::Texts(Box::new(texts));
         Ok(())
     }
 
@@ -138,7 +195,7 @@ impl Values for Views {
         let target = slots::<u128>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
             Page::Plain(page) => {
-                let made = make_views(&page.data, page.at, target, page.number(&self.buffers))?;
+                let made = page.make(target, &self.buffers)?;
                 page.note(&made, count, self.is_text, &mut self.buffers)?;
             }
             Page::Texts(texts) => {
@@ -159,7 +216,7 @@ impl Values for Views {
         let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
             Page::Plain(page) => {
-                let made = make_kept_views(&page.data, page.at, kept, target, page.number(&self.buffers))?;
+                let made = page.make_kept(kept, target, &self.buffers)?;
                 page.note(&made, kept.len(), self.is_text, &mut self.buffers)?;
             }
             Page::Texts(texts) => {
@@ -226,7 +283,10 @@ impl Plain {
         let start = std::mem::replace(&mut self.at, made.end);
         let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
         if !is_checked {
-            check_each(&self.data, start, count)?;
+            check_each(&self.data, start, count, self.lengths.as_ref())?;
+        }
+        if let Some(lengths) = &mut self.lengths {
+            lengths.pass(count);
         }
         if made.has_long && self.buffer.is_none() {
             self.buffer = Some(buffers.len() as u32);
@@ -236,9 +296,19 @@ impl Plain {
     }
 
     fn skip(&mut self, count: usize) -> Result<()> {
+        if let Some(lengths) = &mut self.lengths {
+            let next = lengths.peek(count);
+            if next.len() < count {
+                return Err(page_ends());
+            }
+            // All of them together were checked to be within the page.
+            self.at += next.iter().map(|length| *length as usize).sum::<usize>();
+            lengths.pass(count);
+            return Ok(());
+        }
         for _ in 0..count {
             let length = length_at(&self.data, self.at)?;
-            self.at += 4 + length;
+            self.at += LENGTH_BYTES + length;
         }
         Ok(())
     }
@@ -255,13 +325,12 @@ struct Made {
 /// The length of the value at `at`, which is checked to lie within the page.
 #[inline(always)]
 fn length_at(data: &[u8], at: usize) -> Result<usize> {
-    let stored = data.get(at..at + 4).ok_or_else(page_ends)?;
+    let stored = data.get(at..at + LENGTH_BYTES).ok_or_else(page_ends)?;
     let length = stored.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
-    if length > data.len() - at - 4 { Err(page_ends()) } else { Ok(length) }
+    if length > data.len() - at - LENGTH_BYTES { Err(page_ends()) } else { Ok(length) }
 }
 
-fn make_views(data: &[u8], start: usize, target: &mut [u128], buffer: u32) -> Result<Made> {
-    let mut walk = Walk { data, at: start, buffer, cuts_characters: false };
+fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
     let mut has_long = false;
     for slot in target.iter_mut() {
         let (view, length) = walk.next()?;
@@ -272,8 +341,7 @@ fn make_views(data: &[u8], start: usize, target: &mut [u128], buffer: u32) -> Re
 }
 
 /// The views of the values that are kept, and one behind them.
-fn make_kept_views(data: &[u8], start: usize, kept: Kept<'_>, target: &mut [u128], buffer: u32) -> Result<Made> {
-    let mut walk = Walk { data, at: start, buffer, cuts_characters: false };
+fn make_kept_views(walk: &mut impl NextView, kept: Kept<'_>, target: &mut [u128]) -> Result<Made> {
     let (mut has_long, mut filled) = (false, 0);
     for piece in kept.pieces() {
         let slots = &mut target[filled..=filled + piece.count()];
@@ -291,6 +359,14 @@ fn make_kept_views(data: &[u8], start: usize, kept: Kept<'_>, target: &mut [u128
 }
 
 /// Goes through values, front to back.
+trait NextView {
+    /// The view of the next value, and its length.
+    fn next(&mut self) -> Result<(u128, usize)>;
+
+    fn made(&self, has_long: bool) -> Made;
+}
+
+/// Values with their lengths before them.
 struct Walk<'a> {
     data: &'a [u8],
     at: usize,
@@ -298,24 +374,21 @@ struct Walk<'a> {
     cuts_characters: bool,
 }
 
-impl Walk<'_> {
-    /// The view of the next value, and its length.
+impl<'a> Walk<'a> {
+    fn new(data: &'a [u8], at: usize, buffer: u32) -> Self {
+        Self { data, at, buffer, cuts_characters: false }
+    }
+}
+
+impl NextView for Walk<'_> {
     #[inline(always)]
     fn next(&mut self) -> Result<(u128, usize)> {
-        let (data, from) = (self.data, self.at + 4);
+        let (data, from) = (self.data, self.at + LENGTH_BYTES);
         let length = length_at(data, self.at)?;
         // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
         // neither border lies within a character, the value is UTF-8.
         self.cuts_characters |= is_continuation(data[self.at]);
-        let mut word = [0; 16];
-        match data.get(from..from + 16) {
-            Some(bytes) => word.copy_from_slice(bytes),
-            None => {
-                let value = &data[from..from + length];
-                word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
-            }
-        }
-        let word = u128::from_le_bytes(word);
+        let word = head_at(data, from, length);
         self.cuts_characters |= length > 0 && is_continuation(word as u8);
         self.at = from + length;
         Ok((view_of(word, length, self.buffer, from), length))
@@ -325,6 +398,57 @@ impl Walk<'_> {
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
         Made { end: self.at, has_long, cuts_characters }
     }
+}
+
+/// Values whose lengths are stored apart, and were checked to be within the page.
+struct Sums<'a> {
+    data: &'a [u8],
+    at: usize,
+    buffer: u32,
+    lengths: std::slice::Iter<'a, u32>,
+    cuts_characters: bool,
+}
+
+impl<'a> Sums<'a> {
+    fn new(data: &'a [u8], at: usize, buffer: u32, lengths: &'a Lengths, count: usize) -> Result<Self> {
+        let lengths = lengths.peek(count);
+        if lengths.len() < count {
+            return Err(page_ends());
+        }
+        Ok(Self { data, at, buffer, lengths: lengths.iter(), cuts_characters: false })
+    }
+}
+
+impl NextView for Sums<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Result<(u128, usize)> {
+        let (from, length) = (self.at, self.lengths.next().map_or(0, |length| *length as usize));
+        let word = head_at(self.data, from, length);
+        // A value ends where the next one begins.
+        self.cuts_characters |= length > 0 && is_continuation(word as u8);
+        self.at = from + length;
+        Ok((view_of(word, length, self.buffer, from), length))
+    }
+
+    fn made(&self, has_long: bool) -> Made {
+        // What follows may be of another array, and begins a value too.
+        let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
+        Made { end: self.at, has_long, cuts_characters }
+    }
+}
+
+/// The first bytes of a value, up to 16; what is behind a shorter one has no meaning.
+#[inline(always)]
+fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
+    let mut word = [0; 16];
+    match data.get(from..from + 16) {
+        Some(bytes) => word.copy_from_slice(bytes),
+        None => {
+            let value = &data[from..from + length];
+            word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
+        }
+    }
+    u128::from_le_bytes(word)
 }
 
 /// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
@@ -372,13 +496,20 @@ fn check_utf8(value: &[u8]) -> Result<()> {
 }
 
 /// Checks each of `count` values to be UTF-8.
-fn check_each(data: &[u8], start: usize, count: usize) -> Result<()> {
+fn check_each(data: &[u8], start: usize, count: usize, lengths: Option<&Lengths>) -> Result<()> {
     let mut at = start;
+    if let Some(lengths) = lengths {
+        return lengths.peek(count).iter().try_for_each(|length| {
+            let from = at;
+            at += *length as usize;
+            check_utf8(data.get(from..at).ok_or_else(page_ends)?)
+        });
+    }
     for _ in 0..count {
         let length = length_at(data, at)?;
-        let value = &data[at + 4..at + 4 + length];
-        check_utf8(value)?;
-        at += 4 + length;
+        let from = at + LENGTH_BYTES;
+        check_utf8(&data[from..from + length])?;
+        at = from + length;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::types::Float16Type;
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray,
-    StructArray, UInt8Array, make_array,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, Int64Array, RecordBatch, RecordBatchOptions,
+    StringArray, StringViewArray, StructArray, UInt8Array, make_array,
 };
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
@@ -131,6 +131,7 @@ proptest! {
         rows in prop_oneof![0usize..40, 1000usize..6000],
         compression in codecs(),
         dictionary in any::<bool>(),
+        differences in any::<bool>(),
         statistics in any::<bool>(),
         group_rows in prop_oneof![Just(None), (1usize..3000).prop_map(Some)],
         page_bytes in prop_oneof![Just(None), (1usize..20_000).prop_map(Some)],
@@ -141,6 +142,7 @@ proptest! {
         let options = WriteOptions {
             compression: Some(compression),
             dictionary,
+            differences,
             statistics,
             row_group_rows: group_rows.map(|r| r.max(rows / 8)),
             page_bytes: page_bytes.map(|b| b.max(rows / 8)),
@@ -295,6 +297,35 @@ fn integers_in_order_as_differences_on_request() {
     // What holds for a page need not hold for the next one.
     let turning = numbers(&DataType::Int64, 9, |i| if i < 50_000 { i * 16_000 } else { -i });
     assert_eq!(encodings(&turning, &options), [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED]);
+}
+
+#[test]
+fn lengths_of_texts_apart_on_request() {
+    let options = WriteOptions { differences: true, ..WriteOptions::default() };
+    let (plain, apart) = ([Encoding::PLAIN], [Encoding::DELTA_LENGTH_BYTE_ARRAY]);
+    let words = |i: usize| format!("{}{}", "é".repeat(i % 41), i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let texts = strings(words);
+    let schema = |data_type| Arc::new(Schema::new(vec![Field::new("s", data_type, true)]));
+    let gaps: StringArray = (0..50_000).map(|i| (i % 3 > 0).then(|| words(i))).collect();
+    let gaps = RecordBatch::try_new(schema(DataType::Utf8), vec![Arc::new(gaps)]).unwrap();
+    let bytes: BinaryArray =
+        (0..50_000usize).map(|i| Some(i.wrapping_mul(0xB7E1_5162_8AED_2A6B).to_le_bytes())).collect();
+    let bytes = RecordBatch::try_new(schema(DataType::Binary), vec![Arc::new(bytes)]).unwrap();
+    for table in [&texts, &gaps, &bytes] {
+        assert_eq!(encodings(table, &options), apart);
+        assert_eq!(encodings(table, &WriteOptions::default()), plain);
+        let without = WriteOptions { dictionary: false, ..options.clone() };
+        assert_eq!(encodings(&table.slice(0, 100), &without), apart);
+    }
+    // What is begun with a dictionary which then pays no more.
+    assert_eq!(encodings(&strings(|i| format!("value {i}")).slice(0, 20), &options), apart);
+    let nothing = StringArray::from(vec![None::<&str>; 1000]);
+    let nothing = RecordBatch::try_new(schema(DataType::Utf8), vec![Arc::new(nothing)]).unwrap();
+    let without = WriteOptions { dictionary: false, ..options.clone() };
+    assert_eq!(encodings(&nothing, &without), apart);
+    // A text that is longer than all pages.
+    let long = strings(|i| if i == 7 { "long ".repeat(1_000_000) } else { words(i) });
+    assert_eq!(encodings(&long, &options), apart);
 }
 
 #[test]
