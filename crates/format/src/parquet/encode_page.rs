@@ -277,23 +277,9 @@ const I32: u8 = 5;
 /// Compact protocol: the type of a struct field.
 const STRUCT: u8 = 12;
 
-// Numbers of `parquet.thrift`: `PageType` and `Encoding`.
+// Numbers of `parquet.thrift`: `PageType`.
 const DATA_PAGE: u8 = 0;
 const DICTIONARY_PAGE: u8 = 2;
-const PLAIN: i32 = 0;
-const RLE: i32 = 3;
-const DELTA_BINARY_PACKED: i32 = 5;
-const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
-const RLE_DICTIONARY: i32 = 8;
-
-fn encoding_code(encoding: Encoding) -> i32 {
-    match encoding {
-        Encoding::RLE_DICTIONARY => RLE_DICTIONARY,
-        Encoding::DELTA_BINARY_PACKED => DELTA_BINARY_PACKED,
-        Encoding::DELTA_LENGTH_BYTE_ARRAY => DELTA_LENGTH_BYTE_ARRAY,
-        _ => PLAIN,
-    }
-}
 
 impl Header {
     fn new(uncompressed_length: i32, compressed_length: i32) -> Self {
@@ -321,9 +307,10 @@ impl Header {
         // Field 5 follows field 3.
         self.bytes.push(2 << 4 | STRUCT);
         self.next(values);
-        self.next(encoding_code(encoding));
-        self.next(RLE);
-        self.next(RLE);
+        // The crate gives encodings their numbers in `parquet.thrift`.
+        self.next(encoding as i32);
+        self.next(Encoding::RLE as i32);
+        self.next(Encoding::RLE as i32);
         self.bytes.push(0);
     }
 
@@ -332,7 +319,7 @@ impl Header {
         // Field 7 follows field 3.
         self.bytes.push(4 << 4 | STRUCT);
         self.next(values);
-        self.next(PLAIN);
+        self.next(Encoding::PLAIN as i32);
         self.bytes.push(0);
     }
 
