@@ -225,7 +225,7 @@ class Table:
             insert_only: Rows with keys that the table has are left out, and the table's rows stay as they are.
             evolve: What may change of the table's schema: `"add"` (columns that it lacks), `"widen"` (types of
                 numbers, where the table allows it by `delta.enableTypeWidening`), or both.
-            memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More rows go to the
+            memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More go to the
                 local disk (`TMPDIR`) for a while.
             threads: Threads that decode, sort and encode; the number of cores by default.
             io: How files of this machine are written, as for :func:`lakerace.copy`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import subprocess
@@ -162,6 +163,61 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     (few, small), (many, large) = peak(4), peak(32)
     assert 1 <= few < many
     assert large < small + (64 << 20)
+
+
+def test_large_files_are_written_in_runs_while_they_are_read(tmp_path: Path) -> None:
+    drawn = random.Random(4)
+    base = pa.table({"id": range(30_000), "v": [f"base {n}" for n in range(30_000)]})
+    ids = [drawn.randrange(60_000) for _ in range(40_000)]
+    pq.write_table(pa.table({"id": ids, "v": [f"{drawn.random()}" * 3 for _ in ids]}), tmp_path / "more.parquet")
+    # A file whose keys can be read ahead of its rows, a stream of the same rows, and a file whose rows have to be filtered.
+    file = tmp_path / "more.parquet"
+    sources = [file, lr.scan(file), pq.read_table(file), lr.scan(file, where="id >= 0")]
+    files, sums, windows = [], [], []
+    for number, source in enumerate(sources):
+        folder = tmp_path / f"table{number}"
+        lr.copy(base, f"delta:{folder}")
+        changed = lr.Table(folder, key="id").upsert(source, memory_limit=8 << 20)
+        assert changed.rows == len(set(ids))
+        windows.append(changed.windows)
+        sums.append(lr.checksum(lr.scan(folder)))
+        new = pq.read_table(max(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns))["id"].to_pylist()
+        files.append(sum(one > other for one, other in itertools.pairwise(new)))
+    assert len({str(total) for total in sums}) == 1
+    assert (windows[:2], files[2:]) == ([1, 1], [0, 0])
+    assert all(0 < falls < 20 for falls in files[:2])
+
+
+#: Upserts a Parquet file of keys and 1 KB texts with 32 MB to do it in; prints the windows that it took and its peak memory.
+FILE = """
+import sys
+import numpy, pyarrow, pyarrow.parquet
+import lakerace
+drawn, rows = numpy.random.default_rng(1), int(sys.argv[2])
+texts = pyarrow.array([drawn.bytes(512).hex() for _ in range(1000)])
+first = pyarrow.table({"id": [1], "text": ["a"]})
+path = sys.argv[1] + ".parquet"
+with pyarrow.parquet.ParquetWriter(path, first.schema, use_dictionary=False, compression="none") as writer:
+    for _ in range(rows // 1000):
+        writer.write_table(pyarrow.table({"id": drawn.integers(0, 2**40, 1000), "text": texts}))
+lakerace.copy(first, "delta:" + sys.argv[1])
+del texts
+done = lakerace.Table(sys.argv[1], key="id").upsert(path, memory_limit=32 << 20)
+print(done.windows, done.peak_rss_bytes)
+"""
+
+
+def test_memory_does_not_grow_with_rows_of_a_file(tmp_path: Path) -> None:
+    def peak(rows: int) -> int:
+        command = [sys.executable, "-c", FILE, str(tmp_path / f"table{rows}"), str(rows)]
+        out = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        windows, peak_bytes = map(int, out.split())
+        # The keys fit, whatever the rows take.
+        assert windows == 1
+        return peak_bytes
+
+    # 20 MB of rows, and 160 MB.
+    assert peak(160_000) < peak(20_000) + (64 << 20)
 
 
 def test_plans(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ pub(crate) struct UpsertArgs {
     /// Print the plan instead of running it: files kept and pruned, keys to read, files to be written.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Memory that rows, keys and buffers may take, about; more rows go to the local disk for a while. Default: 1 GiB.
+    /// Memory that rows, keys and buffers may take, about; more go to the local disk for a while. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.

@@ -184,13 +184,13 @@ proptest! {
     fn a_set_finds_what_is_in_it(
         of in proptest::collection::btree_set(0i64..300, 0..60),
         mut rows in proptest::collection::vec(0i64..300, 0..120),
-        sorted: bool,
+        stretches in 0usize..7,
         as_text: bool,
         spread in proptest::sample::select(vec![1i64, 1000, 1 << 50]),
     ) {
-        if sorted {
-            rows.sort_unstable();
-        }
+        // In order, in several stretches of which each is, or in none.
+        let length = if stretches == 0 { 1 } else { rows.len().div_ceil(stretches).max(1) };
+        rows.chunks_mut(length).for_each(<[i64]>::sort_unstable);
         rows.iter_mut().for_each(|row| *row *= spread);
         let of: Vec<i64> = of.into_iter().map(|key| key * spread).collect();
         let set = set_of(&of, as_text);
@@ -227,15 +227,16 @@ fn many_keys_are_found_however_they_lie() {
         // As many rows as keys, many more and many fewer, half of them in the set; in order and not.
         for rows in [6000, 90_000, 300] {
             let mut values: Vec<i64> = (0..rows).map(|n| shape(mixed(n) % 12_000)).collect();
-            for is_sorted in [false, true] {
-                if is_sorted {
-                    values.sort_unstable();
+            for stretches in [0, 3, 1] {
+                if stretches > 0 {
+                    let length = values.len().div_ceil(stretches);
+                    values.chunks_mut(length).for_each(<[i64]>::sort_unstable);
                 }
                 let index = |value: &i64| of.binary_search(value).ok();
                 let expected: Vec<_> =
                     values.iter().enumerate().filter_map(|(row, value)| Some((row, index(value)?))).collect();
                 assert!(expected.len() > rows as usize / 3);
-                assert!(found(&set, &keys_of(&values, false)) == expected, "shape {number}, {rows} rows, {is_sorted}");
+                assert!(found(&set, &keys_of(&values, false)) == expected, "shape {number}, {rows} rows, {stretches}");
             }
         }
     }

@@ -43,6 +43,7 @@ pub use snapshot::Snapshot;
 pub use source::DeltaSource;
 pub use table::Table;
 pub use upsert::{
-    MergeOperator, OnDuplicate, PlannedFile, UpsertOptions, UpsertPlan, delete_keys, explain as explain_upsert, upsert,
+    MergeOperator, OnDuplicate, PlannedFile, SourceRows, UpsertOptions, UpsertPlan, delete_keys,
+    explain as explain_upsert, upsert,
 };
 pub use write::{DeltaSink, Evolve, TableWrite, WriteMode};

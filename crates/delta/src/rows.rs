@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use lakerace_io::{Error, Result};
 
 pub(crate) use self::gather::gather;
-pub(crate) use self::keyed::{KeyedRows, SortedRows};
+pub(crate) use self::keyed::{KeyedRows, SORTING_BYTES_PER_ROW, SortedRows};
 pub(crate) use self::ordered::OrderedRows;
 use self::packed::PackedPieces;
 pub(crate) use self::packed::{PackedBatch, Packing};
@@ -90,6 +90,11 @@ impl Rows {
             None => all.append(keys),
         }
         Ok(())
+    }
+
+    /// Appends a batch that was packed in the way of these rows, as [`Self::push_packed`], whatever its keys.
+    pub fn push_unkeyed(&mut self, batch: PackedBatch) -> Result<()> {
+        self.append_packed(batch).map(drop)
     }
 
     /// Appends a batch that was packed in the way of these rows, and its keys to `all`. It is an error where rows are not packed.

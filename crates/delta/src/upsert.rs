@@ -22,15 +22,23 @@
 //!    twice, however many writers there are. Where rows depend on old ones that the other writer has changed, they are
 //!    made again. A change of schema, properties or protocol is an error that says so.
 //!
+//! A large source that can be read again, and whose rows depend on nothing that the table has, takes a shorter way ([`KeysAhead`]):
+//! its keys are read first, and so rows that are replaced by later ones are known, and each run of rows is in order without being
+//! compared. The rows are sorted and written run by run while they are read ([`InRuns`](in_runs::InRuns)), so they take little
+//! memory, and a store gets the first ones early; steps 2 and 3 are of all keys at once.
+//!
 //! Inserting only, and deleting by keys, are the same with other ends.
 
+mod ahead;
 mod chunk;
 mod explain;
 mod feed;
+mod in_runs;
 mod old;
 mod operator;
 mod runs;
 mod shape;
+mod source;
 mod windows;
 
 use arrow::array::RecordBatch;
@@ -42,7 +50,9 @@ use roaring::RoaringTreemap;
 pub use self::chunk::OnDuplicate;
 pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
+pub use self::source::SourceRows;
 
+use self::ahead::KeysAhead;
 use self::chunk::Chunk;
 use self::feed::ChangeFiles;
 use self::old::{Found, Merge};
@@ -50,7 +60,7 @@ use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
 use crate::hide::{Changed, Depends, Hide, change};
-use crate::write::{Base, Commit, DataFiles, Evolve, Evolved, Published};
+use crate::write::{Base, Commit, DataFiles, Evolve, Published};
 use crate::{Snapshot, Table, vectors};
 
 /// How to upsert.
@@ -91,6 +101,10 @@ impl Default for UpsertOptions {
 
 /// Rows that are sorted and written at once.
 const SLICE_ROWS: usize = 65_536;
+/// Where keys are known ahead: the parts of the memory of which one is for the rows that are sorted and written at once.
+const RUNS_IN_MEMORY: u64 = 32;
+/// Fewer runs, by the bytes that they are read from, are sorted at once.
+const LEAST_RUNS: u64 = 2;
 /// How often rows are made again because another writer has changed what they were made from.
 const REMAKES: u32 = 20;
 
@@ -99,13 +113,13 @@ const REMAKES: u32 = 20;
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
 /// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on, and for tables
 /// without deletion vectors; `Conflict` where another writer has changed the table's schema meanwhile.
-pub fn upsert(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<Changed> {
-    run(table, batches, options, Ends::Upsert)
+pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
+    run(table, rows.into(), options, Ends::Upsert)
 }
 
 /// Deletes the rows of the table that have the key of one of these rows. Their other columns do not matter.
-pub fn delete_keys(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<Changed> {
-    run(table, batches, options, Ends::Delete)
+pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
+    run(table, rows.into(), options, Ends::Delete)
 }
 
 /// What becomes of the source's rows.
@@ -115,21 +129,28 @@ enum Ends {
     Delete,
 }
 
-fn run(table: &Table, batches: Batches, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
+fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let mut snapshot = table.snapshot(None)?;
+    let rows = match ends {
+        Ends::Upsert => rows,
+        Ends::Delete => rows.only(&shape::key(&snapshot, options).map_err(named)?),
+    };
     let shape = match ends {
-        Ends::Upsert => Shape::of_upsert(&snapshot, batches.schema(), options),
-        Ends::Delete => Shape::of_delete(&snapshot, batches.schema(), options),
+        Ends::Upsert => Shape::of_upsert(&snapshot, rows.schema(), options),
+        Ends::Delete => Shape::of_delete(&snapshot, rows.schema(), options),
     };
     let shape = shape.map_err(named)?;
-    let mut windows = Some(shape.gather(batches, options, table.job())?);
+    let first = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+    if let Some(ahead) = first.keys_ahead(&rows)? {
+        return first.write_in_runs(rows.batches()?, ahead);
+    }
+    let mut windows = Some(shape.gather(rows.batches()?, options, table.job())?);
     if windows.as_ref().is_some_and(Windows::is_empty) {
         return Ok(Changed::default());
     }
     for _ in 0..REMAKES {
-        let (snapshot_now, evolved) = (snapshot.clone(), shape.evolved.clone());
-        let mut upsert = Upsert { table, snapshot: snapshot_now, shape: &shape, evolved, options, ends };
+        let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None => snapshot = again(&snapshot)?,
@@ -155,8 +176,6 @@ struct Upsert<'a> {
     table: &'a Table,
     snapshot: Snapshot,
     shape: &'a Shape,
-    /// The schema that the table gets.
-    evolved: Option<Evolved>,
     options: &'a UpsertOptions,
     ends: Ends,
 }
@@ -184,28 +203,12 @@ type FoundRows = Vec<Option<RoaringTreemap>>;
 impl Upsert<'_> {
     /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend on
     /// nothing are dropped from memory once they are written.
-    fn attempt(&mut self, windows: &mut Option<Windows>) -> Result<Option<Changed>> {
-        let named = |error: Error| error.at(self.table.place());
+    fn attempt(&self, windows: &mut Option<Windows>) -> Result<Option<Changed>> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
-        let probe = SourceKeys { columns: self.shape.columns.clone(), windows: all.keys_alone() };
-        let operation = match self.ends {
-            Ends::Upsert => UpdateTableOperation::Merge,
-            Ends::Delete => UpdateTableOperation::Delete,
-        };
-        let depends = self.depends();
-        let hide = Hide::new(Box::new(probe), operation).depending(depends);
-        let base = Base::Existing(Box::new(self.snapshot.clone()));
-        let mut commit = Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.evolved.clone());
-        let state = commit.write_state().map_err(named)?;
+        let mut commit = self.commit(all.keys_alone())?;
         let mut new = match self.ends {
             Ends::Delete => None,
-            Ends::Upsert => {
-                let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
-                let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);
-                let changes = self.feeds().then(changes).transpose().map_err(named)?;
-                let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
-                Some(New { rows, changes, is_one_window: matches!(all, Windows::Memory(_)) })
-            }
+            Ends::Upsert => Some(self.new_files(&mut commit, matches!(all, Windows::Memory(_)))?),
         };
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
         let (mut found, mut count): (FoundRows, u64) = (vec![None; files.len()], 0);
@@ -215,18 +218,80 @@ impl Upsert<'_> {
             Ok(())
         })?;
         commit.stage().note(&self.snapshot.files()?.files, found, count);
-        if depends == Depends::Nothing {
+        if self.depends() == Depends::Nothing {
             *windows = None;
         }
-        let (published, changes) = match new {
-            Some(new) => self.publish(new, commit.stage())?,
-            None => (Published::none(), Published::none()),
-        };
-        match change(&mut commit, published, changes) {
+        match self.end(&mut commit, new) {
             Ok(changed) => Ok(Some(changed)),
             Err(_) if commit.stage().is_outdated() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// The keys of a large source, where its rows depend on nothing and its keys can be read first.
+    fn keys_ahead(&self, rows: &SourceRows) -> Result<Option<KeysAhead>> {
+        let is_alone = self.ends == Ends::Upsert && self.depends() == Depends::Nothing && !self.shape.combines_own();
+        match rows.again().filter(|again| is_alone && again.bytes >= LEAST_RUNS * self.run_bytes()) {
+            Some(again) => self.shape.keys_ahead(again, self.run_bytes() as usize, self.options, self.table.job()),
+            None => Ok(None),
+        }
+    }
+
+    /// Memory of the rows that are sorted and written at once where keys are known ahead.
+    fn run_bytes(&self) -> u64 {
+        self.options.memory_bytes / RUNS_IN_MEMORY
+    }
+
+    /// Writes rows while they are read, whose keys are known ahead, and commits.
+    fn write_in_runs(&self, batches: Batches, ahead: KeysAhead) -> Result<Changed> {
+        let keys = ahead.keys;
+        let mut commit = self.commit(Windows::Memory(keys.keys_alone()))?;
+        let mut new = self.new_files(&mut commit, true)?;
+        let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
+        let probe = KeyProbe { columns: &self.shape.columns, keys: keys.keys() };
+        let (job, run_bytes) = (self.table.job(), usize::try_from(self.run_bytes()).unwrap_or(usize::MAX));
+        let found = std::thread::scope(|scope| {
+            let finder = scope.spawn(|| probe.rows(&self.snapshot, &files));
+            let mut write = |rows: &RecordBatch| new.rows.write(rows);
+            let written = self.shape.in_runs(run_bytes, job).write(batches, ahead.rows, ahead.order, &mut write);
+            let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
+            written.and(found)
+        })?;
+        commit.stage().note(&self.snapshot.files()?.files, found, 1);
+        self.end(&mut commit, Some(new))
+    }
+
+    /// A commit that hides the rows with these keys.
+    fn commit(&self, windows: Windows) -> Result<Commit<Hide>> {
+        let named = |error: Error| error.at(self.table.place());
+        let probe = SourceKeys { columns: self.shape.columns.clone(), windows };
+        let operation = match self.ends {
+            Ends::Upsert => UpdateTableOperation::Merge,
+            Ends::Delete => UpdateTableOperation::Delete,
+        };
+        let hide = Hide::new(Box::new(probe), operation).depending(self.depends());
+        let base = Base::Existing(Box::new(self.snapshot.clone()));
+        Ok(Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.shape.evolved.clone()))
+    }
+
+    /// The files that rows are written to.
+    fn new_files(&self, commit: &mut Commit<Hide>, is_one_window: bool) -> Result<New> {
+        let named = |error: Error| error.at(self.table.place());
+        let state = commit.write_state().map_err(named)?;
+        let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
+        let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);
+        let changes = self.feeds().then(changes).transpose().map_err(named)?;
+        let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
+        Ok(New { rows, changes, is_one_window })
+    }
+
+    /// Makes new files and vectors the next version.
+    fn end(&self, commit: &mut Commit<Hide>, new: Option<New>) -> Result<Changed> {
+        let (published, changes) = match new {
+            Some(new) => self.publish(new, commit.stage())?,
+            None => (Published::none(), Published::none()),
+        };
+        change(commit, published, changes)
     }
 
     /// Makes new files visible, and stores vectors meanwhile.
@@ -324,7 +389,11 @@ impl Upsert<'_> {
         }
         let merge = Merge {
             snapshot: &self.snapshot,
-            table_schema: self.evolved.as_ref().map_or(self.snapshot.table_schema(), |evolved| &evolved.columns.schema),
+            table_schema: self
+                .shape
+                .evolved
+                .as_ref()
+                .map_or(self.snapshot.table_schema(), |evolved| &evolved.columns.schema),
             schema: &self.shape.written,
             operators: &self.shape.operators,
             memory_bytes: self.options.memory_bytes as usize / 4,

@@ -38,8 +38,8 @@ pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
 pub use lakerace_delta::{
-    Changed, Compacted, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, UpsertOptions as RowOptions,
-    UpsertPlan, VacuumOptions, Vacuumed,
+    Changed, Compacted, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, SourceRows,
+    UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{
     Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
@@ -59,6 +59,6 @@ pub use tpch::{
     TpchOptions, TpchTarget, apply as apply_refresh,
 };
 pub use upsert::{
-    UpsertOptions, delete, delete_keys, delete_keys_batches, explain_upsert, explain_upsert_batches, read_for_table,
-    upsert, upsert_batches,
+    UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, read_for_table, upsert,
+    upsert_rows,
 };

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_delta::SourceRows;
 use lakerace_format::{Batches, CsvOptions, Format, OrcOptions, ReadPlan, ReadRequest, Source};
-use lakerace_io::{ErrorKind, Job, RequestPlan, Result, StorageOptions};
+use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, StorageOptions};
 
 use crate::checksum::{Checksum, checksum};
 use crate::dataset;
@@ -43,6 +44,8 @@ pub struct Scan {
     job: Job,
 }
 
+/// Formats that store columns apart.
+const COLUMNAR: [&str; 3] = ["parquet", "orc", "delta"];
 /// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
 const SOURCE_BATCH_ROWS: usize = 64 << 10;
 
@@ -127,20 +130,46 @@ impl Scan {
         Ok(rebatch(batches, rows))
     }
 
+    /// The rows for an upsert, which may read columns of them ahead where these are stored apart.
+    pub fn source_rows(&self) -> Result<SourceRows> {
+        let Some(rows) = self.known_rows().filter(|_| COLUMNAR.contains(&self.format().as_str())) else {
+            return self.batches().map(SourceRows::from);
+        };
+        let again =
+            Self { source: Arc::clone(&self.source), plan: self.plan.clone(), filter: None, job: self.job.clone() };
+        let read = move |columns: Option<&[String]>| match columns {
+            None => again.batches(),
+            Some(columns) => again.columns(columns),
+        };
+        Ok(SourceRows::read_again(self.schema(), rows, self.plan.requests.wanted_bytes, read))
+    }
+
+    /// The same rows with some of the columns.
+    fn columns(&self, names: &[String]) -> Result<Batches> {
+        let at = |name: &String| self.plan.schema.index_of(name).map_err(|e| Error::internal(e.to_string()));
+        let schema = self.plan.schema.project(&names.iter().map(at).collect::<Result<Vec<_>>>()?);
+        let schema = schema.map_err(|e| Error::internal(e.to_string()))?;
+        self.source.read(&self.plan_of(Some(names.to_vec()), schema))
+    }
+
+    /// The plan with other columns: its requests are planned anew.
+    fn plan_of(&self, columns: Option<Vec<String>>, schema: Schema) -> ReadPlan {
+        ReadPlan {
+            request: ReadRequest { columns, batch_rows: None, ..self.plan.request.clone() },
+            schema: Arc::new(schema),
+            files: self.plan.files.clone(),
+            requests: RequestPlan { requests: Vec::new(), ..self.plan.requests.clone() },
+        }
+    }
+
     /// The number of rows; from metadata alone where that is exact.
     pub fn count(&self) -> Result<u64> {
         if let Some(rows) = self.known_rows() {
             return Ok(rows);
         }
         self.note_plan();
-        // The filter's columns alone, and no other: its requests are planned anew.
-        let request = ReadRequest { columns: Some(Vec::new()), batch_rows: None, ..self.plan.request.clone() };
-        let plan = ReadPlan {
-            request,
-            schema: Arc::new(Schema::empty()),
-            files: self.plan.files.clone(),
-            requests: RequestPlan { requests: Vec::new(), ..self.plan.requests.clone() },
-        };
+        // The filter's columns alone, and no other.
+        let plan = self.plan_of(Some(Vec::new()), Schema::empty());
         let mut rows = 0;
         for batch in self.source.read(&plan)? {
             self.job.check()?;

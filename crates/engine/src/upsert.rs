@@ -1,7 +1,6 @@
 //! Changing the rows of a Delta table: upsert by key, delete by keys or by a condition.
 
-use lakerace_delta::{Changed, UpsertPlan};
-use lakerace_format::Batches;
+use lakerace_delta::{Changed, SourceRows, UpsertPlan};
 use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::delta::open_table;
@@ -18,22 +17,22 @@ pub struct UpsertOptions {
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    upsert_batches(table, read_for_table(table, source, options, job)?, options, job)
+    upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`upsert`], from batches that the caller makes.
-pub fn upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    lakerace_delta::upsert(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
+/// Like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
+pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+    lakerace_delta::upsert(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }
 
 /// What an upsert would do. Reads the source, and of the table no more than its log and footers.
 pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
-    explain_upsert_batches(table, read_for_table(table, source, options, job)?, options, job)
+    explain_upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`explain_upsert`], from batches that the caller makes.
-pub fn explain_upsert_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
-    lakerace_delta::explain_upsert(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
+/// Like [`explain_upsert`], from rows that the caller has.
+pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
+    lakerace_delta::explain_upsert(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.
@@ -43,16 +42,16 @@ pub fn delete(table: &str, condition: &str, storage: &StorageOptions, job: &Job)
 
 /// Deletes the rows of a Delta table that have the key of a row of `source`.
 pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    delete_keys_batches(table, read_for_table(table, source, options, job)?, options, job)
+    delete_keys_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`delete_keys`], from batches that the caller makes.
-pub fn delete_keys_batches(table: &str, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, batches, &options.rows)
+/// Like [`delete_keys`], from rows that the caller has.
+pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+    lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }
 
 /// The rows of a location for an upsert or a delete by keys. Columns of CSV whose type is not given have that of the table.
-pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Batches> {
+pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
     let table = open_table(table, &options.read.storage, job)?;
-    typed::open(source, &options.read, &table, options.rows.evolve, job)?.batches()
+    typed::open(source, &options.read, &table, options.rows.evolve, job)?.source_rows()
 }

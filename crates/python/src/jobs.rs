@@ -1,6 +1,6 @@
 //! The jobs that are functions: copy, schema, checksum.
 
-use lakerace::{Batches, Clock, CopyOptions, FileIo, Job, Prices, RangeOptions, UpsertOptions, Written};
+use lakerace::{Batches, Clock, CopyOptions, FileIo, Job, Prices, RangeOptions, SourceRows, UpsertOptions, Written};
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -99,7 +99,7 @@ pub(crate) fn upsert(
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
-    changed(py, table, source, options, |changed| changed.written.rows, lakerace::upsert_batches)
+    changed(py, table, source, options, |changed| changed.written.rows, lakerace::upsert_rows)
 }
 
 /// Deletes the rows of a Delta table that have the key of a row of a source, which is as for [`upsert`]; gives a dict.
@@ -110,7 +110,7 @@ pub(crate) fn delete_keys(
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
-    changed(py, table, source, options, |changed| changed.hidden, lakerace::delete_keys_batches)
+    changed(py, table, source, options, |changed| changed.hidden, lakerace::delete_keys_rows)
 }
 
 /// Runs a change of a table by the rows of a source.
@@ -119,16 +119,16 @@ fn changed(
     table: String,
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
-    rows: fn(&lakerace::Changed) -> u64,
-    change: fn(&str, Batches, &UpsertOptions, &Job) -> lakerace::Result<lakerace::Changed>,
+    count: fn(&lakerace::Changed) -> u64,
+    change: fn(&str, SourceRows, &UpsertOptions, &Job) -> lakerace::Result<lakerace::Changed>,
 ) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let options = keywords.upsert()?;
-    let (batches, job) = rows_of(py, &table, source, &keywords, &options)?;
+    let (rows, job) = rows_of(py, &table, source, &keywords, &options)?;
     let payer = job.clone();
-    let changed = interrupt::run(py, &job, move || change(&table, batches, &options, &payer))?;
-    let report = clock.report(rows(&changed), &job, &Prices::default());
+    let changed = interrupt::run(py, &job, move || change(&table, rows, &options, &payer))?;
+    let report = clock.report(count(&changed), &job, &Prices::default());
     warn(py, &job)?;
     convert::to_python(py, &Changed::new(&changed, report, &job))
 }
@@ -143,9 +143,9 @@ pub(crate) fn explain_upsert(
 ) -> PyResult<(String, Py<PyAny>)> {
     let keywords = Keywords::new(options);
     let options = keywords.upsert()?;
-    let (batches, job) = rows_of(py, &table, source, &keywords, &options)?;
+    let (rows, job) = rows_of(py, &table, source, &keywords, &options)?;
     let payer = job.clone();
-    let plan = move || lakerace::explain_upsert_batches(&table, batches, &options, &payer);
+    let plan = move || lakerace::explain_upsert_rows(&table, rows, &options, &payer);
     let plan = interrupt::run(py, &job, plan)?;
     Ok((plan.to_string(), convert::to_python(py, &plan)?))
 }
@@ -157,14 +157,20 @@ fn rows_of(
     source: &Bound<'_, PyAny>,
     keywords: &Keywords<'_>,
     options: &UpsertOptions,
-) -> PyResult<(Batches, Job)> {
+) -> PyResult<(SourceRows, Job)> {
     if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
         let (payer, table, options) = (job.clone(), table.to_owned(), options.clone());
         let open = move || lakerace::read_for_table(&table, &location, &options, &payer);
         return Ok((interrupt::run(py, &job, open)?, job));
     }
-    rows_of_stream(py, source, keywords)
+    match source.cast::<Scan>() {
+        Ok(scan) => {
+            let (rows, job) = scan.get().source_rows(py)?;
+            Ok((rows, keywords.job_of_scan(&job)?))
+        }
+        Err(_) => Ok((stream::import(source)?.into(), keywords.job(RangeOptions::for_copy())?)),
+    }
 }
 
 /// The rows of a scan, or of another Arrow stream, and the job that pays for them and for what is written.

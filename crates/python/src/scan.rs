@@ -51,6 +51,13 @@ impl Scan {
         let batches = interrupt::run(py, &job, move || scan.batches())?;
         Ok((batches, job))
     }
+
+    /// The rows for an upsert, and the job that pays for them.
+    pub(crate) fn source_rows(&self, py: Python<'_>) -> PyResult<(lakerace::SourceRows, Job)> {
+        let Open { scan, job, .. } = self.opened(py)?;
+        let rows = interrupt::run(py, &job, move || scan.source_rows())?;
+        Ok((rows, job))
+    }
 }
 
 impl Open {

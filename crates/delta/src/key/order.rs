@@ -35,6 +35,11 @@ impl Keys {
         with_keys!(self, keys => keys.is_sorted()) && self.rows_below(&before.last()) == 0
     }
 
+    /// Where each stretch of keys in order ends, if there are `most` of them at most; else none.
+    pub fn stretch_ends(&self, most: usize) -> Vec<usize> {
+        with_keys!(self, keys => stretch_ends(keys, most))
+    }
+
     /// The keys of `rows`, in that order.
     pub fn take(&self, rows: &[u32]) -> Self {
         match self {
@@ -223,6 +228,12 @@ fn count<L: KeyList>(keys: &L, bound: &L, is_counted: fn(Ordering) -> bool) -> u
         }
     }
     low
+}
+
+fn stretch_ends(keys: &impl KeyList, most: usize) -> Vec<usize> {
+    let falls = (1..keys.len()).filter(|at| keys.key(*at) < keys.key(at - 1));
+    let ends: Vec<usize> = falls.take(most).chain([keys.len()]).collect();
+    if ends.len() > most { Vec::new() } else { ends }
 }
 
 fn repeated(keys: &impl KeyList) -> Vec<std::ops::Range<usize>> {

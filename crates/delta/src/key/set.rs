@@ -11,9 +11,13 @@ use super::filter::Filter;
 use super::spread::Values;
 use super::{Key, KeyList, Keys, Number};
 
+/// Stretches in order of a batch that are walked through one by one.
+const STRETCHES_AT_MOST: usize = 4;
+
 /// Distinct keys in order, to be found in the rows of other batches. Shared by threads.
 ///
-/// Batches whose keys are in order, as lakerace writes its files, are merged with the set: both are walked through once.
+/// Batches whose keys are in order but for a few places, as lakerace writes its files, are merged with the set: both are walked
+/// through once.
 /// Rows of others are looked up: numbers that lie close together in a set of bits, those that are spread evenly in buckets,
 /// all else in a hash table. What is looked up in is made when it is first needed.
 #[derive(Debug)]
@@ -64,7 +68,21 @@ impl KeySet {
     }
 
     /// Calls `found(row, index)` for each row of `batch` whose key is in the set, in the order of the rows, with the key's index.
-    pub fn find(&self, batch: &Keys, found: impl FnMut(usize, usize)) {
+    pub fn find(&self, batch: &Keys, mut found: impl FnMut(usize, usize)) {
+        let ends = batch.stretch_ends(STRETCHES_AT_MOST);
+        if ends.len() <= 1 {
+            return self.find_in_all(batch, found);
+        }
+        // The end of a run, and the begin of the next one.
+        let mut begin = 0;
+        for end in ends {
+            let stretch = batch.take(&(begin as u32..end as u32).collect::<Vec<_>>());
+            self.find_in_all(&stretch, |row, index| found(begin + row, index));
+            begin = end;
+        }
+    }
+
+    fn find_in_all(&self, batch: &Keys, found: impl FnMut(usize, usize)) {
         match (&self.keys, batch) {
             (Keys::Narrow(keys), Keys::Narrow(batch)) => match self.bits() {
                 Some(bits) if !(is_long(keys, batch) && batch.is_sorted()) => bits.find(batch, found),

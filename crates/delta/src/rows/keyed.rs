@@ -30,7 +30,7 @@ pub(crate) struct SortedRows {
 }
 
 /// What sorting needs beside each row and its key, in bytes: the row, and the sorted key.
-const SORTING_BYTES_PER_ROW: usize = 4 + 16;
+pub(crate) const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 
 impl KeyedRows {
     /// No rows yet, of this schema, nor keys. They are packed and sorted on so many threads.

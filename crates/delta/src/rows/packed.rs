@@ -34,6 +34,8 @@ pub(crate) struct Packing {
     fixed_bytes: usize,
     /// One for each thread: new memory is cleared under the pool's lock.
     pools: Vec<Arc<Pool>>,
+    /// Whether more rows are packed when others are gone.
+    recycles: bool,
 }
 
 #[derive(Debug)]
@@ -77,6 +79,7 @@ pub(crate) type PackedBatch = Vec<(PackedRows, Option<Keys>)>;
 pub(super) struct PackedPieces {
     pieces: Vec<PackedRows>,
     pools: Vec<Arc<Pool>>,
+    recycles: bool,
 }
 
 /// Rows that are packed or unpacked column by column: they stay in a core's own cache.
@@ -126,7 +129,13 @@ impl Packing {
             }
         }
         let (schema, pools) = (Arc::clone(schema), (0..threads.max(1)).map(|_| Pool::new()).collect());
-        (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pools })
+        let recycles = false;
+        (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pools, recycles })
+    }
+
+    /// For rows that come when others are gone: they get the memory of those, which is kept until then.
+    pub fn recycling(self) -> Self {
+        Self { recycles: true, ..self }
     }
 
     /// Packs a batch in pieces. The rows of a piece are put nearly in the order of their keys, where these are
@@ -231,7 +240,7 @@ impl Packing {
 
     /// No pieces.
     pub(super) fn no_pieces(&self) -> PackedPieces {
-        PackedPieces { pieces: Vec::new(), pools: self.pools.clone() }
+        PackedPieces { pieces: Vec::new(), pools: self.pools.clone(), recycles: self.recycles }
     }
 
     /// The schema of the columns that stay.
@@ -425,6 +434,9 @@ impl Deref for PackedPieces {
 
 impl Drop for PackedPieces {
     fn drop(&mut self) {
+        if self.recycles {
+            return;
+        }
         // Nobody will take what comes back: rows of a later window get new memory of the same pools.
         self.pools.iter().for_each(|pool| pool.close());
         let share = self.pieces.len().div_ceil(self.pools.len()).max(PIECES_PER_THREAD);

@@ -181,7 +181,7 @@ impl ChunkBuilder {
 }
 
 /// Of rows in order, the last one of each key.
-fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
+pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
     let mut kept = Vec::with_capacity(rows);
     let mut next = 0;
     for range in repeated {
@@ -238,6 +238,11 @@ impl Chunk {
     /// The rows, in the order of the keys.
     pub fn sorted(&self) -> &OrderedRows {
         &self.rows
+    }
+
+    /// Keys without rows, which would have this schema.
+    pub fn of_keys(schema: SchemaRef, keys: KeySet) -> Self {
+        Self { rows: OrderedRows::none(schema), keys: Arc::new(keys), row_bytes: 0 }
     }
 
     /// The same keys, without their rows.

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use lakerace_format::Batches;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
-use super::UpsertOptions;
 use super::shape::Shape;
-use super::windows::KeyProbe;
+use super::windows::{KeyProbe, Windows};
+use super::{Ends, SourceRows, Upsert, UpsertOptions};
 use crate::Table;
 use crate::files::TableFile;
 
@@ -58,13 +57,18 @@ pub struct PlannedFile {
 /// Lines of a printed plan: more are counted, not shown.
 const FILES_SHOWN: usize = 20;
 
-/// Plans an upsert. Reads the rows of the source, the log, and the footers (for few keys the page
+/// Plans an upsert. Reads the rows of the source, or their keys where these suffice, the log, and the footers (for few keys the page
 /// indexes, too) of files that may have one of the keys.
-pub fn explain(table: &Table, batches: Batches, options: &UpsertOptions) -> Result<UpsertPlan> {
+pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<UpsertPlan> {
     let named = |error: Error| error.at(table.place());
     let snapshot = table.snapshot(None)?;
-    let shape = Shape::of_upsert(&snapshot, batches.schema(), options).map_err(named)?;
-    let windows = shape.gather(batches, options, table.job())?;
+    let rows = rows.into();
+    let shape = Shape::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends: Ends::Upsert };
+    let windows = match upsert.keys_ahead(&rows)? {
+        Some(ahead) => Windows::Memory(ahead.keys),
+        None => shape.gather(rows.batches()?, options, table.job())?,
+    };
     let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
     let mut plan = UpsertPlan {
         version: snapshot.version(),

@@ -9,7 +9,10 @@ use lakerace_format::names::column_not_found;
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
+use super::ahead::KeysAhead;
+use super::in_runs::InRuns;
 use super::operator::{MergeOperator, MergeOperators};
+use super::source::Again;
 use super::windows::{Gather, Windows};
 use crate::Snapshot;
 use crate::hide::check_vectors;
@@ -85,16 +88,45 @@ impl Shape {
 
     /// Sorts the rows of the source into windows.
     pub fn gather(&self, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Windows> {
-        let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
         let gather = Gather {
             columns: &self.columns,
             fit: &self.fit,
             on_duplicate: options.on_duplicate,
             operators: &self.own,
-            memory_bytes: usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX),
+            memory_bytes: memory_bytes(options),
             job,
         };
         gather.gather(batches)
+    }
+
+    /// How rows whose keys are known ahead are written.
+    pub fn in_runs<'a>(&'a self, run_bytes: usize, job: &'a Job) -> InRuns<'a> {
+        InRuns { fit: &self.fit, run_bytes, job }
+    }
+
+    /// The keys of a source, read ahead of its rows, where runs of these take `run_bytes`. `None` where rows and keys have
+    /// to be gathered together.
+    pub fn keys_ahead(
+        &self,
+        source: &Again,
+        run_bytes: usize,
+        options: &UpsertOptions,
+        job: &Job,
+    ) -> Result<Option<KeysAhead>> {
+        // A run that is written, the next one, and what is on its way there.
+        let limit_bytes = memory_bytes(options).saturating_sub(3 * run_bytes);
+        KeysAhead::read(self, source, options.on_duplicate, limit_bytes, job)
+    }
+
+    /// From the key columns of a source to those of the table.
+    pub fn fit_keys(&self, source: &SchemaRef) -> Result<Fit> {
+        let is_key = |field: &&FieldRef| self.columns.names().any(|name| name == field.name());
+        fit(source, self.written.fields().iter().filter(is_key))
+    }
+
+    /// Whether rows with the same key become one that is neither of them.
+    pub fn combines_own(&self) -> bool {
+        self.own.combine_rows()
     }
 
     /// Rows with all the columns that are written: those that the source lacks are null.
@@ -111,8 +143,14 @@ impl Shape {
     }
 }
 
+/// What rows and keys may take.
+fn memory_bytes(options: &UpsertOptions) -> usize {
+    let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
+    usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX)
+}
+
 /// The key's columns.
-fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<String>> {
+pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<String>> {
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
     if key.is_empty() {
         return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")

@@ -49,9 +49,9 @@ const PIECE_ROWS: RangeInclusive<usize> = 4096..=131_072;
 /// Bytes of all pieces that are under way, about: many threads have smaller ones.
 const UNDER_WAY_BYTES: usize = 96 << 20;
 /// Pieces that wait while others are packed: without them, the source's threads would wait for that.
-const PIECES_AHEAD: usize = 2;
+pub(super) const PIECES_AHEAD: usize = 2;
 /// Sources count their rows from 1, for people.
-const FIRST_ROW: u64 = 1;
+pub(super) const FIRST_ROW: u64 = 1;
 
 impl Gather<'_> {
     /// All rows of a source.
@@ -104,7 +104,7 @@ impl Gather<'_> {
 }
 
 /// Pieces of batches for so many threads, and the number of their first row.
-fn numbered_pieces(
+pub(super) fn numbered_pieces(
     mut batches: impl Iterator<Item = Result<RecordBatch>>,
     threads: usize,
 ) -> impl Iterator<Item = Result<(u64, RecordBatch)>> {

@@ -13,5 +13,6 @@ mod log;
 mod many_files;
 mod restore;
 mod upsert;
+mod upsert_runs;
 mod vacuum;
 mod write_faults;

@@ -412,7 +412,7 @@ fn writers_at_the_same_time_lose_nothing() {
 }
 
 /// Breaks a change off after each number of requests, until it is done twice.
-fn break_off(change: &dyn Fn(&Table) -> Result<Changed>) {
+pub fn break_off(change: &dyn Fn(&Table) -> Result<Changed>) {
     let (mut failures, mut done) = (0, 0);
     let prepare = || {
         let inner = Arc::new(InMemory::new());

@@ -1,0 +1,102 @@
+//! The rows of an upsert, and how often they can be read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use lakerace_format::Batches;
+use lakerace_io::Result;
+
+/// The rows of a source.
+pub struct SourceRows {
+    schema: SchemaRef,
+    kind: Kind,
+}
+
+enum Kind {
+    /// A stream.
+    Once(Batches),
+    Again(Again),
+}
+
+/// Rows that can be read again, or some of their columns, in the same order.
+pub(crate) struct Again {
+    /// How many there are.
+    pub rows: u64,
+    /// What reading all columns takes, about.
+    pub bytes: u64,
+    read: Box<Read>,
+}
+
+/// Reads these columns, or all.
+type Read = dyn Fn(Option<&[String]>) -> Result<Batches> + Send;
+
+impl From<Batches> for SourceRows {
+    /// Rows that can be read once.
+    fn from(batches: Batches) -> Self {
+        Self { schema: batches.schema().clone(), kind: Kind::Once(batches) }
+    }
+}
+
+impl fmt::Debug for SourceRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.again().map(|again| again.rows);
+        f.debug_struct("SourceRows").field("schema", &self.schema).field("rows", &rows).finish()
+    }
+}
+
+impl SourceRows {
+    /// Rows of a source that stores columns apart, so that reading some of them first costs little: with the same rows in the same
+    /// order each time, or an error. `bytes` is what reading all of them takes, about. `read` gives these columns,
+    /// or all of `schema`.
+    pub fn read_again(
+        schema: SchemaRef,
+        rows: u64,
+        bytes: u64,
+        read: impl Fn(Option<&[String]>) -> Result<Batches> + Send + 'static,
+    ) -> Self {
+        Self { schema, kind: Kind::Again(Again { rows, bytes, read: Box::new(read) }) }
+    }
+
+    /// The schema of all columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How to read them more than once, where that is possible.
+    pub(crate) fn again(&self) -> Option<&Again> {
+        match &self.kind {
+            Kind::Once(_) => None,
+            Kind::Again(again) => Some(again),
+        }
+    }
+
+    /// The same rows with these columns alone, where reading fewer costs less and all of them are there.
+    pub(crate) fn only(self, names: &[String]) -> Self {
+        let numbers = names.iter().map(|name| self.schema.index_of(name));
+        let schema = numbers.collect::<Result<Vec<_>, _>>().and_then(|numbers| self.schema.project(&numbers));
+        match (self.kind, schema) {
+            (Kind::Again(Again { rows, bytes, read }), Ok(schema)) => {
+                let names = names.to_vec();
+                let read = move |columns: Option<&[String]>| read(Some(columns.unwrap_or(&names)));
+                Self::read_again(Arc::new(schema), rows, bytes, read)
+            }
+            (kind, _) => Self { schema: self.schema, kind },
+        }
+    }
+
+    /// All rows and columns.
+    pub fn batches(self) -> Result<Batches> {
+        match self.kind {
+            Kind::Once(batches) => Ok(batches),
+            Kind::Again(again) => (again.read)(None),
+        }
+    }
+}
+
+impl Again {
+    /// The rows with these columns alone.
+    pub fn columns(&self, names: &[String]) -> Result<Batches> {
+        (self.read)(Some(names))
+    }
+}
