@@ -101,8 +101,9 @@ impl Default for UpsertOptions {
 
 /// Rows that are sorted and written at once.
 const SLICE_ROWS: usize = 65_536;
-/// Where keys are known ahead: the parts of the memory of which one is for the rows that are sorted and written at once.
-const RUNS_IN_MEMORY: u64 = 32;
+/// Where keys are known ahead: the parts of the memory of which one is for the rows that are sorted and written at once. Later
+/// upserts go through their keys once for each such run of a file.
+const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
 /// How often rows are made again because another writer has changed what they were made from.
@@ -142,8 +143,10 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> 
     };
     let shape = shape.map_err(named)?;
     let first = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
-    if let Some(ahead) = first.keys_ahead(&rows)? {
-        return first.write_in_runs(rows.batches()?, ahead);
+    match first.keys_ahead(&rows)? {
+        Some(ahead) if ahead.rows == 0 => return Ok(Changed::default()),
+        Some(ahead) => return first.write_in_runs(rows.batches()?, ahead),
+        None => {}
     }
     let mut windows = Some(shape.gather(rows.batches()?, options, table.job())?);
     if windows.as_ref().is_some_and(Windows::is_empty) {

@@ -114,7 +114,7 @@ impl KeySet {
         if keys.is_empty() || batch.is_empty() {
             return;
         }
-        if batch.is_sorted() {
+        if batch.is_sorted() && !is_between(keys, batch) {
             return merge_numbers(keys, batch, found);
         }
         match buckets.get_or_init(|| Buckets::of(keys)) {
@@ -147,6 +147,14 @@ fn is_long<L: KeyList>(keys: &L, batch: &L) -> bool {
     let first = first_not_below(keys, 0, batch.key(0));
     let last = first_not_below(keys, first, batch.key(batch.len() - 1));
     (last - first) * WALKED_ROWS_PER_KEY <= batch.len()
+}
+
+/// Whether a batch in order has so few rows for the keys in its range that a walk would fetch nearly all of the keys' memory, and
+/// jump over little of it.
+fn is_between<L: KeyList>(keys: &L, batch: &L) -> bool {
+    let first = first_not_below(keys, 0, batch.key(0));
+    let inside = first_not_below(keys, first, batch.key(batch.len() - 1)) - first;
+    (batch.len() * WALKED_RATIO + 1..batch.len() * JUMPED_RATIO).contains(&inside)
 }
 
 impl Hashed {
@@ -186,6 +194,8 @@ impl Hashed {
     }
 }
 
+/// From so many keys for each row on, they are jumped over.
+const JUMPED_RATIO: usize = 512;
 /// Lists of numbers in order where one is at most so many times longer than the other are walked through step by step.
 const WALKED_RATIO: usize = 8;
 

@@ -113,8 +113,8 @@ impl Shape {
         options: &UpsertOptions,
         job: &Job,
     ) -> Result<Option<KeysAhead>> {
-        // A run that is written, the next one, and what is on its way there.
-        let limit_bytes = memory_bytes(options).saturating_sub(3 * run_bytes);
+        // A run that is written, and the next one.
+        let limit_bytes = memory_bytes(options).saturating_sub(2 * run_bytes);
         KeysAhead::read(self, source, options.on_duplicate, limit_bytes, job)
     }
 

@@ -55,7 +55,7 @@ fn again(batches: Vec<RecordBatch>) -> SourceRows {
 /// So little memory that rows are written in several runs, and enough for their keys.
 fn small(key: &[&str]) -> UpsertOptions {
     let key = key.iter().map(|name| (*name).to_owned()).collect();
-    UpsertOptions { key, memory_bytes: 1 << 20, ..UpsertOptions::default() }
+    UpsertOptions { key, memory_bytes: 2 << 20, ..UpsertOptions::default() }
 }
 
 fn by_id() -> UpsertOptions {
@@ -67,6 +67,11 @@ fn base(properties: &[(&str, &str)], partition_by: &[&str]) -> (Arc<InMemory>, T
     let table = table(&inner);
     write(&table, WriteMode::Error, batch(&rows(0..3000, "base")), partition_by, properties);
     (inner, table)
+}
+
+/// A text so long that some thousand of them are several runs.
+fn long(text: &str) -> String {
+    format!("{text} {}", "long ".repeat(40))
 }
 
 /// Rows in no order, in batches of several sizes.
@@ -91,7 +96,7 @@ fn runs_hold_what_a_map_would_hold() {
     for round in 0..4u64 {
         // Each key twice on average, near and far from each other.
         let some: Vec<(i64, String)> =
-            (0..6000).map(|n| (scattered(round * 10_000 + n, 5000), format!("round {round} row {n}"))).collect();
+            (0..6000).map(|n| (scattered(round * 10_000 + n, 5000), long(&format!("round {round} row {n}")))).collect();
         let different: BTreeSet<i64> = some.iter().map(|(id, _)| *id).collect();
         let known = different.iter().filter(|id| model.contains_key(id)).count();
         let reads = Arc::<Reads>::default();
@@ -105,10 +110,18 @@ fn runs_hold_what_a_map_would_hold() {
 }
 
 #[test]
+fn no_rows_are_no_version() {
+    let (inner, table) = base(&[], &[]);
+    let before = stored(&inner);
+    assert_eq!(upsert(&table, again(vec![batch(&[])]), &by_id()).unwrap(), Changed::default());
+    assert_eq!((version(&table), stored(&inner)), (0, before));
+}
+
+#[test]
 fn rows_in_order_are_written_as_they_come() {
     let (_, table) = base(&[], &[]);
     let mut model = read(&table);
-    let some = rows((1000..9000).flat_map(|id| [id, id]), "new");
+    let some = rows((1000..4000).flat_map(|id| [id, id]), "new");
     upsert(&table, again(shuffled(&some)), &by_id()).unwrap();
     model.extend(some);
     assert_eq!(read(&table), model);
@@ -277,14 +290,14 @@ fn rows_of_another_writer_are_found_too() {
 
 #[test]
 fn runs_that_break_off_are_whole_or_not_there() {
-    let some = shuffled(&rows((0..3000).map(|n| n * 7919 % 3000), "c"));
+    let some = shuffled(&rows((0..3000).map(|n| n * 7919 % 3000), &long("c")));
     crate::upsert::break_off(&|table| upsert(table, again(some.clone()), &by_id()));
 }
 
 #[test]
 fn files_of_runs_are_in_order_run_by_run() {
     let (_, table) = base(&[], &[]);
-    let some = rows((0..4000).map(|n| n * 7919 % 4000 + 10_000), "new");
+    let some = rows((0..4000).map(|n| n * 7919 % 4000 + 10_000), &long("new"));
     upsert(&table, again(shuffled(&some)), &by_id()).unwrap();
     let source = lakerace_delta::DeltaSource::open(table.snapshot(None).unwrap()).unwrap();
     let plan = lakerace_format::Source::plan(&source, &lakerace_format::ReadRequest::default()).unwrap();
