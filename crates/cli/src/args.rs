@@ -200,8 +200,9 @@ pub(crate) struct CompactArgs {
     /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Leave small files alone where there are fewer than 50, and larger ones of which at most half of the rows are hidden; make
-    /// files of 128 MiB, unless sizes say otherwise.
+    /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when half of their rows are
+    /// hidden, and those that hide most as soon as all of them hide more than a row for four visible ones. Make files of 128 MiB,
+    /// unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
     /// Codec of new files.

@@ -22,18 +22,22 @@ pub struct CompactOptions {
 const AUTO_MIN_FILES: usize = 50;
 /// The size of files that it makes of them: it should not hold up the write for long.
 const AUTO_TARGET_BYTES: u64 = 128 << 20;
-/// The share of a file's rows that may be hidden before it writes the file anew: of large files, readers go through twice the
-/// rows that they get at most, and for each row that is written anew another one goes.
+/// The share of a file's rows that may be hidden before it writes the file anew, whatever the others hide: who reads this file alone
+/// goes through twice the rows that he gets at most, and for each row that is written anew another one goes.
 const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
+/// Hidden rows for each visible one that it leaves in the files of an eighth of its target and more: readers of all of them go through a
+/// quarter more rows than they get at most.
+const AUTO_MAX_HIDDEN_PER_VISIBLE: f64 = 0.25;
 
 impl CompactOptions {
-    /// For a compaction behind a write: small files are left alone until there are 50 of them, and others until half of their
-    /// rows are hidden; new files are soon written.
+    /// For a compaction behind a write: small files are left alone until there are 50 of them; those of 16 MiB and more, though, are
+    /// written anew when half of their rows are hidden, or when all of them together hide more than a row for four visible ones.
     pub fn auto() -> Self {
         let rules = lakerace_delta::CompactOptions {
             min_files: AUTO_MIN_FILES,
             target_bytes: AUTO_TARGET_BYTES,
             max_hidden_share: AUTO_MAX_HIDDEN_SHARE,
+            max_hidden_per_visible: Some(AUTO_MAX_HIDDEN_PER_VISIBLE),
             ..lakerace_delta::CompactOptions::default()
         };
         Self { rules, filter: None }

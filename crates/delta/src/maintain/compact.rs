@@ -11,6 +11,7 @@
 //! its own looks into our files.
 
 mod bins;
+mod copy;
 mod moved;
 
 use std::collections::{HashMap, HashSet};
@@ -57,7 +58,11 @@ pub struct CompactOptions {
     pub condition: Option<Expr>,
     /// A file is written anew for itself where more than this share of its rows is hidden; from 0 to 1.
     pub max_hidden_share: f64,
-    /// Leave small files alone where there are fewer than this; where files are to be in an order, leave all.
+    /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are written anew until all of them
+    /// together have at most so many hidden rows for each visible one.
+    pub max_hidden_per_visible: Option<f64>,
+    /// Leave small files alone where there are fewer than this, unless it is for the rows that one of an eighth of the target or more
+    /// hides; where files are to be in an order, leave all.
     pub min_files: usize,
     /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk.
     pub memory_bytes: u64,
@@ -72,6 +77,7 @@ impl Default for CompactOptions {
             layout: Layout::AsIs,
             condition: None,
             max_hidden_share: 0.05,
+            max_hidden_per_visible: None,
             min_files: 0,
             memory_bytes: 512 << 20,
             write: WriteOptions::default(),
@@ -116,7 +122,7 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     loop {
         let named = |error: Error| error.at(table.place());
         let rules = Rules::new(&snapshot, options).map_err(named)?;
-        let bins = rules.bins(snapshot.files()?.files.iter().filter(|file| known.contains(&file.path)));
+        let bins = rules.bins(&snapshot.files()?.files, |file| known.contains(&file.path));
         if bins.is_empty() {
             return Ok(done);
         }
@@ -153,12 +159,11 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     let targets = commit.targets(&state)?;
     let writer = Writer { snapshot: &snapshot, options, state, targets };
     let mut published = Published::none();
-    for number in 0..commit.stage().groups.len() {
-        let group = &mut commit.stage().groups[number];
-        let new = writer.write(&group.bin)?;
-        group.new = new.files().iter().map(|file| (file.name.clone(), file.rows)).collect();
-        group.bytes = new.files().iter().map(|file| file.size_bytes).sum();
-        published.extend(new);
+    let mut left = commit.stage().groups.as_mut_slice();
+    while !left.is_empty() {
+        let (groups, behind) = left.split_at_mut(writer.at_once(left));
+        published.extend(writer.write(groups)?);
+        left = behind;
     }
     let version = match commit.run(published.files()) {
         Ok(version) => version,
@@ -199,13 +204,27 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The new files of a group, visible and not yet the table's.
-    fn write(&self, bin: &Bin) -> Result<Published> {
-        let columns = match &self.options.layout {
-            Layout::AsIs => return self.copy(bin),
-            Layout::SortBy(names) | Layout::ZOrder(names) => SortColumns::new(names, self.snapshot.schema())?,
-        };
-        let source = self.open(bin)?;
+    /// How many of these groups, and one at least, are written one behind the other.
+    fn at_once(&self, groups: &[Group]) -> usize {
+        match self.options.layout {
+            Layout::AsIs => copy::at_once(groups),
+            _ => 1,
+        }
+    }
+
+    /// The new files of groups, visible and not yet the table's.
+    fn write(&self, groups: &mut [Group]) -> Result<Published> {
+        match (&self.options.layout, &mut *groups) {
+            (Layout::SortBy(names) | Layout::ZOrder(names), [group]) => self.sort(names, group),
+            _ => self.copy(groups),
+        }
+    }
+
+    /// The new files of a group whose rows are put in order.
+    fn sort(&self, names: &[String], group: &mut Group) -> Result<Published> {
+        let columns = SortColumns::new(names, self.snapshot.schema())?;
+        let bin = &group.bin;
+        let source = self.open(&bin.files.iter().collect::<Vec<_>>())?;
         let curve = match self.options.layout {
             Layout::ZOrder(_) => {
                 let mut sample = Sample::new(&columns, bin.rows().unwrap_or(0));
@@ -233,34 +252,13 @@ impl Writer<'_> {
             self.snapshot.table().job().check()?;
             files.write(&batch)?;
         }
-        self.publish(files, bin)
-    }
-
-    /// In the order of the files.
-    fn copy(&self, bin: &Bin) -> Result<Published> {
-        // A group is about a file's size: where it grows a little on the way it stays one file.
-        let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
-        for batch in self.read(&self.open(bin)?, &ReadRequest::default())? {
-            self.snapshot.table().job().check()?;
-            files.write(&batch?)?;
-        }
-        self.publish(files, bin)
-    }
-
-    fn publish(&self, files: DataFiles, bin: &Bin) -> Result<Published> {
         let mut published = files.publish()?;
         let (written, expected) = (published.rows(), bin.rows());
         if expected.is_some_and(|expected| expected != written) {
             published.discard(|_| true);
-            let first = bin.files.first().map(|file| file.object.url()).unwrap_or_default();
-            return Err(Error::corrupt(format!(
-                "{} files have {written} rows, and the log says {}",
-                bin.files.len(),
-                expected.unwrap_or(0)
-            ))
-            .at(first)
-            .advice("nothing was changed; restore the files"));
+            return Err(other_rows(&bin.files, written, expected.unwrap_or(0)));
         }
+        group.has(published.files());
         Ok(published)
     }
 
@@ -269,10 +267,9 @@ impl Writer<'_> {
         DataFiles::new(self.snapshot.table(), schema, &self.targets, Arc::clone(&self.state), &options)
     }
 
-    fn open(&self, bin: &Bin) -> Result<ParquetSource> {
+    fn open(&self, files: &[&TableFile]) -> Result<ParquetSource> {
         let table = self.snapshot.table();
-        let files: Vec<_> = bin.files.iter().collect();
-        let hidden = vectors::load(table, &files).map_err(missing)?;
+        let hidden = vectors::load(table, files).map_err(missing)?;
         let input = |(file, hidden): (&&TableFile, _)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
@@ -285,6 +282,15 @@ impl Writer<'_> {
     fn read(&self, source: &ParquetSource, request: &ReadRequest) -> Result<Batches> {
         source.read(&source.plan(request)?)
     }
+}
+
+/// The error of files that have other rows than the log says.
+fn other_rows(files: &[TableFile], rows: u64, expected: u64) -> Error {
+    let (first, others) = (files.first().map(|file| file.object.url()).unwrap_or_default(), files.len() - 1);
+    let these = if others == 0 { "the file has".to_owned() } else { format!("this file and {others} others have") };
+    Error::corrupt(format!("{these} {rows} rows, and the log says {expected}"))
+        .at(first)
+        .advice("nothing was changed; restore the files")
 }
 
 fn missing(error: Error) -> Error {
@@ -321,6 +327,14 @@ struct Group {
     new: Vec<(String, u64)>,
     bytes: u64,
     given_up: bool,
+}
+
+impl Group {
+    /// These are its new files.
+    fn has(&mut self, files: &[AddedFile]) {
+        self.new = files.iter().map(|file| (file.name.clone(), file.rows)).collect();
+        self.bytes = files.iter().map(|file| file.size_bytes).sum();
+    }
 }
 
 impl Rewrite {

@@ -260,6 +260,11 @@ impl DataFiles {
         std::mem::take(&mut self.open).into_iter().try_for_each(|file| self.end(file))
     }
 
+    /// How many files have ended, which are the first ones of those that [`Self::publish`] gives.
+    pub fn ended(&self) -> usize {
+        self.finishing.files()
+    }
+
     /// Ends all files and makes them visible in the table's folder. They are not the table's yet.
     pub fn publish(mut self) -> Result<Published> {
         self.end_all()?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use lakerace_delta::{CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, delete, history};
-use lakerace_format::{ReadRequest, Source, WriteOptions};
+use lakerace_format::{Expr, ReadRequest, Source, WriteOptions};
 use lakerace_io::ErrorKind;
 use lakerace_io::object_store::memory::InMemory;
 
@@ -79,6 +79,34 @@ fn full_files_are_written_anew_for_many_hidden_rows_only() {
     assert_eq!((done.files_removed, done.files_added, done.rows_dropped), (1, 1, 60));
     assert_eq!(read(&table).len(), 940);
     assert_eq!(compact(&table, &options).unwrap(), Compacted::default());
+}
+
+#[test]
+fn files_that_hide_most_are_written_anew_until_few_rows_are_hidden() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..100, &[]);
+    (1..4).for_each(|n| append(&table, n * 100..n * 100 + 100, "a"));
+    let full = CompactOptions { target_bytes: 1, max_hidden_share: 0.5, ..CompactOptions::default() };
+    let at_most = |most: f64| CompactOptions { max_hidden_per_visible: Some(most), ..full.clone() };
+    // 10, 40, 30 and 20 hidden rows of 100 each: 100 for 300 visible ones.
+    for (first, count) in [(0, 10), (100, 40), (200, 30), (300, 20)] {
+        let not_before = Expr::Not(Box::new(less("id", first)));
+        delete(&table, &Expr::And(vec![not_before, less("id", first + count)])).unwrap();
+    }
+    let before = read(&table);
+    assert_eq!(before.len(), 300);
+    assert_eq!(compact(&table, &full).unwrap(), Compacted::default());
+    assert_eq!(compact(&table, &at_most(0.34)).unwrap(), Compacted::default());
+    let done = compact(&table, &at_most(0.33)).unwrap();
+    assert_eq!((done.files_removed, done.files_added, done.rows, done.rows_dropped), (1, 1, 60, 40));
+    let done = compact(&table, &at_most(0.05)).unwrap();
+    assert_eq!((done.files_removed, done.files_added, done.rows, done.rows_dropped), (2, 2, 150, 50));
+    // Tiny files wait until there are many.
+    let small = CompactOptions { target_bytes: 256 << 20, min_files: 50, ..at_most(0.0) };
+    assert_eq!(compact(&table, &small).unwrap(), Compacted::default());
+    assert_eq!(compact(&table, &at_most(0.0)).unwrap().rows_dropped, 10);
+    assert_eq!(read(&table), before);
 }
 
 #[test]

@@ -28,6 +28,11 @@ impl RowGroup {
     pub fn rows(&self) -> u64 {
         self.unit.row_count()
     }
+
+    /// How many of them no deletion vector hides.
+    pub fn visible_rows(&self) -> u64 {
+        self.unit.visible_count()
+    }
 }
 
 /// What statistics have to be asked: whether rows of which this is known have to be looked into.

@@ -1,6 +1,6 @@
 //! Which files are written anew together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -66,13 +66,15 @@ impl<'a> Rules<'a> {
         Ok(Self { options, condition, schema })
     }
 
-    /// The groups of files to be written anew, of one partition each.
-    pub fn bins<'f>(&self, files: impl Iterator<Item = &'f TableFile>) -> Vec<Bin> {
-        let files: Vec<&TableFile> = files.filter(|file| self.is_meant(file)).collect();
+    /// The groups of files to be written anew, of one partition each: of a version's files those that may be.
+    pub fn bins(&self, files: &[TableFile], may_be: impl Fn(&TableFile) -> bool) -> Vec<Bin> {
+        let files: Vec<&TableFile> = files.iter().filter(|file| self.is_meant(file)).collect();
+        let holey = self.holey(&files);
+        let files: Vec<&TableFile> = files.into_iter().filter(|file| may_be(file)).collect();
         let has_many = files.iter().filter(|file| self.is_small(file)).count() >= self.options.min_files;
         let mut partitions: Vec<Vec<&TableFile>> = Vec::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
-        for file in files.into_iter().filter(|file| self.is_candidate(file, has_many)) {
+        for file in files.into_iter().filter(|file| self.is_candidate(file, has_many, &holey)) {
             let number = *numbers.entry(format!("{:?}", file.constants)).or_insert_with(|| {
                 partitions.push(Vec::new());
                 partitions.len() - 1
@@ -80,7 +82,7 @@ impl<'a> Rules<'a> {
             partitions[number].push(file);
         }
         match self.options.layout {
-            Layout::AsIs => partitions.iter().flat_map(|files| self.pack(files)).collect(),
+            Layout::AsIs => partitions.iter().flat_map(|files| self.pack(files, &holey)).collect(),
             _ => partitions.into_iter().map(|files| Bin { files: files.into_iter().cloned().collect() }).collect(),
         }
     }
@@ -104,11 +106,11 @@ impl<'a> Rules<'a> {
     }
 
     /// Whether a file is to be looked at, where there are many small ones or not.
-    fn is_candidate(&self, file: &TableFile, has_many: bool) -> bool {
+    fn is_candidate(&self, file: &TableFile, has_many: bool, holey: &Holey) -> bool {
         match self.options.layout {
-            Layout::AsIs if has_many => self.is_small(file) || self.is_holey(file),
-            // A small one with hidden rows waits until there are many, or each small upsert would write it anew.
-            Layout::AsIs => !self.is_small(file) && self.is_holey(file),
+            Layout::AsIs if has_many => self.is_small(file) || holey.contains(file.path.as_str()),
+            // A tiny one with hidden rows waits until there are many, or each tiny upsert would write it anew.
+            Layout::AsIs => !self.is_tiny(file) && holey.contains(file.path.as_str()),
             Layout::SortBy(_) | Layout::ZOrder(_) => has_many,
         }
     }
@@ -117,7 +119,33 @@ impl<'a> Rules<'a> {
         file.size_bytes < self.options.target_bytes / 4 * 3
     }
 
-    /// Whether so many of its rows are hidden that it is written anew for that alone.
+    /// Whether it is so small that what it hides costs its readers next to nothing.
+    fn is_tiny(&self, file: &TableFile) -> bool {
+        file.size_bytes < self.options.target_bytes / 8
+    }
+
+    /// The files that are written anew for their hidden rows alone.
+    fn holey<'f>(&self, files: &[&'f TableFile]) -> Holey<'f> {
+        let mut holey: Holey<'f> =
+            files.iter().filter(|file| self.is_holey(file)).map(|file| file.path.as_str()).collect();
+        let Some(most) = self.options.max_hidden_per_visible else { return holey };
+        let counted = files.iter().filter(|file| !self.is_tiny(file) && file.rows.is_some());
+        let visible: u64 = counted.clone().filter_map(|file| file.visible_rows()).sum();
+        let mut others: Vec<&&TableFile> = counted.filter(|file| !holey.contains(file.path.as_str())).collect();
+        // First those of which the least has to be written for each hidden row that goes.
+        others.sort_by(|a, b| hidden_share(b).total_cmp(&hidden_share(a)));
+        let mut left: u64 = others.iter().map(|file| hidden(file)).sum();
+        for file in others {
+            if left as f64 <= visible as f64 * most {
+                break;
+            }
+            left -= hidden(file);
+            holey.insert(file.path.as_str());
+        }
+        holey
+    }
+
+    /// Whether so many of its rows are hidden that it is written anew whatever the other files hide.
     fn is_holey(&self, file: &TableFile) -> bool {
         let hidden = hidden(file);
         match file.rows {
@@ -127,7 +155,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Files one after the other, until they would make more than one file of the target size.
-    fn pack(&self, files: &[&TableFile]) -> Vec<Bin> {
+    fn pack(&self, files: &[&TableFile], holey: &Holey) -> Vec<Bin> {
         let mut bins: Vec<Vec<&TableFile>> = Vec::new();
         let mut bytes = 0;
         for file in files {
@@ -141,10 +169,19 @@ impl<'a> Rules<'a> {
             }
             bytes += more;
         }
-        let is_worth_it = |files: &Vec<&TableFile>| files.len() > 1 || files.iter().any(|file| self.is_holey(file));
+        let is_worth_it =
+            |files: &Vec<&TableFile>| files.len() > 1 || files.iter().any(|file| holey.contains(file.path.as_str()));
         let bin = |files: Vec<&TableFile>| Bin { files: files.into_iter().cloned().collect() };
         bins.into_iter().filter(is_worth_it).map(bin).collect()
     }
+}
+
+/// The paths of files that are written anew for their hidden rows.
+type Holey<'f> = HashSet<&'f str>;
+
+/// Of the rows of a file that says how many it has.
+fn hidden_share(file: &TableFile) -> f64 {
+    hidden(file) as f64 / file.rows.unwrap_or(0).max(1) as f64
 }
 
 fn hidden(file: &TableFile) -> u64 {
