@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import s3server
 
 import lakerace as lr
@@ -30,6 +31,8 @@ import lakerace as lr
 KEYS = 500
 #: Keys of one change.
 KEYS_OF_A_CHANGE = 40
+#: Memory of an upsert from a file.
+FILE_MEMORY_BYTES = 4096
 #: Versions between the first and the last that are read and compared.
 VERSIONS_READ = 10
 
@@ -67,7 +70,7 @@ def write(location: str, writer: int, rounds: int) -> None:
     table = lr.Table(location, key="id")
     for round_ in range(rounds):
         keys = drawn.sample(range(KEYS), KEYS_OF_A_CHANGE)
-        kind = drawn.choices(["upsert", "sum", "insert", "delete"], weights=[6, 3, 2, 1])[0]
+        kind = drawn.choices(["upsert", "file", "sum", "insert", "delete"], weights=[4, 2, 3, 2, 1])[0]
         rows = pa.table(
             {"id": keys, "writer": [writer] * len(keys), "round": [round_] * len(keys), "n": [1] * len(keys)}
         )
@@ -88,6 +91,11 @@ def change(table: lr.Table, kind: str, rows: pa.Table) -> lr.Changed:
         return table.delete_keys(rows.select(["id"]))
     if kind == "insert":
         return table.upsert(rows, insert_only=True)
+    if kind == "file":
+        # So large beside the memory that its keys are read first, and its rows written in runs.
+        with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+            pq.write_table(rows, file.name)
+            return table.upsert(file.name, memory_limit=FILE_MEMORY_BYTES)
     return table.upsert(rows, merge={"n": "sum"} if kind == "sum" else None)
 
 
@@ -105,7 +113,7 @@ def replay(changes: list[Change], last: int) -> Rows:
                 rows.pop(key, None)
             elif made.kind == "sum":
                 rows[key] = (made.writer, made.round, 1 + (rows[key][2] if key in rows else 0))
-            elif made.kind == "upsert" or key not in rows:
+            elif made.kind in ("upsert", "file") or key not in rows:
                 rows[key] = (made.writer, made.round, 1)
     return rows
 

@@ -185,6 +185,22 @@ def test_writes_from_python_may_compact_behind_them(tmp_path: Path, monkeypatch:
     assert table.scan().count() == 60
 
 
+def test_automatic_compaction_bounds_what_is_hidden(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    for first in range(0, 4000, 1000):
+        lr.copy(rows(first, first + 1000), f"delta:{folder}", mode="append")
+    table = lr.Table(folder)
+    table.delete("id < 300 OR id >= 1000 AND id < 1200 OR id >= 2000 AND id < 2250")
+    assert table.compact(auto=True).version is None, "these files are tiny"
+    # Of an eighth of the target and more; 750 rows hidden, 3,250 visible.
+    assert table.compact(auto=True, target_size=4096).version is None
+    table.delete("id >= 3000 AND id < 3100")
+    done = table.compact(auto=True, target_size=4096)
+    assert (done.files_removed, done.rows, done.rows_dropped) == (1, 700, 300)
+    assert ok("compact", folder, "--auto", "--target-size", "4KiB", "--json").json["version"] is None
+    assert table.scan().count() == 3150
+
+
 def test_vacuum_removes_what_no_retained_version_needs(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     table = made(folder)

@@ -127,11 +127,11 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
             return Ok(done);
         }
         let (left, round) = (bins.len(), one_round(bins));
-        if !rewrite(snapshot, options, round, &mut done).map_err(named)? {
-            fruitless += 1;
-        } else {
-            fruitless = 0;
+        let committed = rewrite(snapshot, options, round, &mut done).map_err(named)?;
+        if committed == left {
+            return Ok(done);
         }
+        fruitless = if committed == 0 { fruitless + 1 } else { 0 };
         if fruitless == FRUITLESS_AT_MOST {
             done.given_up = left as u64;
             return Ok(done);
@@ -150,8 +150,8 @@ fn one_round(bins: Vec<Bin>) -> Vec<Bin> {
     bins.into_iter().take_while(is_in).collect()
 }
 
-/// Writes groups anew and commits them; false where all of them had to be given up.
-fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &mut Compacted) -> Result<bool> {
+/// Writes groups anew and commits them; says how many did not have to be given up.
+fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
     let stage = Rewrite::new(bins, &options.layout);
     let mut commit = Commit::new(table, Base::Existing(Box::new(snapshot.clone())), stage)?;
@@ -180,11 +180,13 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     published.written();
     let Some(version) = version else {
         stage.drop_packed();
-        return Ok(false);
+        return Ok(0);
     };
     done.version = Some(version);
     done.commits += 1;
+    let mut committed = 0;
     for group in stage.groups.iter().filter(|group| !group.given_up) {
+        committed += 1;
         done.files_removed += group.bin.files.len() as u64;
         done.bytes_removed += group.bin.bytes();
         done.rows_dropped += group.bin.hidden();
@@ -192,7 +194,7 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
         done.bytes_added += group.bytes;
         done.rows += group.new.iter().map(|(_, rows)| rows).sum::<u64>();
     }
-    Ok(true)
+    Ok(committed)
 }
 
 /// Writes groups of one version anew.
