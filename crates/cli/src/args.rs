@@ -201,7 +201,7 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when half of their rows are
-    /// hidden, and those that hide most as soon as all of them hide more than a row for four visible ones. Make files of 128 MiB,
+    /// hidden, and those that hide most as soon as all of them hide more than three rows for ten visible ones. Make files of 128 MiB,
     /// unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
