@@ -31,8 +31,9 @@ import lakerace as lr
 KEYS = 500
 #: Keys of one change.
 KEYS_OF_A_CHANGE = 40
-#: Memory of an upsert from a file.
-FILE_MEMORY_BYTES = 4096
+#: Memory of an upsert from a file, and what makes the file too large for it.
+FILE_MEMORY_BYTES = 8192
+TEXT = "what fills a row " * 6
 #: Versions between the first and the last that are read and compared.
 VERSIONS_READ = 10
 
@@ -73,7 +74,7 @@ def write(location: str, writer: int, rounds: int) -> None:
         kind = drawn.choices(["upsert", "file", "sum", "insert", "delete"], weights=[4, 2, 3, 2, 1])[0]
         rows = pa.table(
             {"id": keys, "writer": [writer] * len(keys), "round": [round_] * len(keys), "n": [1] * len(keys)}
-        )
+        ).append_column("text", pa.array([TEXT] * len(keys)))
         while True:
             try:
                 changed = change(table, kind, rows)
@@ -94,7 +95,7 @@ def change(table: lr.Table, kind: str, rows: pa.Table) -> lr.Changed:
     if kind == "file":
         # So large beside the memory that its keys are read first, and its rows written in runs.
         with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
-            pq.write_table(rows, file.name)
+            pq.write_table(rows, file.name, use_dictionary=False, compression="none")
             return table.upsert(file.name, memory_limit=FILE_MEMORY_BYTES)
     return table.upsert(rows, merge={"n": "sum"} if kind == "sum" else None)
 
@@ -148,7 +149,7 @@ def race(location: str, writers: int, rounds: int, feed: bool = False) -> Figure
     data `feed`, what that tells, too."""
     base = list(range(0, KEYS, 2))
     ones = [-1] * len(base)
-    rows = pa.table({"id": base, "writer": ones, "round": ones, "n": [0] * len(base)})
+    rows = pa.table({"id": base, "writer": ones, "round": ones, "n": [0] * len(base), "text": [TEXT] * len(base)})
     lr.copy(rows, f"delta:{location}", table_properties={"delta.enableChangeDataFeed": str(feed).lower()})
     started = time.monotonic()
     with ExitStack() as stack:
