@@ -159,7 +159,7 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
 
 def _start_gateway(gateway: str, address: str, root: Path, log: IO[str]) -> subprocess.Popen[bytes]:
     # Connections stay open, as those of S3 do, and tags of objects are of the checksum that the server makes anyway: an MD5 of all that is
-    # put would take more of the contestants' processors than all else that the server does.
+    # put would be a quarter of what the server takes of the contestants' processors.
     return subprocess.Popen(
         [gateway, "--port", address, "--keep-alive", "posix", "--data-integrity-etag", str(root)],
         env=os.environ | {"ROOT_ACCESS_KEY": _ACCESS_KEY, "ROOT_SECRET_KEY": _SECRET_KEY},

@@ -4,7 +4,7 @@
 
 use arrow::array::RecordBatch;
 use lakerace_format::{ParquetSource, ReadRequest, Source};
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 
 use super::{Group, Writer, other_rows};
 use crate::files::TableFile;
@@ -53,6 +53,9 @@ impl Writer<'_> {
             }
             files.end_all()?;
             ends.push(files.ended());
+        }
+        if batch.num_rows() > 0 || batches.next().transpose()?.is_some() {
+            return Err(Error::internal("files gave more rows than their footers have"));
         }
         let published = files.publish()?;
         let mut begin = 0;
