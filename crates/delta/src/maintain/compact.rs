@@ -158,13 +158,7 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     let state = commit.write_state()?;
     let targets = commit.targets(&state)?;
     let writer = Writer { snapshot: &snapshot, options, state, targets };
-    let mut published = Published::none();
-    let mut left = commit.stage().groups.as_mut_slice();
-    while !left.is_empty() {
-        let (groups, behind) = left.split_at_mut(writer.at_once(left));
-        published.extend(writer.write(groups)?);
-        left = behind;
-    }
+    let mut published = writer.write(&mut commit.stage().groups)?;
     let version = match commit.run(published.files()) {
         Ok(version) => version,
         Err((error, outcome)) => {
@@ -206,30 +200,33 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// How many of these groups, and one at least, are written one behind the other.
-    fn at_once(&self, groups: &[Group]) -> usize {
-        match self.options.layout {
-            Layout::AsIs => copy::at_once(groups),
-            _ => 1,
-        }
-    }
-
     /// The new files of groups, visible and not yet the table's.
     fn write(&self, groups: &mut [Group]) -> Result<Published> {
-        match (&self.options.layout, &mut *groups) {
-            (Layout::SortBy(names) | Layout::ZOrder(names), [group]) => self.sort(names, group),
-            _ => self.copy(groups),
+        let mut published = Published::none();
+        match &self.options.layout {
+            Layout::AsIs => {
+                for groups in copy::streams(groups) {
+                    published.extend(self.copy(groups)?);
+                }
+            }
+            Layout::SortBy(names) | Layout::ZOrder(names) => {
+                for group in groups {
+                    published.extend(self.sort(names, group)?);
+                }
+            }
         }
+        Ok(published)
     }
 
     /// The new files of a group whose rows are put in order.
     fn sort(&self, names: &[String], group: &mut Group) -> Result<Published> {
         let columns = SortColumns::new(names, self.snapshot.schema())?;
         let bin = &group.bin;
-        let source = self.open(&bin.files.iter().collect::<Vec<_>>())?;
+        let (source, rows) = self.open(&bin.files.iter().collect::<Vec<_>>())?;
+        let rows: u64 = rows.iter().sum();
         let curve = match self.options.layout {
             Layout::ZOrder(_) => {
-                let mut sample = Sample::new(&columns, bin.rows().unwrap_or(0));
+                let mut sample = Sample::new(&columns, rows);
                 let request = ReadRequest { columns: Some(columns.names().to_vec()), ..ReadRequest::default() };
                 for batch in self.read(&source, &request)? {
                     sample.look(&columns, &batch?)?;
@@ -254,13 +251,11 @@ impl Writer<'_> {
             self.snapshot.table().job().check()?;
             files.write(&batch)?;
         }
-        let mut published = files.publish()?;
-        let (written, expected) = (published.rows(), bin.rows());
-        if expected.is_some_and(|expected| expected != written) {
-            published.discard(|_| true);
-            return Err(other_rows(&bin.files, written, expected.unwrap_or(0)));
+        let published = files.publish()?;
+        if published.rows() != rows {
+            return Err(other_rows());
         }
-        group.has(published.files());
+        group.set_new(published.files());
         Ok(published)
     }
 
@@ -269,7 +264,10 @@ impl Writer<'_> {
         DataFiles::new(self.snapshot.table(), schema, &self.targets, Arc::clone(&self.state), &options)
     }
 
-    fn open(&self, files: &[&TableFile]) -> Result<ParquetSource> {
+    /// Files as one source, and the visible rows of each by its footer.
+    ///
+    /// Errors: `Corrupt` for a file that is gone, or that has other rows than the log says.
+    fn open(&self, files: &[&TableFile]) -> Result<(ParquetSource, Vec<u64>)> {
         let table = self.snapshot.table();
         let hidden = vectors::load(table, files).map_err(missing)?;
         let input = |(file, hidden): (&&TableFile, _)| InputFile {
@@ -278,7 +276,19 @@ impl Writer<'_> {
             hidden,
         };
         let inputs = files.iter().zip(hidden).map(input).collect();
-        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)
+        let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)?;
+        let mut rows = vec![0; files.len()];
+        for group in source.row_groups() {
+            rows[group.file] += group.visible_rows();
+        }
+        for (file, rows) in files.iter().zip(&rows) {
+            if let Some(expected) = file.visible_rows().filter(|expected| expected != rows) {
+                return Err(Error::corrupt(format!("it has {rows} visible rows, and the log says {expected}"))
+                    .at(file.object.url())
+                    .advice("nothing was changed; restore the file, or an earlier version of the table"));
+            }
+        }
+        Ok((source, rows))
     }
 
     fn read(&self, source: &ParquetSource, request: &ReadRequest) -> Result<Batches> {
@@ -286,13 +296,9 @@ impl Writer<'_> {
     }
 }
 
-/// The error of files that have other rows than the log says.
-fn other_rows(files: &[TableFile], rows: u64, expected: u64) -> Error {
-    let (first, others) = (files.first().map(|file| file.object.url()).unwrap_or_default(), files.len() - 1);
-    let these = if others == 0 { "the file has".to_owned() } else { format!("this file and {others} others have") };
-    Error::corrupt(format!("{these} {rows} rows, and the log says {expected}"))
-        .at(first)
-        .advice("nothing was changed; restore the files")
+/// Reading gave other rows than the files' footers have: none must be lost for that.
+fn other_rows() -> Error {
+    Error::internal("the files gave other rows than their footers have")
 }
 
 fn missing(error: Error) -> Error {
@@ -333,7 +339,7 @@ struct Group {
 
 impl Group {
     /// These are its new files.
-    fn has(&mut self, files: &[AddedFile]) {
+    fn set_new(&mut self, files: &[AddedFile]) {
         self.new = files.iter().map(|file| (file.name.clone(), file.rows)).collect();
         self.bytes = files.iter().map(|file| file.size_bytes).sum();
     }

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
+use futures::executor::block_on;
 use lakerace_delta::{CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, delete, history};
 use lakerace_format::{Expr, ReadRequest, Source, WriteOptions};
 use lakerace_io::ErrorKind;
+use lakerace_io::object_store::ObjectStoreExt;
 use lakerace_io::object_store::memory::InMemory;
+use lakerace_io::object_store::path::Path;
 
 use crate::common::{
     Meanwhile, append, batch, create, entry, less, on, put, read, read_at, rows, scattered, stored, table, version,
@@ -139,6 +142,28 @@ fn a_full_file_does_not_wait_for_small_ones() {
     assert_eq!(compact(&table, &full).unwrap(), Compacted::default());
 }
 
+#[test]
+fn a_file_with_other_rows_than_the_log_says_is_named_and_nothing_is_changed() {
+    let inner = Arc::new(InMemory::new());
+    create(&table(&inner), 0..100, &[]);
+    append(&table(&inner), 100..200, "a");
+    let mut lines = entry(&inner, 1);
+    let add = lines.iter_mut().find_map(|line| line.get_mut("add")).unwrap();
+    let stats = add["stats"].as_str().unwrap().replace(r#""numRecords":100"#, r#""numRecords":90"#);
+    let name = add["path"].as_str().unwrap().to_owned();
+    add["stats"] = stats.into();
+    let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let path = Path::from(format!("lake/table/_delta_log/{:020}.json", 1));
+    block_on(inner.put(&path, text.into())).unwrap();
+    for layout in [Layout::AsIs, Layout::SortBy(vec!["id".to_owned()]), Layout::ZOrder(vec!["id".to_owned()])] {
+        let error = compact(&table(&inner), &CompactOptions { layout, ..CompactOptions::default() }).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        let said = error.to_string();
+        assert!(said.contains(&name) && said.contains("100 visible rows, and the log says 90"), "{said}");
+    }
+    assert_eq!((version(&table(&inner)), stored(&inner).len()), (1, 2));
+}
+
 fn partitioned(rows: std::ops::Range<i64>) -> RecordBatch {
     let ids: ArrayRef = Arc::new(rows.clone().map(Some).collect::<Int64Array>());
     let texts: ArrayRef = Arc::new(rows.clone().map(|n| Some(format!("t{n}"))).collect::<StringArray>());
@@ -161,6 +186,26 @@ fn partitions_are_compacted_apart() {
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     let done = compact(&table, &CompactOptions::default()).unwrap();
     assert_eq!((done.files_removed, done.files_added), (15, 3));
+    assert_eq!(read(&table), before);
+}
+
+#[test]
+fn more_files_than_are_open_at_once_become_one_a_partition() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    let days = 600;
+    let by_day = |ids: std::ops::Range<i64>| {
+        let day: ArrayRef = Arc::new(ids.clone().map(|id| Some(id % days)).collect::<Int64Array>());
+        let texts: ArrayRef = Arc::new(ids.clone().map(|id| Some(format!("t{id}"))).collect::<StringArray>());
+        let ids: ArrayRef = Arc::new(ids.map(Some).collect::<Int64Array>());
+        RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("text", texts, true), ("day", day, true)])
+            .unwrap()
+    };
+    write(&table, WriteMode::Error, by_day(0..days), &["day"], &[]);
+    write(&table, WriteMode::Append, by_day(days..2 * days), &[], &[]);
+    let before = read(&table);
+    let done = compact(&table, &CompactOptions::default()).unwrap();
+    assert_eq!((done.commits, done.files_removed, done.files_added, done.rows), (1, 1200, 600, 1200));
     assert_eq!(read(&table), before);
 }
 

@@ -23,11 +23,6 @@ impl Bin {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
-    /// Their rows that are not hidden, where the log says so.
-    pub fn rows(&self) -> Option<u64> {
-        self.files.iter().map(TableFile::visible_rows).sum()
-    }
-
     /// Their hidden rows.
     pub fn hidden(&self) -> u64 {
         self.files.iter().map(hidden).sum()

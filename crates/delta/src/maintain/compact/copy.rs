@@ -3,8 +3,8 @@
 //! All of them are one read: a store is asked for the next group's bytes while one is written, and completes files meanwhile.
 
 use arrow::array::RecordBatch;
-use lakerace_format::{ParquetSource, ReadRequest, Source};
-use lakerace_io::{Error, Result};
+use lakerace_format::{ReadRequest, Source};
+use lakerace_io::Result;
 
 use super::{Group, Writer, other_rows};
 use crate::files::TableFile;
@@ -13,37 +13,35 @@ use crate::write::Published;
 /// Old files that are open at the same time, about: their footers are in memory.
 const FILES_AT_ONCE: usize = 1024;
 
-/// How many of these groups, and one at least, are written by one read.
-pub(super) fn at_once(groups: &[Group]) -> usize {
-    let mut files = 0;
-    let fits = |group: &&Group| {
-        files += group.bin.files.len();
-        files <= FILES_AT_ONCE
-    };
-    groups.iter().take_while(fits).count().max(1)
+/// Groups by the reads that they are written by: one or more each, in their order.
+pub(super) fn streams(mut groups: &mut [Group]) -> impl Iterator<Item = &mut [Group]> {
+    std::iter::from_fn(move || {
+        let mut files = 0;
+        let fits = |group: &&Group| {
+            files += group.bin.files.len();
+            files <= FILES_AT_ONCE
+        };
+        let count = groups.iter().take_while(fits).count().max(1);
+        groups.split_off_mut(..count.min(groups.len())).filter(|groups| !groups.is_empty())
+    })
 }
 
 impl Writer<'_> {
     /// The new files of groups whose rows stay in the order of the old files, visible and not yet the table's.
-    ///
-    /// Errors: `Corrupt` for an old file that has other rows than the log says.
     pub(super) fn copy(&self, groups: &mut [Group]) -> Result<Published> {
         let olds: Vec<&TableFile> = groups.iter().flat_map(|group| &group.bin.files).collect();
-        let source = self.open(&olds)?;
-        let rows = visible_rows(&source, &olds)?;
+        let (source, rows) = self.open(&olds)?;
         let mut batches = self.read(&source, &ReadRequest::default())?;
         // A group is about a file's size: where it grows a little on the way it stays one file.
         let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
         let (mut rows, mut ends) = (rows.into_iter(), Vec::with_capacity(groups.len()));
         let mut batch = RecordBatch::new_empty(source.schema());
         for group in groups.iter() {
-            let expected: u64 = rows.by_ref().take(group.bin.files.len()).sum();
-            let mut left = expected;
+            let mut left: u64 = rows.by_ref().take(group.bin.files.len()).sum();
             while left > 0 {
                 self.snapshot.table().job().check()?;
                 if batch.num_rows() == 0 {
-                    let next = batches.next().transpose()?;
-                    batch = next.ok_or_else(|| other_rows(&group.bin.files, expected - left, expected))?;
+                    batch = batches.next().transpose()?.ok_or_else(other_rows)?;
                 }
                 // A batch of small files may have rows of two groups.
                 let part = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
@@ -55,28 +53,14 @@ impl Writer<'_> {
             ends.push(files.ended());
         }
         if batch.num_rows() > 0 || batches.next().transpose()?.is_some() {
-            return Err(Error::internal("files gave more rows than their footers have"));
+            return Err(other_rows());
         }
         let published = files.publish()?;
         let mut begin = 0;
         for (group, end) in groups.iter_mut().zip(ends) {
-            group.has(&published.files()[begin..end]);
+            group.set_new(&published.files()[begin..end]);
             begin = end;
         }
         Ok(published)
     }
-}
-
-/// The visible rows of each file, by its footer; an error where the log says otherwise.
-fn visible_rows(source: &ParquetSource, files: &[&TableFile]) -> Result<Vec<u64>> {
-    let mut rows = vec![0; files.len()];
-    for group in source.row_groups() {
-        rows[group.file] += group.visible_rows();
-    }
-    for (file, rows) in files.iter().zip(&rows) {
-        if let Some(expected) = file.visible_rows().filter(|expected| expected != rows) {
-            return Err(other_rows(std::slice::from_ref(*file), *rows, expected));
-        }
-    }
-    Ok(rows)
 }
