@@ -55,13 +55,13 @@ fn latency_seconds(profile: &PathProfile) -> f64 {
 ///
 /// The model is a queue with `in_flight` servers: a request holds one for the latency and for its bytes over one
 /// connection. The time is the largest of four bounds: the queue's; its work shared evenly among as many servers as
-/// requests of the longest one's size fit `in_memory` for reading ahead; and, after one latency, all bytes over the
-/// path's whole bandwidth, and the wanted bytes at the reader's own pace.
+/// `in_memory` says that requests of the longest one's size fit, of so many bytes in all; and, after one latency, all bytes
+/// over the path's whole bandwidth, and the wanted bytes at the reader's own pace.
 pub(super) fn priced(
     requests: Vec<Request>,
     gap: u64,
     in_flight: usize,
-    in_memory: impl Fn(u64) -> u64,
+    in_memory: impl Fn(u64, u64) -> u64,
     profile: &PathProfile,
 ) -> RequestPlan {
     let latency = latency_seconds(profile);
@@ -80,7 +80,7 @@ pub(super) fn priced(
     } else {
         let queue = queue_seconds(&requests, in_flight, |len| latency + len as f64 / connection);
         let work = requests.len() as f64 * latency + bytes as f64 / connection;
-        let memory = work / in_memory(longest).clamp(1, requests.len() as u64) as f64;
+        let memory = work / in_memory(longest, bytes).clamp(1, requests.len() as u64) as f64;
         let pipe = latency + bytes as f64 / total;
         let reader = latency + wanted as f64 / profile.reader_bytes_per_second.max(1.0);
         queue.max(memory).max(pipe).max(reader)
