@@ -146,8 +146,8 @@ pub(crate) struct UpsertArgs {
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Behind the upsert, compact the table where it has 50 small files and more, and larger files of which more than half of
-    /// the rows are hidden.
+    /// Behind the upsert, compact the table where it has 50 small files and more, and larger files of which half of the rows are
+    /// hidden, or that hide more than three rows for ten visible ones together.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
@@ -381,8 +381,8 @@ pub(crate) struct WriteArgs {
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Delta: behind the write, compact the table where it has 50 small files and more, and larger files of which more than half
-    /// of the rows are hidden.
+    /// Delta: behind the write, compact the table where it has 50 small files and more, and larger files of which half of the rows
+    /// are hidden, or that hide more than three rows for ten visible ones together.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     /// Delta: a property of a new table, such as lakerace.primaryKey=id (rows are then added in the key's order) or
