@@ -312,9 +312,9 @@ class Table:
             zorder: Put them along a curve through these columns instead: filters on any of them skip files.
             where: A SQL expression over partition columns: only these partitions.
             memory_limit: Bytes of rows that are sorted in memory, 512 MiB by default; more go to the local disk.
-            auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when half of
-                their rows are hidden, and those that hide most as soon as all of them hide more than three rows for ten
-                visible ones. Make files of 128 MiB.
+            auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when
+                more than half of their rows are hidden, and those that hide most as soon as all of them hide more than
+                three rows for ten visible ones. Make files of 128 MiB.
             compression: As for :func:`lakerace.copy`.
             threads: Threads that decode and encode.
             io: How files of this machine are written, as for :func:`lakerace.copy`.

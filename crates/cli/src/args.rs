@@ -146,8 +146,7 @@ pub(crate) struct UpsertArgs {
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Behind the upsert, compact the table where it has 50 small files and more, and larger files of which half of the rows are
-    /// hidden, or that hide more than three rows for ten visible ones together.
+    /// Behind the upsert, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
@@ -200,9 +199,9 @@ pub(crate) struct CompactArgs {
     /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when half of their rows are
-    /// hidden, and those that hide most as soon as all of them hide more than three rows for ten visible ones. Make files of 128 MiB,
-    /// unless sizes say otherwise.
+    /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when more than half of their
+    /// rows are hidden, and those that hide most as soon as all of them hide more than three rows for ten visible ones. Make files of
+    /// 128 MiB, unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
     /// Codec of new files.
@@ -381,8 +380,7 @@ pub(crate) struct WriteArgs {
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
-    /// Delta: behind the write, compact the table where it has 50 small files and more, and larger files of which half of the rows
-    /// are hidden, or that hide more than three rows for ten visible ones together.
+    /// Delta: behind the write, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     /// Delta: a property of a new table, such as lakerace.primaryKey=id (rows are then added in the key's order) or

@@ -31,7 +31,8 @@ const AUTO_MAX_HIDDEN_PER_VISIBLE: f64 = 0.3;
 
 impl CompactOptions {
     /// For a compaction behind a write: small files are left alone until there are 50 of them; those of 16 MiB and more, though, are
-    /// written anew when half of their rows are hidden, or when all of them together hide more than three rows for ten visible ones.
+    /// written anew when more than half of their rows are hidden, and those that hide most when all of them together hide more than
+    /// three rows for ten visible ones.
     pub fn auto() -> Self {
         let rules = lakerace_delta::CompactOptions {
             min_files: AUTO_MIN_FILES,

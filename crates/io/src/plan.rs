@@ -255,8 +255,9 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     choice.of(&plans).clone()
 }
 
-/// How many requests of up to `longest_bytes`, of `all_bytes`, are under way at once: what does not fit into the memory for reading
-/// ahead is not, and a quarter of it, about, has the bytes of the row group that is being decoded, which stay until its end.
+/// How many requests of up to `longest_bytes` are under way at once where `prefetch_bytes` may be read ahead: any number, where
+/// all bytes of the read fit. Otherwise a quarter of that memory, about, has the row group or stripe that is being decoded, whose
+/// bytes stay until its end.
 fn under_way(prefetch_bytes: u64, longest_bytes: u64, all_bytes: u64) -> u64 {
     if all_bytes <= prefetch_bytes { u64::MAX } else { prefetch_bytes / 4 * 3 / longest_bytes.max(1) }
 }
