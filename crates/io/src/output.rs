@@ -159,6 +159,14 @@ impl Output {
         self.position
     }
 
+    /// Bytes that were written and that a store does not have yet; 0 where files are of this machine.
+    pub fn unsent_bytes(&self) -> u64 {
+        match &self.target {
+            Target::Local(_) | Target::Stream(_) => 0,
+            Target::Upload(upload) => upload.unsent_bytes(),
+        }
+    }
+
     /// Sends what remains and waits until the store has everything, without making it visible: the last step,
     /// [`Self::finish`], is then short. A folder sink does this for all files before it finishes the first.
     ///

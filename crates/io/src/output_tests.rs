@@ -62,6 +62,28 @@ fn a_file_appears_whole_on_every_store() {
 }
 
 #[test]
+fn a_store_has_what_was_prepared_unless_it_is_one_part() {
+    let job = job(FileIo::Auto);
+    let memory = Location::parse("memory://output-unsent/x").unwrap();
+    let memory = memory.object(&StorageOptions::default(), &job).unwrap();
+    // An object of one part is sent when it is finished.
+    for (bytes, unsent) in [(8 << 20, 8 << 20), ((8 << 20) + 1, 0), (20 << 20, 0)] {
+        let mut output = Output::create(&memory.store, &memory.path, IfExists::Replace).unwrap();
+        output.write(vec![7; bytes].into()).unwrap();
+        assert!(output.unsent_bytes() > 0);
+        output.prepare().unwrap();
+        assert_eq!(output.unsent_bytes(), unsent, "{bytes}");
+        output.finish().unwrap();
+        assert_eq!(memory.read_tail(1 << 30).unwrap().size_bytes, bytes as u64);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = target(&folder, "x", &job);
+    let mut output = Output::create(&file.store, &file.path, IfExists::Error).unwrap();
+    output.write(vec![7; 3 << 20].into()).unwrap();
+    assert_eq!(output.unsent_bytes(), 0);
+}
+
+#[test]
 fn nothing_is_seen_before_the_end_and_nothing_stays_of_what_was_dropped() {
     for way in WAYS {
         let job = job(way);

@@ -20,8 +20,9 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most; two parts may always be.
-const IN_FLIGHT_BYTES: usize = 64 << 20;
+/// Bytes of parts under way at most; two parts may always be. A row group comes all at once: who writes it goes on with the next one
+/// while it is on its way.
+const IN_FLIGHT_BYTES: usize = 128 << 20;
 
 /// Smaller writes are copied together, so that a part is not thousands of them.
 const SMALL_WRITE_BYTES: usize = 64 << 10;
@@ -100,6 +101,11 @@ impl Upload {
             self.send_part(part)?;
         }
         Ok(())
+    }
+
+    /// What is kept back for the next part, and parts that are under way.
+    pub(super) fn unsent_bytes(&self) -> u64 {
+        (self.pending_bytes + self.under_way.lock().bytes) as u64
     }
 
     pub(super) fn prepare(&mut self) -> Result<()> {

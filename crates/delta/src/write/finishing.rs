@@ -5,6 +5,7 @@
 //! this machine only need a new name, and get it in the end.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use lakerace_io::{Error, Object, Output, Result};
@@ -13,7 +14,7 @@ use super::files::{AddedFile, Published};
 
 /// Files at once at most.
 const FILES_AT_MOST: usize = 16;
-/// Bytes that a store may not have yet, of all files together; one file may always be under way.
+/// Bytes that a store may not have yet, of all files together; one file may always have more.
 const BYTES_AT_MOST: u64 = 64 << 20;
 
 /// A file whose bytes are all written.
@@ -29,6 +30,7 @@ pub(super) struct Finishing {
     waiting: Vec<DoneFile>,
     /// Those of a store, the oldest first.
     under_way: VecDeque<UnderWay>,
+    held: Arc<Held>,
     visible: Published,
     files: usize,
     /// A write that has lost a file has failed.
@@ -42,16 +44,58 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// What the store may not have yet.
-    fn bytes(&self) -> u64 {
-        self.file.size_bytes.min(BYTES_AT_MOST)
+    fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+/// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: Mutex<u64>,
+    changed: Condvar,
+}
+
+/// Those of one file.
+struct Share {
+    held: Arc<Held>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Waits until there is room for so many more; one file has it always.
+    fn share(held: &Arc<Self>, bytes: u64) -> Share {
+        let is_full = |held: &mut u64| *held > 0 && *held + bytes > BYTES_AT_MOST;
+        let mut all = held.changed.wait_while(held.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
+        *all += bytes;
+        Share { held: Arc::clone(held), bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    /// The store has all but so many by now.
+    fn keep(&mut self, bytes: u64) {
+        let kept = bytes.min(self.bytes);
+        *self.held.lock() -= std::mem::replace(&mut self.bytes, kept) - kept;
+        self.held.changed.notify_all();
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.keep(0);
     }
 }
 
 impl Finishing {
     /// No files yet.
     pub fn new() -> Self {
-        Self { waiting: Vec::new(), under_way: VecDeque::new(), visible: Published::removed(), files: 0, failed: None }
+        let (waiting, under_way, held) = (Vec::new(), VecDeque::new(), Arc::default());
+        Self { waiting, under_way, held, visible: Published::removed(), files: 0, failed: None }
     }
 
     /// Files so far.
@@ -69,20 +113,20 @@ impl Finishing {
             self.waiting.push(done);
             return Ok(());
         }
-        let more = done.file.size_bytes.min(BYTES_AT_MOST);
-        while !self.has_room(more) {
+        let DoneFile { file, mut output, object } = done;
+        let mut share = Held::share(&self.held, output.unsent_bytes());
+        while self.under_way.len() >= FILES_AT_MOST || self.under_way.front().is_some_and(UnderWay::is_over) {
             self.join_oldest()?;
         }
-        let DoneFile { file, output, object } = done;
-        let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(move || output.finish());
+        let finish = move || {
+            output.prepare()?;
+            share.keep(output.unsent_bytes());
+            output.finish()
+        };
+        let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
         let thread = begun.map_err(|e| self.fail(Error::from(e).at("a thread for an upload")))?;
         self.under_way.push_back(UnderWay { thread, file, object });
         Ok(())
-    }
-
-    fn has_room(&self, bytes: u64) -> bool {
-        let held: u64 = self.under_way.iter().map(UnderWay::bytes).sum();
-        self.under_way.is_empty() || (self.under_way.len() < FILES_AT_MOST && held + bytes <= BYTES_AT_MOST)
     }
 
     /// Waits for all of them.
@@ -127,3 +171,7 @@ impl Drop for Finishing {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "finishing_tests.rs"]
+mod tests;

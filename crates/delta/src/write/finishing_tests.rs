@@ -1,0 +1,35 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::mpsc;
+
+use super::*;
+
+#[test]
+fn what_the_store_has_takes_no_room() {
+    let held = Arc::default();
+    let mut first = Held::share(&held, 2 * BYTES_AT_MOST);
+    // Its parts have arrived: whatever time the object takes, the next file does not wait for it.
+    first.keep(0);
+    let second = Held::share(&held, BYTES_AT_MOST);
+    drop(first);
+    assert_eq!(*held.lock(), BYTES_AT_MOST);
+    drop(second);
+    assert_eq!(*held.lock(), 0);
+}
+
+#[test]
+fn a_file_waits_until_the_store_has_others() {
+    let held = Arc::default();
+    let first = Held::share(&held, BYTES_AT_MOST);
+    let (says, hears) = mpsc::channel();
+    let theirs = Arc::clone(&held);
+    let waiting = std::thread::spawn(move || {
+        let share = Held::share(&theirs, 1);
+        says.send(share.bytes).unwrap();
+    });
+    assert!(hears.try_recv().is_err());
+    drop(first);
+    assert_eq!(hears.recv(), Ok(1));
+    waiting.join().unwrap();
+    assert_eq!(*held.lock(), 0);
+}
