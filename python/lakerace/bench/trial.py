@@ -9,15 +9,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace.bench import check, process, s3
+from lakerace.bench import check, memory, process, s3
 from lakerace.bench.cases import Case
 from lakerace.bench.entrant import Entrant
 from lakerace.bench.environment import NoEnvironmentError
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample
 from lakerace.bench.upserts import KEY, Upserts
 
+#: Jobs that take memory for what they write, and are done once.
+_CHANGES = ("create", "upsert", "compact")
+#: Bytes of memory that are touched before each of them, for each byte of the base: what a peer that writes the whole table takes, on S3 with
+#: its parts beside it, and the contestant's own.
+_TOUCHED = 4
 #: Scans of a table that are measured, after a warm-up.
 _SCANS = 3
+#: Who takes so long for one scan of a table needs no warm-up, and sits out the other rounds.
+_LONG_SCAN_SECONDS = 12.0
 
 
 @dataclass
@@ -145,17 +152,21 @@ class Trial:
                 case = self._named(f"{name}-by-{reader.contestant.name}", f"{title} by {reader.title}")
                 job = self.job("scan-table", reader) | {"looked_at": number == 0, "explain": number == 0}
                 sample = self._measured(case, number, reader, job)
-                if sample.verdict != RIGHT:
+                is_long = (sample.seconds or 0.0) > _LONG_SCAN_SECONDS
+                if sample.verdict != RIGHT or is_long:
                     readers.remove(reader)
-                self.keep(sample)
+                self.keep(replace(sample, round=max(number, 1)) if is_long else sample)
 
     def _measured(self, case: Case, number: int, who: Entrant, job: dict[str, Any]) -> Sample:
         """One measured section of `who`, which is the entrant or a reader of its table."""
         sample = self._sample(case, number)
         door = self.server.doors[self.case.store] if isinstance(self.server, s3.S3) else None
         counts: dict[str, Any] = {}
+        base_bytes = self.files["0"].stat().st_size
 
         def around(moment: str) -> None:
+            if moment == "before" and job["kind"] in _CHANGES:
+                memory.touch(_TOUCHED * base_bytes)
             if door is not None and moment == "before":
                 door.reset_counts()
             elif door is not None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from lakerace.bench import cases, data
+from lakerace.bench import cases, data, trial
 from lakerace.bench.check import References
 from lakerace.bench.cli import main
 from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, read
@@ -134,6 +134,13 @@ def test_all_tables_hold_what_they_must_after_each_upsert(race: Race, tables: Pa
     assert line.endswith("| duckdb |")
     assert any(line.startswith("| **scanned by lakerace** | **lakerace** |") for line in lines)
     assert "### The base, and compacting" in lines
+
+
+def test_who_scans_for_long_is_asked_once(race: Race, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_LONG_SCAN_SECONDS", 0.0)
+    samples = race("upsert/local/many", only="lakerace/default")
+    for name in ("many-scan-by-lakerace", "many-compacted-scan-by-lakerace"):
+        assert [(s.round, s.rows) for s in of(samples, name, "lakerace/default")] == [(1, 5_500)]
 
 
 def test_a_contestant_that_loses_rows_is_wrong_and_goes_no_further(race: Race) -> None:
