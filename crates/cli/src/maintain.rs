@@ -34,8 +34,16 @@ pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
 
 /// Compacts behind a write that is done: what goes wrong now is told, and is no error of the write.
 pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) -> Value {
-    let _progress = session.progress();
-    match lakerace::compact(table, &CompactOptions::auto(), &storage_options(store), &session.job) {
+    let compacted = {
+        let _progress = session.progress();
+        lakerace::compact(table, &CompactOptions::auto(), &storage_options(store), &session.job)
+    };
+    compacted_behind(compacted, session)
+}
+
+/// What became of a compaction behind a write that is done.
+pub(crate) fn compacted_behind(compacted: Result<Compacted>, session: &Session) -> Value {
+    match compacted {
         Ok(compacted) => report(&compacted),
         Err(error) => {
             session.note(&format!("the rows are written, but compacting failed: {error}"));

@@ -25,13 +25,17 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     if args.explain {
         return explain(args, &options, session);
     }
-    let changed = {
+    let (changed, compacted) = {
         let _progress = session.progress();
-        lakerace::upsert(&args.table, &args.source, &options, &session.job)?
+        if args.auto_compact {
+            lakerace::upsert_and_compact(&args.table, &args.source, &options, &session.job)?
+        } else {
+            (lakerace::upsert(&args.table, &args.source, &options, &session.job)?, None)
+        }
     };
     let mut more = report(&changed);
-    if args.auto_compact && changed.written.version.is_some() {
-        more["auto_compact"] = maintain::auto_compact(&args.table, &args.input.store, session);
+    if let Some(compacted) = compacted {
+        more["auto_compact"] = maintain::compacted_behind(compacted, session);
     }
     session.done("upserted", changed.written.rows, more)
 }

@@ -36,8 +36,8 @@ pub use changes::changes;
 pub use delete::delete;
 pub use hide::Changed;
 pub use maintain::{
-    CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, history, restore,
-    vacuum,
+    CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
+    history, restore, vacuum,
 };
 pub use snapshot::Snapshot;
 pub use source::DeltaSource;

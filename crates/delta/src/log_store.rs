@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::prefix::PrefixStore;
 use lakerace_io::object_store::{
     CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
@@ -151,7 +152,21 @@ impl fmt::Display for LogStore {
 #[async_trait]
 impl ObjectStore for LogStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        self.inner.put_opts(location, payload, opts).await
+        // An entry that was put where there was none is as it was put: what is done behind it does not fetch it again.
+        let is_final = is_entry(location) && opts.mode == PutMode::Create;
+        let entry = is_final.then(|| Bytes::from(payload.clone()));
+        let put = self.inner.put_opts(location, payload, opts).await?;
+        if let Some(bytes) = entry {
+            let meta = ObjectMeta {
+                location: location.clone(),
+                last_modified: SystemTime::now().into(),
+                size: bytes.len() as u64,
+                e_tag: put.e_tag.clone(),
+                version: put.version.clone(),
+            };
+            self.known().keep(location, &meta, &bytes);
+        }
+        Ok(put)
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {

@@ -11,7 +11,7 @@ mod sort;
 mod vacuum;
 mod zorder;
 
-pub use compact::{CompactOptions, Compacted, Layout, compact};
+pub use compact::{CompactOptions, Compacted, Layout, compact, compact_behind};
 pub use history::{HistoryEntry, history};
 pub use restore::{Restored, restore};
 pub use vacuum::{VacuumOptions, Vacuumed, vacuum};

@@ -1,6 +1,6 @@
 //! A table by its place.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
 use delta_kernel::{KernelResult, SnapshotRef};
@@ -27,6 +27,8 @@ struct Inner {
     storage: StorageOptions,
     engine: TableEngine,
     job: Job,
+    /// The version that the last write through it has made.
+    made: Mutex<Option<SnapshotRef>>,
 }
 
 /// The folder of the log, in a table's folder.
@@ -48,7 +50,7 @@ impl Table {
     fn named(store: JobStore, root: Path, place: String, storage: &StorageOptions) -> Result<Self> {
         let engine = TableEngine::new(&store, &root)?;
         let (storage, job) = (storage.clone(), store.job.clone());
-        Ok(Self { inner: Arc::new(Inner { store, root, place, storage, engine, job }) })
+        Ok(Self { inner: Arc::new(Inner { store, root, place, storage, engine, job, made: Mutex::default() }) })
     }
 
     /// Its name as the user wrote it.
@@ -95,6 +97,17 @@ impl Table {
         let builder = delta_kernel::Snapshot::builder_from(Arc::clone(known.kernel()));
         let built = self.kernel(|engine| builder.build(engine)).map_err(|error| self.explain(error, None))?;
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
+    }
+
+    /// Notes the version that the last write through this table has made; `None` where it is not known as it was written.
+    pub(crate) fn set_made(&self, version: Option<&SnapshotRef>) {
+        *self.inner.made.lock().unwrap_or_else(PoisonError::into_inner) = version.map(Arc::clone);
+    }
+
+    /// The version that the last write through this table has made, opened without a request; other writers may have made later ones.
+    pub(crate) fn made(&self) -> Result<Option<Snapshot>> {
+        let made = self.inner.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.place()))
     }
 
     fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {

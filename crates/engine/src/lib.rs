@@ -60,5 +60,5 @@ pub use tpch::{
 };
 pub use upsert::{
     UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, read_for_table, upsert,
-    upsert_rows,
+    upsert_and_compact, upsert_rows,
 };

@@ -1,10 +1,10 @@
 //! Changing the rows of a Delta table: upsert by key, delete by keys or by a condition.
 
-use lakerace_delta::{Changed, SourceRows, UpsertPlan};
+use lakerace_delta::{Changed, Compacted, SourceRows, Table, UpsertPlan};
 use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::delta::open_table;
-use crate::{ReadOptions, parse_filter, typed};
+use crate::{CompactOptions, ReadOptions, parse_filter, typed};
 
 /// How to upsert, or to delete by keys.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,22 @@ pub struct UpsertOptions {
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
+}
+
+/// Like [`upsert`], with a compaction by [`CompactOptions::auto`] behind it, which goes on with the version that the upsert has made.
+///
+/// The rows are written whatever becomes of the compaction, which is `None` where there was nothing to upsert.
+pub fn upsert_and_compact(
+    table: &str,
+    source: &str,
+    options: &UpsertOptions,
+    job: &Job,
+) -> Result<(Changed, Option<Result<Compacted>>)> {
+    let table = open_table(table, &options.read.storage, job)?;
+    let changed = lakerace_delta::upsert(&table, rows_for(&table, source, options, job)?, &options.rows)?;
+    let compact = |_| lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
+    let compacted = changed.written.version.map(compact);
+    Ok((changed, compacted))
 }
 
 /// Like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
@@ -52,6 +68,9 @@ pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, 
 
 /// The rows of a location for an upsert or a delete by keys. Columns of CSV whose type is not given have that of the table.
 pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
-    let table = open_table(table, &options.read.storage, job)?;
-    typed::open(source, &options.read, &table, options.rows.evolve, job)?.source_rows()
+    rows_for(&open_table(table, &options.read.storage, job)?, source, options, job)
+}
+
+fn rows_for(table: &Table, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
+    typed::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()
 }

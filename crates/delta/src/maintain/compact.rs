@@ -115,7 +115,17 @@ const FRUITLESS_AT_MOST: u32 = 3;
 
 /// Writes small files, and those with many hidden rows, anew.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
-    let first = table.snapshot(None)?;
+    compact_from(table.snapshot(None)?, options)
+}
+
+/// Like [`compact`], behind a write through the same [`Table`]: of the version that it has made, which costs no request to open. What
+/// other writers have made meanwhile is followed as it is by every compaction.
+pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compacted> {
+    table.made()?.map_or_else(|| compact(table, options), |made| compact_from(made, options))
+}
+
+fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {
+    let table = first.table().clone();
     // Files that come meanwhile are left to the next compaction: this one has an end.
     let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);

@@ -190,11 +190,13 @@ impl<S: Stage> Commit<S> {
     /// Writes the entry; gives its version, none where there was nothing to write. Behind an error it says whether the
     /// entry may be there all the same.
     pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, Outcome)> {
+        self.table.set_made(None);
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
                 Ok(Attempt::Done(snapshot, commits)) => {
                     self.checkpoint(&snapshot, commits);
+                    self.table.set_made(Some(&snapshot));
                     return Ok(Some(snapshot.version()));
                 }
                 Ok(Attempt::Nothing) => return Ok(None),

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use futures::executor::block_on;
-use lakerace_delta::{CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, delete, history};
+use lakerace_delta::{
+    CompactOptions, Compacted, DeltaSource, Layout, Table, WriteMode, compact, compact_behind, delete, history,
+};
 use lakerace_format::{Expr, ReadRequest, Source, WriteOptions};
 use lakerace_io::ErrorKind;
 use lakerace_io::object_store::ObjectStoreExt;
@@ -110,6 +112,52 @@ fn files_that_hide_most_are_written_anew_until_few_rows_are_hidden() {
     assert_eq!(compact(&table, &small).unwrap(), Compacted::default());
     assert_eq!(compact(&table, &at_most(0.0)).unwrap().rows_dropped, 10);
     assert_eq!(read(&table), before);
+}
+
+/// A table of six small files, the last one of an upsert.
+fn upserted() -> (Arc<InMemory>, Table) {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..100, &[]);
+    (1..5).for_each(|n| append(&table, n * 100..n * 100 + 100, "a"));
+    put(&table, &rows([5, 105, 999], "b")).unwrap();
+    (inner, table)
+}
+
+#[test]
+fn behind_a_write_the_log_is_not_read_again() {
+    let requests = |table: &Table| table.job().meter().counts().requests;
+    let (inner, known) = upserted();
+    let (before, expected) = (requests(&known), read(&known));
+    let before_compaction = requests(&known);
+    assert_ne!(before_compaction.list, before.list);
+    let done = compact_behind(&known, &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.files_removed, done.rows_dropped), (Some(6), 6, 2));
+    assert_eq!(requests(&known).list, before_compaction.list);
+    assert_eq!(read(&table(&inner)), expected);
+
+    let (inner, _) = upserted();
+    let other = table(&inner);
+    assert_eq!(compact_behind(&other, &CompactOptions::default()).unwrap().version, Some(6));
+    assert_ne!(requests(&other).list, 0);
+    // Six entries, and whether there is a checkpoint.
+    let read_of_log = requests(&other).get - (requests(&known).get - before_compaction.get);
+    assert_eq!(read_of_log, 7);
+}
+
+#[test]
+fn behind_a_write_the_work_of_faster_writers_is_kept() {
+    let (inner, known) = upserted();
+    let other = table(&inner);
+    put(&other, &rows([6, 105, 1000], "c")).unwrap();
+    let expected = read(&other);
+    let done = compact_behind(&known, &CompactOptions::default()).unwrap();
+    assert_eq!((done.version, done.files_removed), (Some(7), 6));
+    assert_eq!(read(&other), expected);
+    // It goes on from its own version, whatever came behind that.
+    delete(&other, &less("id", 3)).unwrap();
+    assert_eq!(compact_behind(&known, &CompactOptions::default()).unwrap().version, Some(9));
+    assert_eq!(read(&other).len(), expected.len() - 3);
 }
 
 #[test]
