@@ -24,6 +24,9 @@ const SMALLEST_POOLED: usize = 64 << 10;
 /// many requests and little of it is left over.
 const CLASSES: usize = 48;
 
+/// A buffer of so many classes more than asked for is taken where it is unused: up to half of it stays empty.
+const LARGER_CLASSES: usize = 3;
+
 /// Bytes of unused buffers kept at most: while something is fetched, as many as are read ahead by default.
 const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 
@@ -331,9 +334,11 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Memory of this class, or of one that is little larger: that is better than new pages beside those that lie unused.
     fn take(&self, class: usize) -> Option<Memory> {
         let mut state = self.lock();
-        let memory = state.classes[class].pop()?;
+        let largest = (class + LARGER_CLASSES).min(CLASSES - 1);
+        let memory = state.classes[class..=largest].iter_mut().find_map(Vec::pop)?;
         state.kept_bytes -= memory.capacity;
         Some(memory)
     }

@@ -52,6 +52,22 @@ fn classes_hold_what_they_are_asked_for() {
 }
 
 #[test]
+fn unused_memory_that_is_a_little_larger_is_taken() {
+    let pool =
+        Pool { state: Mutex::new(PoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 1 }) };
+    let class = class_of(1 << 20).unwrap();
+    for larger in 0..6 {
+        pool.give_back(Memory::new(class_bytes(class + larger)).unwrap());
+    }
+    let taken: Vec<usize> = std::iter::from_fn(|| pool.take(class)).map(|memory| memory.capacity >> 18).collect();
+    // Of 1, 1.25, 1.5 and 1.75 MiB; those of 2 MiB and more stay for others.
+    assert_eq!(taken, [4, 5, 6, 7]);
+    let kept = pool.lock().kept_bytes;
+    assert_eq!(kept, (2 << 20) + (2 << 20) / 4 * 5);
+    assert!(pool.take(CLASSES - 1).is_none());
+}
+
+#[test]
 fn what_is_filled_can_be_read_while_the_rest_arrives() {
     let data: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
     let mut filler = Filler::with_gaps(data.len(), VecDeque::new()).unwrap();
