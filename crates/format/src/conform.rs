@@ -9,6 +9,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::FindBy;
 use crate::columns::widen;
+use crate::variant::{self, is_variant};
 
 /// Where the field that is stored like `stored` is among a file's fields.
 pub(crate) fn find(fields: &Fields, stored: &Field, find_by: FindBy) -> Option<usize> {
@@ -29,6 +30,7 @@ fn field_id(field: &Field) -> Option<&str> {
 pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
     match (file, table, stored) {
         (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) if to.len() == stored.len() => {
+            let find_by = if is_variant(stored) { FindBy::Name } else { find_by };
             for (to, stored) in to.iter().zip(stored) {
                 if let Some(at) = find(from, stored, find_by) {
                     check(from[at].data_type(), to.data_type(), stored.data_type(), find_by)
@@ -52,8 +54,11 @@ pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: Find
 /// An array of a file as the table's type. [`check`] has said that it can be.
 pub fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: FindBy) -> Result<ArrayRef> {
     match (array.data_type(), to, stored) {
-        (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) => {
-            let array = array.as_struct();
+        (DataType::Struct(_), DataType::Struct(to), DataType::Struct(stored)) => {
+            let is_variant = is_variant(stored);
+            let array = if is_variant { variant::whole(array)? } else { Arc::clone(array) };
+            let find_by = if is_variant { FindBy::Name } else { find_by };
+            let (array, from) = (array.as_struct(), array.as_struct().fields());
             let child = |(to, stored): (&FieldRef, &FieldRef)| match find(from, stored, find_by) {
                 Some(at) => conform(array.column(at), to.data_type(), stored.data_type(), find_by),
                 None => Ok(new_null_array(to.data_type(), array.len())),

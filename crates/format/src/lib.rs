@@ -22,6 +22,7 @@ mod source;
 mod split;
 mod steps;
 mod table;
+mod variant;
 
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use hidden::HiddenRows;

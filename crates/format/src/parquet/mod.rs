@@ -61,6 +61,7 @@ mod write_options;
 mod write_pool;
 
 pub use block::{Block, Pool};
+pub(crate) use footer::guarded;
 pub use row_group::{Keeps, RowGroup};
 pub(crate) use schema::with_root_views;
 pub use source::ParquetSource;
