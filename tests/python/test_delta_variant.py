@@ -18,7 +18,7 @@ BINARY = {"type": "binary", "nullable": False, "metadata": {}}
 
 
 def table(folder: Path, variants: pa.Array, mapping: str | None = None) -> Path:
-    """A table of an id and a variant, written by hand: Spark 3.5 knows neither, and no release of pyarrow writes them."""
+    """A table of an id and a variant, its log and its bytes written by hand: Spark 3.5 does not know the type."""
     folder.mkdir()
     (folder / "_delta_log").mkdir()
     features = ["variantType", "variantShredding"]

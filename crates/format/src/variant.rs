@@ -27,7 +27,7 @@ pub(crate) fn is_variant(stored: &Fields) -> bool {
 
 /// The variants of a file without columns of a type for parts of them.
 ///
-/// Errors: `Corrupt` where the parts don't fit together; `Unsupported` for a type that no variant has.
+/// Errors: `Corrupt` where the parts don't fit together, or are of a type that no variant has.
 pub(crate) fn whole(array: &ArrayRef) -> Result<ArrayRef> {
     let has_parts = |fields: &Fields| fields.iter().any(|field| field.name() == "typed_value");
     if !matches!(array.data_type(), DataType::Struct(fields) if has_parts(fields)) {

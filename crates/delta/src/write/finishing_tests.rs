@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::mpsc;
+use std::time::Duration;
 
 use super::*;
 
@@ -25,9 +26,12 @@ fn a_file_waits_until_the_store_has_others() {
     let theirs = Arc::clone(&held);
     let waiting = std::thread::spawn(move || {
         let share = Held::share(&theirs, 1);
-        says.send(share.bytes).unwrap();
+        // Of both files, had it not waited.
+        says.send(*theirs.lock()).unwrap();
+        drop(share);
     });
-    assert!(hears.try_recv().is_err());
+    // Time enough not to wait in.
+    assert!(hears.recv_timeout(Duration::from_millis(100)).is_err());
     drop(first);
     assert_eq!(hears.recv(), Ok(1));
     waiting.join().unwrap();
