@@ -27,6 +27,8 @@ use crate::{Error, Result};
 mod connection;
 mod counts;
 mod head;
+#[cfg(target_os = "linux")]
+mod splice;
 
 use counts::Counters;
 pub use counts::ProxyCounts;

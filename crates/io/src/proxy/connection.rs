@@ -9,6 +9,8 @@ use tokio::net::TcpStream;
 use super::Setup;
 use super::counts::add;
 use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
+#[cfg(target_os = "linux")]
+use super::splice::{self, Splice};
 use crate::pace::Pace;
 
 /// Large copies cost few system calls.
@@ -194,11 +196,28 @@ async fn copy_body(
         (Length::Bytes(n), None) => n,
         _ => u64::MAX,
     };
+    #[cfg(target_os = "linux")]
+    let mut pipe = None;
     while left > 0 {
+        let step = pace.step(BUFFER_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX));
+        #[cfg(target_os = "linux")]
+        if from.is_empty() && matches!(length, Length::Bytes(_)) && left >= splice::LEAST_BYTES {
+            let pipe = match &pipe {
+                Some(pipe) => pipe,
+                None => pipe.insert(Splice::new()?),
+            };
+            let n = pipe.pass(&from.stream, &to.stream, step).await?;
+            if n == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            add(counter, n as u64);
+            pace.passed(n).await;
+            left -= n as u64;
+            continue;
+        }
         if from.is_empty() && from.fill().await? == 0 {
             return if length == Length::UntilClose { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
-        let step = pace.step(BUFFER_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX));
         let available = from.available(step);
         let (n, data) = if length == Length::Chunked {
             let before = chunks.data_bytes;

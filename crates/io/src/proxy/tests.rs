@@ -39,6 +39,12 @@ fn serve_one(mut stream: &TcpStream) -> Option<()> {
         Some(rest) => {
             let mut body = vec![0; rest.split("\r\n").next().unwrap().parse().unwrap()];
             stream.read_exact(&mut body).ok()?;
+            if target.contains("echo") {
+                stream
+                    .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes())
+                    .ok()?;
+                return stream.write_all(&body).ok();
+            }
             body.len()
         }
         None if lower.contains("transfer-encoding: chunked") => {
@@ -188,6 +194,21 @@ fn large_bodies_pass_whole_and_paced() {
         assert_eq!(answer.matches('x').count(), 3_000_000 + "example".matches('x').count());
         assert_eq!(proxy.counts().bytes_to_client, 3_000_000 + "/b/k 0 bucket.example:1".len() as u64);
     }
+}
+
+#[test]
+fn large_bodies_come_in_order_both_ways_and_end_where_they_should() {
+    let proxy = proxy_with(|_| {});
+    let body: String = (0..700_000).map(|i| format!("{i},")).collect();
+    let put = format!("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let answer = talk(&proxy, &[&put, &put, GET]);
+    let mut parts = answer.split("\r\n\r\n").skip(1);
+    for last in ["HTTP/1.1 200 OK", "HTTP/1.1 200 OK"] {
+        let part = parts.next().unwrap();
+        assert!(part.starts_with(&body) && part[body.len()..].starts_with(last), "{} bytes", part.len());
+    }
+    assert_eq!(parts.next(), Some("/b/k 0 bucket.example:1"));
+    assert_eq!(proxy.counts().bytes_from_client, 2 * body.len() as u64);
 }
 
 #[test]
