@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -166,6 +167,8 @@ class Trial:
 
         def around(moment: str) -> None:
             if moment == "before" and job["kind"] in _CHANGES:
+                # What was written so far goes to the disk now, or the kernel would bring it there in somebody's time.
+                os.sync()
                 memory.touch(_TOUCHED * base_bytes)
             if door is not None and moment == "before":
                 door.reset_counts()
