@@ -27,7 +27,7 @@ use crate::{Error, Result};
 mod connection;
 mod counts;
 mod head;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "proxy/splice_none.rs")]
 mod splice;
 
 use counts::Counters;

@@ -9,8 +9,7 @@ use tokio::net::TcpStream;
 use super::Setup;
 use super::counts::add;
 use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
-#[cfg(target_os = "linux")]
-use super::splice::{self, Splice};
+use super::splice::Splice;
 use crate::pace::Pace;
 
 /// Large copies cost few system calls.
@@ -196,46 +195,48 @@ async fn copy_body(
         (Length::Bytes(n), None) => n,
         _ => u64::MAX,
     };
-    #[cfg(target_os = "linux")]
-    let mut pipe = None;
-    while left > 0 {
+    let mut splice = Splice::default();
+    while left > 0 && !chunks.is_done() {
         let step = pace.step(BUFFER_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX));
-        #[cfg(target_os = "linux")]
-        if from.is_empty() && matches!(length, Length::Bytes(_)) && left >= splice::LEAST_BYTES {
-            let pipe = match &pipe {
-                Some(pipe) => pipe,
-                None => pipe.insert(Splice::new()?),
-            };
-            let n = pipe.pass(&from.stream, &to.stream, step).await?;
-            if n == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            add(counter, n as u64);
-            pace.passed(n).await;
-            left -= n as u64;
-            continue;
-        }
-        if from.is_empty() && from.fill().await? == 0 {
+        let (n, data) = if matches!(length, Length::Bytes(_)) && from.is_empty() && Splice::is_worth(left) {
+            let n = splice.pass(&from.stream, &to.stream, step).await?;
+            (n, n as u64)
+        } else {
+            copy_step(from, to, (length == Length::Chunked).then_some(&mut chunks), step).await?
+        };
+        if n == 0 {
             return if length == Length::UntilClose { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
-        let available = from.available(step);
-        let (n, data) = if length == Length::Chunked {
-            let before = chunks.data_bytes;
-            let n = chunks.advance(available)?;
-            (n, chunks.data_bytes - before)
-        } else {
-            (available.len(), available.len() as u64)
-        };
-        to.stream.write_all(from.peek(n)).await?;
-        from.consume(n);
         add(counter, data);
         pace.passed(n).await;
         left -= n as u64;
-        if chunks.is_done() {
-            break;
-        }
     }
     Ok(())
+}
+
+/// Copies what has arrived of a body, at most `step` bytes, waiting for the first one: how many they are, and how many of them are no
+/// frames of chunks. Nothing at the end.
+async fn copy_step(
+    from: &mut Wire,
+    to: &mut Wire,
+    chunks: Option<&mut Chunks>,
+    step: usize,
+) -> io::Result<(usize, u64)> {
+    if from.is_empty() && from.fill().await? == 0 {
+        return Ok((0, 0));
+    }
+    let available = from.available(step);
+    let (n, data) = match chunks {
+        Some(chunks) => {
+            let before = chunks.data_bytes;
+            let n = chunks.advance(available)?;
+            (n, chunks.data_bytes - before)
+        }
+        None => (available.len(), available.len() as u64),
+    };
+    to.stream.write_all(from.peek(n)).await?;
+    from.consume(n);
+    Ok((n, data))
 }
 
 async fn administer(client: &mut Wire, head: &RequestHead, setup: &Setup) -> io::Result<()> {

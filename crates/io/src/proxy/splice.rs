@@ -1,5 +1,5 @@
 //! Large bodies pass from socket to socket through a pipe, without a copy into this process and one out of it: the proxy of a bench takes
-//! processors that its contestants need, and twice as much where it copies.
+//! processors that its contestants need, and a third more of them where it copies.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,39 +8,55 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Bodies that have less left than this are copied: they are not worth a pipe.
-pub(super) const LEAST_BYTES: u64 = 128 << 10;
+/// Bodies that have less left than this are not worth a pipe.
+const LEAST_BYTES: u64 = 128 << 10;
 
-/// What a pipe should hold: a step of a body at 100 MB/s.
+/// What a pipe should hold: more than passes at once, since pieces that have arrived need not fill the pipe's pages.
 const PIPE_BYTES: usize = 512 << 10;
 
-/// A pipe for one body in one direction.
-#[derive(Debug)]
+/// The way of one body in one direction. After an error, bytes may be left in it: it must not be used again.
+#[derive(Debug, Default)]
 pub(super) struct Splice {
+    /// Made when it is first needed.
+    pipe: Option<Pipe>,
+}
+
+#[derive(Debug)]
+struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
 }
 
 impl Splice {
-    pub(super) fn new() -> io::Result<Self> {
+    /// Whether a body of which so many bytes are left should go this way.
+    pub(super) fn is_worth(left: u64) -> bool {
+        left >= LEAST_BYTES
+    }
+
+    /// Passes on what has arrived, at most `most` bytes, waiting for the first one; 0 at the end.
+    pub(super) async fn pass(&mut self, from: &TcpStream, to: &TcpStream, most: usize) -> io::Result<usize> {
+        let pipe = match &self.pipe {
+            Some(pipe) => pipe,
+            None => self.pipe.insert(Pipe::new()?),
+        };
+        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+        // The pipe is empty, so it is the socket that would block.
+        let into = || Ok(splice(from, None, &pipe.write, None, most, flags)?);
+        let arrived = from.async_io(Interest::READABLE, into).await?;
+        let mut left = arrived;
+        while left > 0 {
+            let out_of = || Ok(splice(&pipe.read, None, to, None, left, flags)?);
+            left -= to.async_io(Interest::WRITABLE, out_of).await?;
+        }
+        Ok(arrived)
+    }
+}
+
+impl Pipe {
+    fn new() -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // A user may have no more pages in pipes than the system allows; a small pipe takes more calls, no more.
         let _ = fcntl_setpipe_size(&write, PIPE_BYTES);
         Ok(Self { read, write })
-    }
-
-    /// Passes on what has arrived, at most `most` bytes, waiting for the first one; 0 at the end. After an error, bytes
-    /// may be left in the pipe: it must not be used again.
-    pub(super) async fn pass(&self, from: &TcpStream, to: &TcpStream, most: usize) -> io::Result<usize> {
-        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-        // The pipe is empty, so it is the socket that would block.
-        let into = || Ok(splice(from, None, &self.write, None, most, flags)?);
-        let arrived = from.async_io(Interest::READABLE, into).await?;
-        let mut left = arrived;
-        while left > 0 {
-            let out_of = || Ok(splice(&self.read, None, to, None, left, flags)?);
-            left -= to.async_io(Interest::WRITABLE, out_of).await?;
-        }
-        Ok(arrived)
     }
 }

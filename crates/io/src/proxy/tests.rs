@@ -212,6 +212,16 @@ fn large_bodies_come_in_order_both_ways_and_end_where_they_should() {
 }
 
 #[test]
+fn a_client_that_leaves_a_body_harms_no_other() {
+    let proxy = proxy_with(|_| {});
+    let mut leaving = TcpStream::connect(proxy.addr()).unwrap();
+    leaving.write_all(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    leaving.read_exact(&mut [0; 1000]).unwrap();
+    drop(leaving);
+    assert!(talk(&proxy, &[GET]).ends_with("/b/k 0 bucket.example:1"));
+}
+
+#[test]
 fn a_server_that_is_away_is_a_bad_gateway() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let proxy = Proxy::start(ProxyOptions::to(closed)).unwrap();
