@@ -1,11 +1,15 @@
 //! An object under way to an object store: one PUT, or parts sent while the caller goes on.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UploadPart};
+use object_store::{
+    Attribute, Attributes, GetOptions, MultipartUpload, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
+    PutPayload, UploadPart,
+};
 use tokio::task::AbortHandle;
 
 use super::IfExists;
@@ -27,6 +31,9 @@ const IN_FLIGHT_BYTES: usize = 128 << 20;
 /// Smaller writes are copied together, so that a part is not thousands of them.
 const SMALL_WRITE_BYTES: usize = 64 << 10;
 
+/// Names the metadata that tells by which upload an object was made.
+const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakerace-upload"));
+
 /// How often a waiting thread looks at the job's cancel flag.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 
@@ -40,11 +47,19 @@ pub(super) struct Upload {
     pending_bytes: usize,
     small: BytesMut,
     multipart: Option<Multipart>,
+    /// The value of [`UPLOAD_METADATA`] of an object of several parts.
+    token: String,
     parts: usize,
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
     under_way: Arc<UnderWay>,
     published: bool,
+}
+
+/// Whether the object is there, and is of the upload with this token.
+async fn is_made_by(store: &Arc<dyn ObjectStore>, path: &Path, token: &str) -> bool {
+    let head = store.get_opts(path, GetOptions { head: true, ..GetOptions::default() }).await;
+    head.is_ok_and(|made| made.attributes.get(&UPLOAD_METADATA).is_some_and(|value| value.as_ref() == token))
 }
 
 /// Locked while it is completed, so that a completion that was cancelled can still be given up. Otherwise free.
@@ -77,6 +92,7 @@ impl Upload {
             pending_bytes: 0,
             small: BytesMut::new(),
             multipart: None,
+            token: format!("{:032x}", rand::random::<u128>()),
             parts: 0,
             sent_bytes: 0,
             tasks: Vec::new(),
@@ -141,8 +157,8 @@ impl Upload {
     }
 
     fn complete(&self, multipart: Multipart) -> Result<()> {
-        let (store, path, url, sent) =
-            (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.sent_bytes);
+        let (store, path, url, token) =
+            (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.token.clone());
         let must_be_absent = self.if_exists.is_error();
         self.store.wait(async move {
             let mut multipart = multipart.lock().await;
@@ -154,15 +170,11 @@ impl Upload {
                     error,
                     object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }
                 );
-            // The answer may have been lost after the object was made. A store that does not know the upload any more
-            // has completed it, as nobody else knows its name.
-            let given_up = multipart.abort().await;
-            if (refused || is_transient(&error))
-                && matches!(given_up, Err(object_store::Error::NotFound { .. }))
-                && store.head(&path).await.is_ok_and(|meta| meta.size == sent)
-            {
+            // The answer may have been lost after the object was made: the object tells which upload made it.
+            if (refused || is_transient(&error)) && is_made_by(&store, &path, &token).await {
                 return Ok(());
             }
+            let _ = multipart.abort().await;
             Err(if refused { exists().at(&url) } else { store_error(error, &url) })
         })
     }
@@ -203,8 +215,12 @@ impl Upload {
         self.wait_until(|sending| sending.bytes <= most)?;
         if self.multipart.is_none() {
             let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());
-            let begun =
-                self.store.wait(async move { store.put_multipart(&path).await.map_err(|e| store_error(e, &url)) });
+            let mut attributes = Attributes::new();
+            attributes.insert(UPLOAD_METADATA, self.token.clone().into());
+            let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
+            let begun = self
+                .store
+                .wait(async move { store.put_multipart_opts(&path, options).await.map_err(|e| store_error(e, &url)) });
             self.multipart = Some(Arc::new(tokio::sync::Mutex::new(begun?)));
         }
         let part = self.multipart.as_ref().and_then(|multipart| Some(multipart.try_lock().ok()?.put_part(payload)));
