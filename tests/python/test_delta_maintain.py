@@ -296,8 +296,8 @@ def test_versions_of_one_moment_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_others_read_maintained_tables(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    pytest.importorskip("deltalake")
+    import polars
+
     folder = tmp_path / "table"
     table = made(folder)
     for job in (table.compact, lambda: table.restore(2), lambda: table.compact(sort_by="id")):

@@ -47,8 +47,8 @@ def test_upserts_are_what_duckdb_merges(tmp_path: Path) -> None:
 
 
 def test_others_see_the_same_rows(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    pytest.importorskip("deltalake")
+    import polars
+
     table = tmp_path / "table"
     lr.copy(pa.table({"id": range(100), "v": ["a"] * 100}), f"delta:{table}")
     lr.Table(table, key="id").upsert(pa.table({"id": range(50, 150), "v": ["b"] * 100}))

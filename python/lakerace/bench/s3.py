@@ -1,4 +1,4 @@
-"""The S3 of the bench: a versitygw server on this machine, behind lakerace's counting and delaying proxies."""
+"""The S3 of the bench: a server on this machine, behind lakerace's counting and delaying proxies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from lakerace.bench import paths, termination
+from lakerace.bench import paths, s3_server, termination
 
 BUCKET = "bench"
 _ACCESS_KEY = "bench"
@@ -69,8 +69,6 @@ class S3:
     doors: dict[str, Door]
     #: The server's and the proxies'.
     pids: list[int]
-    #: Where the server keeps its objects, each as a file.
-    root: Path
     _uploaded: set[str] = field(default_factory=set)
 
     @property
@@ -95,9 +93,17 @@ class S3:
         fs.copy_files(str(file), f"{BUCKET}/{file.name}", fs.LocalFileSystem(), store)
         self._uploaded.add(file.name)
 
-    def folder(self, name: str) -> Path:
-        """Where the server keeps the objects of the folder `name` of the bucket."""
-        return self.root / BUCKET / name
+    def size(self, name: str) -> int:
+        """Bytes of all objects of the folder `name` of the bucket."""
+        from pyarrow import fs
+
+        selector = fs.FileSelector(f"{BUCKET}/{name}", recursive=True, allow_not_found=True)
+        return sum(info.size or 0 for info in self.make_bucket().get_file_info(selector))
+
+    def remove(self, name: str) -> None:
+        """Removes all objects of the folder `name` of the bucket."""
+        with suppress(OSError):
+            self.make_bucket().delete_dir(f"{BUCKET}/{name}")
 
     def make_bucket(self) -> Any:
         """Makes the bucket, if need be; returns the server's file system."""
@@ -121,16 +127,19 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
 
     All end with the block.
     """
-    gateway, proxy = _find_gateway(), _find_lakerace()
+    program, proxy = _find_server(), _find_lakerace()
     root = folder / f"s3-{os.getpid()}"
-    root.mkdir(parents=True)
-    address = f"127.0.0.1:{_free_port()}"
-    log = (folder / "versitygw.log").open("w")
+    (root / "data").mkdir(parents=True)
+    port = s3_server.free_port()
+    address = f"127.0.0.1:{port}"
+    command = s3_server.command(program, port, root, s3_server.Keys(_ACCESS_KEY, _SECRET_KEY))
+    log = (folder / "object-store.log").open("w")
     processes: list[subprocess.Popen[Any]] = []
     try:
         with termination.held():
-            processes.append(_start_gateway(gateway, address, root, log))
+            processes.append(_start_server(command, root, log))
         _wait_for(processes[0], address, log)
+        _wait_until_it_stores(S3(address, {}, []), log)
         doors = {}
         for path in wanted:
             if path.behind_proxy:
@@ -140,7 +149,7 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
             else:
                 door = Door(address, counts_requests=False)
             doors[path.name] = door
-        yield S3(address, doors, [process.pid for process in processes], root)
+        yield S3(address, doors, [process.pid for process in processes])
     finally:
         for process in reversed(processes):
             for pipe in (process.stdin, process.stdout):
@@ -157,15 +166,9 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _start_gateway(gateway: str, address: str, root: Path, log: IO[str]) -> subprocess.Popen[bytes]:
-    # Connections stay open, as those of S3 do, and tags of objects are of the checksum that the server makes anyway: an MD5 of all that is
-    # put would be a quarter of what the server takes of the contestants' processors.
-    return subprocess.Popen(
-        [gateway, "--port", address, "--keep-alive", "posix", "--data-integrity-etag", str(root)],
-        env=os.environ | {"ROOT_ACCESS_KEY": _ACCESS_KEY, "ROOT_SECRET_KEY": _SECRET_KEY},
-        stdout=log,
-        stderr=log,
-    )
+def _start_server(command: s3_server.Command, root: Path, log: IO[str]) -> subprocess.Popen[bytes]:
+    variables = os.environ | command.variables
+    return subprocess.Popen(command.arguments, env=variables, stdout=log, stderr=log, cwd=root)
 
 
 def _start_proxy(proxy: list[str], target: str, path: paths.Path, log: IO[str]) -> subprocess.Popen[str]:
@@ -187,11 +190,10 @@ def _address_of(front: subprocess.Popen[str], log: IO[str]) -> str:
     return str(json.loads(line)["address"])
 
 
-def _find_gateway() -> str:
-    named = os.environ.get("LAKERACE_VERSITYGW")
-    found = named or shutil.which("versitygw", path=f".cache/bin{os.pathsep}{os.environ.get('PATH', '')}")
+def _find_server() -> str:
+    found = s3_server.named() or s3_server.versitygw()
     if not found or not Path(found).exists():
-        raise NoS3Error("no S3 server: `make versitygw`, or name one in LAKERACE_VERSITYGW")
+        raise NoS3Error(f"no S3 server: `make versitygw`, or name one in {s3_server.VARIABLE}")
     return str(Path(found).absolute())
 
 
@@ -217,10 +219,18 @@ def _wait_for(server: subprocess.Popen[Any], address: str, log: IO[str]) -> None
     raise NoS3Error(f"the S3 server did not listen on {address} within {_START_SECONDS:.0f} s: see {log.name}")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _wait_until_it_stores(server: S3, log: IO[str]) -> None:
+    """SeaweedFS answers before it can store anything."""
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            with server.make_bucket().open_output_stream(f"{BUCKET}/ready") as out:
+                out.write(b"yes")
+            return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise NoS3Error(f"the S3 server at {server.address} stores nothing: see {log.name}") from error
+            time.sleep(0.2)
 
 
 def _http(method: str, url: str) -> bytes:

@@ -114,7 +114,7 @@ class Trial:
             try:
                 self._go()
             finally:
-                shutil.rmtree(self._place(), ignore_errors=True)
+                self._remove_table()
 
     def _go(self) -> None:
         names = list(self.files)
@@ -141,7 +141,7 @@ class Trial:
         job = self.job(kind, self.entrant) | {"source": str(source) if source else None, "looked_at": False}
         sample = self._measured(case, number, self.entrant, job)
         if sample.verdict == RIGHT:
-            sample = replace(sample, table_bytes=_size(self._place()), **self.umpire.look(self, changes))
+            sample = replace(sample, table_bytes=self._table_bytes(), **self.umpire.look(self, changes))
         self.keep(sample)
         return sample if sample.verdict == RIGHT else None
 
@@ -209,9 +209,17 @@ class Trial:
         """Whether one process of `who` serves all of its samples."""
         return self.case.bench in who.contestant.stays
 
-    def _place(self) -> Path:
-        """Where the table's files are."""
-        return self.server.folder(self.home.name) if isinstance(self.server, s3.S3) else self.home / "table"
+    def _table_bytes(self) -> int:
+        """What the table takes, older files included."""
+        if isinstance(self.server, s3.S3):
+            return self.server.size(self.home.name)
+        return _size(self.home / "table")
+
+    def _remove_table(self) -> None:
+        if isinstance(self.server, s3.S3):
+            self.server.remove(self.home.name)
+        else:
+            shutil.rmtree(self.home / "table", ignore_errors=True)
 
     def _named(self, name: str, title: str) -> Case:
         """The case of another thing that is done to the table than upserts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,11 +55,6 @@ def requests(samples: list[Sample], contestant: str) -> int | None:
     return found
 
 
-def needs_a_server() -> None:
-    if not (os.environ.get("LAKERACE_VERSITYGW") or Path(".cache/bin/versitygw").exists()):
-        pytest.skip("no versitygw: `make versitygw`, or name one in LAKERACE_VERSITYGW")
-
-
 def test_every_setting_reads_the_same_columns(race: Race, tmp_path: Path) -> None:
     samples = race("orc-seek/local/8-alternate")
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
@@ -72,8 +66,8 @@ def test_every_setting_reads_the_same_columns(race: Race, tmp_path: Path) -> Non
     assert "auto against fixed settings" in text.read_text()
 
 
+@pytest.mark.usefixtures("s3_program")
 def test_large_gaps_take_few_requests(race: Race) -> None:
-    needs_a_server()
     samples = race("orc-seek/s3/8-alternate")
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
     assert requests(samples, "lakerace/orc-4m") == requests(samples, "lakerace/orc-4m-slices")
@@ -100,8 +94,8 @@ def test_a_seek_reads_what_was_asked_for_in_every_way(race: Race) -> None:
     assert len({sample.checksum for sample in samples}) == 4, "each round reads at another place"
 
 
+@pytest.mark.usefixtures("s3_program")
 def test_a_seek_through_the_proxy_is_counted(race: Race) -> None:
-    needs_a_server()
     samples = race("seek/s3/16KiB", only="lakerace")
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
     assert [requests(samples, f"lakerace/{way}") for way in ("one", "two", "turns")] == [1, 2, 2]

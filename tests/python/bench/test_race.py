@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -120,7 +119,7 @@ def test_samples_name_the_data_folder_and_not_its_place(tmp_path: Path, tables: 
 def test_without_a_server_every_contestant_of_an_s3_case_says_why(
     tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LAKERACE_VERSITYGW", str(tmp_path / "nothing"))
+    monkeypatch.setenv("LAKERACE_S3_SERVER", str(tmp_path / "nothing"))
     code, _, samples = race(tmp_path, tables, "scan/s3/all", "honest")
     assert code == 0
     [sample] = samples
@@ -128,9 +127,8 @@ def test_without_a_server_every_contestant_of_an_s3_case_says_why(
     assert "no S3 server" in (sample.why or "")
 
 
+@pytest.mark.usefixtures("s3_program")
 def test_requests_are_counted_by_the_proxy(tmp_path: Path, tables: Path) -> None:
-    if not (os.environ.get("LAKERACE_VERSITYGW") or Path(".cache/bin/versitygw").exists()):
-        pytest.skip("no versitygw: `make versitygw`, or name one in LAKERACE_VERSITYGW")
     code, _, samples = race(tmp_path, tables, "scan/s3/two", "lakerace", "pyarrow")
     assert code == 0
     for sample in samples:

@@ -31,7 +31,6 @@ def test_everything_wrong_is_in_both_reports() -> None:
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     example = tmp_path / EXAMPLE.name
     shutil.copy(EXAMPLE, example)
     assert main(["report", str(example)]) == 4  # it has wrong work in it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -158,9 +157,8 @@ def test_a_table_that_nobody_can_read_is_no_success(race: Race) -> None:
     assert sample.why == "nobody is there who could read the table back"
 
 
+@pytest.mark.usefixtures("s3_program")
 def test_requests_of_upserts_are_counted_by_the_proxy(race: Race, tables: Path) -> None:
-    if not (os.environ.get("LAKERACE_VERSITYGW") or Path(".cache/bin/versitygw").exists()):
-        pytest.skip("no versitygw: `make versitygw`, or name one in LAKERACE_VERSITYGW")
     samples = race("upsert/s3/few", only="lakerace")
     upserts = of(samples, "few", "lakerace/default")
     assert [s.rows for s in upserts] == [4_005, 4_010]
@@ -173,7 +171,7 @@ def test_requests_of_upserts_are_counted_by_the_proxy(race: Race, tables: Path) 
 
 
 def test_without_a_server_a_row_says_why(race: Race, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAKERACE_VERSITYGW", str(tmp_path / "nothing"))
+    monkeypatch.setenv("LAKERACE_S3_SERVER", str(tmp_path / "nothing"))
     [sample] = race("upsert/s3/few", only="lakerace")
     assert sample.verdict == UNABLE
     assert "no S3 server" in (sample.why or "")

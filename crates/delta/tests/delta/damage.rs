@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lakerace_delta::{At, DeltaSource, Table};
 use lakerace_format::{ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
+use lakerace_testing::corpus_entry;
 use tempfile::TempDir;
 
 fn open(folder: &Path, at: Option<At>) -> Result<DeltaSource> {
@@ -21,14 +22,13 @@ fn rows(folder: &Path, at: Option<At>) -> Result<u64> {
 }
 
 /// A golden table of Delta's, copied; `None` where the corpus is absent.
-fn golden(name: &str) -> Option<TempDir> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance/delta").join(name);
-    if !source.is_dir() {
-        return None;
-    }
-    let copy = TempDir::new().unwrap();
-    copy_folder(&source, copy.path());
-    Some(copy)
+/// Runs a test on a copy of a golden table.
+fn golden(name: &str, test: impl FnOnce(&Path)) {
+    corpus_entry(&format!("delta/{name}"), |source| {
+        let copy = TempDir::new().unwrap();
+        copy_folder(source, copy.path());
+        test(copy.path());
+    });
 }
 
 fn copy_folder(from: &Path, to: &Path) {
@@ -81,49 +81,52 @@ fn golden_tables_that_are_broken_are_refused() {
         ("delete-re-add-same-file-different-transactions", ErrorKind::Corrupt, "/bar"),
     ];
     for (name, kind, word) in cases {
-        let Some(folder) = golden(name) else { return };
-        check(rows(folder.path(), None), kind, &[word]);
+        golden(name, |folder| check(rows(folder, None), kind, &[word]));
     }
 }
 
 #[test]
 fn an_entry_that_is_cut_short_is_named_with_its_version() {
-    let Some(folder) = golden("basic-with-inserts-merge") else { return };
-    let entry = log(folder.path(), "00000000000000000001.json");
-    let text = fs::read(&entry).unwrap();
-    fs::write(&entry, &text[..text.len() - 40]).unwrap();
-    check(rows(folder.path(), None), ErrorKind::Corrupt, &["00000000000000000001.json", "version 1"]);
-    // The version before it is whole.
-    assert!(rows(folder.path(), Some(At::Version(0))).unwrap() > 0);
+    golden("basic-with-inserts-merge", |folder| {
+        let entry = log(folder, "00000000000000000001.json");
+        let text = fs::read(&entry).unwrap();
+        fs::write(&entry, &text[..text.len() - 40]).unwrap();
+        check(rows(folder, None), ErrorKind::Corrupt, &["00000000000000000001.json", "version 1"]);
+        // The version before it is whole.
+        assert!(rows(folder, Some(At::Version(0))).unwrap() > 0);
+    });
 }
 
 #[test]
 fn bytes_that_are_no_json_are_damage() {
-    let Some(folder) = golden("basic-with-inserts-merge") else { return };
-    for junk in [&b"\xff\xfe\x00"[..], b"{\"add\":", b"[1,2", b"{\"add\":{\"path\":7}}"] {
-        fs::write(log(folder.path(), "00000000000000000001.json"), junk).unwrap();
-        check(rows(folder.path(), None), ErrorKind::Corrupt, &["00000000000000000001.json"]);
-    }
+    golden("basic-with-inserts-merge", |folder| {
+        for junk in [&b"\xff\xfe\x00"[..], b"{\"add\":", b"[1,2", b"{\"add\":{\"path\":7}}"] {
+            fs::write(log(folder, "00000000000000000001.json"), junk).unwrap();
+            check(rows(folder, None), ErrorKind::Corrupt, &["00000000000000000001.json"]);
+        }
+    });
 }
 
 #[test]
 fn a_damaged_checkpoint_is_named() {
-    let Some(folder) = golden("125-iterator-bug") else { return };
-    let checkpoint = log(folder.path(), "00000000000000000010.checkpoint.parquet");
-    let mut bytes = fs::read(&checkpoint).unwrap();
-    let end = bytes.len();
-    bytes[end - 300..end - 200].fill(0xa5);
-    fs::write(&checkpoint, &bytes).unwrap();
-    check(rows(folder.path(), None), ErrorKind::Corrupt, &["checkpoint.parquet", "version 10"]);
+    golden("125-iterator-bug", |folder| {
+        let checkpoint = log(folder, "00000000000000000010.checkpoint.parquet");
+        let mut bytes = fs::read(&checkpoint).unwrap();
+        let end = bytes.len();
+        bytes[end - 300..end - 200].fill(0xa5);
+        fs::write(&checkpoint, &bytes).unwrap();
+        check(rows(folder, None), ErrorKind::Corrupt, &["checkpoint.parquet", "version 10"]);
+    });
 }
 
 #[test]
 fn versions_that_are_not_there_are_not_found() {
-    let Some(folder) = golden("basic-with-inserts-merge") else { return };
-    check(rows(folder.path(), Some(At::Version(999))), ErrorKind::NotFound, &["999", "the last one is"]);
-    check(rows(folder.path(), Some(At::Timestamp(0))), ErrorKind::NotFound, &[]);
-    let last = open(folder.path(), Some(At::Timestamp(i64::MAX / 2))).unwrap();
-    assert_eq!(last.snapshot().version(), open(folder.path(), None).unwrap().snapshot().version());
+    golden("basic-with-inserts-merge", |folder| {
+        check(rows(folder, Some(At::Version(999))), ErrorKind::NotFound, &["999", "the last one is"]);
+        check(rows(folder, Some(At::Timestamp(0))), ErrorKind::NotFound, &[]);
+        let last = open(folder, Some(At::Timestamp(i64::MAX / 2))).unwrap();
+        assert_eq!(last.snapshot().version(), open(folder, None).unwrap().snapshot().version());
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_format::{Expr, Literal, ParquetSource, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Result};
+use lakerace_testing::corpus;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
@@ -413,51 +414,50 @@ fn what_is_not_parquet_says_so() {
     assert_eq!(schema.fields().len(), 0);
 }
 
-fn conformance(folder: &str) -> Option<Vec<PathBuf>> {
-    let root = std::env::var("LAKERACE_CONFORMANCE")
-        .map_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"), PathBuf::from);
-    let entries = std::fs::read_dir(root.join(folder)).ok();
-    if entries.is_none() {
-        eprintln!("skipped: no {folder} in {}; set LAKERACE_CONFORMANCE to the folder of corpora", root.display());
-    }
-    let paths = entries?.map(|entry| entry.unwrap().path());
-    Some(paths.filter(|path| path.extension().is_some_and(|ending| ending == "parquet")).collect())
+/// The Parquet files of a folder.
+fn parquet_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "parquet")).collect()
 }
 
 #[test]
 fn files_of_other_writers_come_back() {
-    let Some(paths) = conformance("parquet") else { return };
-    assert!(paths.len() > 30, "only {} files", paths.len());
-    for path in paths {
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let ours = read(&path, &ReadRequest { batch_rows: Some(7), ..Default::default() }, 2);
-        match name.as_str() {
-            "datapage_v1-corrupt-checksum" => assert_eq!(ours.unwrap_err().kind(), ErrorKind::Corrupt),
-            // Its footer has a field that is not of the format, which the crate does not skip.
-            "dict-page-offset-zero" => {
-                let ours = ours.unwrap();
-                assert_eq!((ours.num_rows(), ours.num_columns()), (39, 1));
-                let values = ours.column(0).as_primitive::<Int32Type>();
-                assert!(values.iter().all(|value| value == Some(1552)));
+    corpus("parquet", |folder| {
+        let paths = parquet_files(folder);
+        assert!(paths.len() > 30, "only {} files", paths.len());
+        for path in paths {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let ours = read(&path, &ReadRequest { batch_rows: Some(7), ..Default::default() }, 2);
+            match name.as_str() {
+                "datapage_v1-corrupt-checksum" => assert_eq!(ours.unwrap_err().kind(), ErrorKind::Corrupt),
+                // Its footer has a field that is not of the format, which the crate does not skip.
+                "dict-page-offset-zero" => {
+                    let ours = ours.unwrap();
+                    assert_eq!((ours.num_rows(), ours.num_columns()), (39, 1));
+                    let values = ours.column(0).as_primitive::<Int32Type>();
+                    assert!(values.iter().all(|value| value == Some(1552)));
+                }
+                // Its footer counts no rows, its row groups do.
+                "repeated_no_annotation" => assert_eq!(ours.unwrap().num_rows(), 6),
+                // Its dictionary is longer than its footer says, which the crate does not allow for.
+                "nation.dict-malformed" => assert_eq!(ours.unwrap().num_rows(), 25),
+                _ => assert_same(&ours.unwrap_or_else(|e| panic!("{e}")), &read_by_crate(&path).unwrap(), &name),
             }
-            // Its footer counts no rows, its row groups do.
-            "repeated_no_annotation" => assert_eq!(ours.unwrap().num_rows(), 6),
-            // Its dictionary is longer than its footer says, which the crate does not allow for.
-            "nation.dict-malformed" => assert_eq!(ours.unwrap().num_rows(), 25),
-            _ => assert_same(&ours.unwrap_or_else(|e| panic!("{e}")), &read_by_crate(&path).unwrap(), &name),
         }
-    }
+    });
 }
 
 #[test]
 fn damaged_files_of_other_writers_are_errors() {
-    let Some(paths) = conformance("parquet-bad") else { return };
-    for path in paths {
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        match (name.as_str(), read(&path, &ReadRequest::default(), 1)) {
-            // A width of zero leaves one index, as every reader takes it.
-            ("ARROW-GH-43605", outcome) => assert_eq!(outcome.unwrap().num_rows(), 21_186),
-            (_, outcome) => assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corrupt, "{name}"),
+    corpus("parquet-bad", |folder| {
+        let paths = parquet_files(folder);
+        for path in paths {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            match (name.as_str(), read(&path, &ReadRequest::default(), 1)) {
+                // A width of zero leaves one index, as every reader takes it.
+                ("ARROW-GH-43605", outcome) => assert_eq!(outcome.unwrap().num_rows(), 21_186),
+                (_, outcome) => assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corrupt, "{name}"),
+            }
         }
-    }
+    });
 }

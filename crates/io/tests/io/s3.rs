@@ -1,5 +1,6 @@
-//! Against a real S3 server, through the proxy: counts, faults, and what errors say. Runs where
-//! `LAKERACE_TEST_S3_ENDPOINT` (such as `http://127.0.0.1:9000`), `LAKERACE_TEST_S3_BUCKET` and credentials are set.
+//! Against a real S3 server, through the proxy: counts, faults, and what errors say. `make test-rust` starts one, and runs
+//! what needs it; by hand, `LAKERACE_TEST_S3_ENDPOINT` (such as `http://127.0.0.1:9000`), `LAKERACE_TEST_S3_BUCKET` and
+//! credentials name one.
 
 use std::time::Duration;
 
@@ -13,15 +14,12 @@ fn bucket() -> String {
     std::env::var("LAKERACE_TEST_S3_BUCKET").unwrap_or_else(|_| "lakerace-test".to_owned())
 }
 
-/// A proxy in front of the server, or `None` where no server is given.
-fn proxy(change: impl FnOnce(&mut ProxyOptions)) -> Option<Proxy> {
-    let Ok(endpoint) = std::env::var("LAKERACE_TEST_S3_ENDPOINT") else {
-        eprintln!("LAKERACE_TEST_S3_ENDPOINT is not set: nothing is tested");
-        return None;
-    };
+/// A proxy in front of the server.
+fn proxy(change: impl FnOnce(&mut ProxyOptions)) -> Proxy {
+    let endpoint = std::env::var("LAKERACE_TEST_S3_ENDPOINT").expect("make test-rust starts an S3 server");
     let mut options = ProxyOptions::to(endpoint.trim_start_matches("http://").trim_end_matches('/'));
     change(&mut options);
-    Some(Proxy::start(options).unwrap())
+    Proxy::start(options).unwrap()
 }
 
 fn options(proxy: &Proxy) -> StorageOptions {
@@ -63,8 +61,9 @@ fn read(object: &Object, len: u64, job: &Job) -> lakerace_io::Result<Vec<u8>> {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn the_meter_counts_what_the_proxy_sees() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::default();
     let object = object(&proxy, &job, "k=v/a b%#.bin");
     let bytes = pattern(20_000_000);
@@ -88,8 +87,9 @@ fn the_meter_counts_what_the_proxy_sees() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn small_objects_are_one_request_and_empty_ones_work() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::default();
     for len in [0, 1, 8 << 20] {
         let object = object(&proxy, &job, "x");
@@ -105,6 +105,7 @@ fn small_objects_are_one_request_and_empty_ones_work() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn faults_on_the_way_change_no_byte() {
     let bytes = pattern(12_000_000);
     for faults in [
@@ -112,7 +113,7 @@ fn faults_on_the_way_change_no_byte() {
         Faults { reset_every: Some(3), ..Faults::default() },
         Faults { error_every: Some(4), reset_every: Some(5), ..Faults::default() },
     ] {
-        let Some(proxy) = proxy(|o| o.faults = faults) else { return };
+        let proxy = proxy(|o| o.faults = faults);
         let job = Job::default();
         let object = object(&proxy, &job, "x");
         write(&object, &bytes, IfExists::Replace).unwrap();
@@ -125,15 +126,16 @@ fn faults_on_the_way_change_no_byte() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn a_server_that_always_fails_is_unavailable() {
     for faults in
         [Faults { error_every: Some(1), ..Faults::default() }, Faults { reset_every: Some(1), ..Faults::default() }]
     {
-        let Some(plain) = proxy(|_| {}) else { return };
+        let plain = proxy(|_| {});
         let job = Job::default();
         let target = object(&plain, &job, "x");
         write(&target, &pattern(1000), IfExists::Replace).unwrap();
-        let Some(failing) = proxy(|o| o.faults = faults) else { return };
+        let failing = proxy(|o| o.faults = faults);
         let text = target.url();
         let same = Location::parse(&text).unwrap().object(&options(&failing), &job).unwrap();
         match same.read_range(0..1000) {
@@ -148,8 +150,9 @@ fn a_server_that_always_fails_is_unavailable() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn errors_say_what_to_do() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::default();
     let missing = object(&proxy, &job, "missing").read_tail(10).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
@@ -177,8 +180,9 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn an_object_replaced_during_a_scan_is_a_conflict() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::new(JobOptions {
         ranges: RangeOptions { prefetch_bytes: 1 << 20, ..RangeOptions::default() },
         ..JobOptions::default()
@@ -195,8 +199,9 @@ fn an_object_replaced_during_a_scan_is_a_conflict() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn an_upload_given_up_leaves_nothing() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::default();
     let object = object(&proxy, &job, "x");
     let mut output = Output::create(&object.store, &object.path, IfExists::Replace).unwrap();
@@ -213,13 +218,12 @@ fn an_upload_given_up_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn latency_and_bandwidth_are_observed() {
-    let Some(proxy) = proxy(|o| {
+    let proxy = proxy(|o| {
         o.latency = Duration::from_millis(5);
         o.bytes_per_second = Some(50e6);
-    }) else {
-        return;
-    };
+    });
     let job = Job::default();
     let object = object(&proxy, &job, "x");
     write(&object, &pattern(4_000_000), IfExists::Replace).unwrap();
@@ -234,8 +238,9 @@ fn latency_and_bandwidth_are_observed() {
 }
 
 #[test]
+#[ignore = "needs an S3 server: make test-rust"]
 fn gaps_are_read_through_or_not_as_asked() {
-    let Some(proxy) = proxy(|_| {}) else { return };
+    let proxy = proxy(|_| {});
     let job = Job::default();
     let object = object(&proxy, &job, "x");
     let bytes = pattern(2_000_000);

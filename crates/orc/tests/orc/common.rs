@@ -49,21 +49,6 @@ pub fn read(file: &Bytes, options: &ReadOptions) -> Result<Vec<RecordBatch>> {
     Ok(all)
 }
 
-/// The folder of ORC files of other writers, which lies beside the repository or above it.
-pub fn corpus() -> Option<PathBuf> {
-    let given = std::env::var_os("LAKERACE_CONFORMANCE").map(PathBuf::from);
-    let found = given
-        .into_iter()
-        .chain(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("shared/conformance")));
-    let found = found.map(|folder| folder.join("orc")).find(|folder| folder.is_dir());
-    if found.is_none() {
-        eprintln!(
-            "skipped: no shared/conformance/orc above the crate; set LAKERACE_CONFORMANCE to the folder of corpora"
-        );
-    }
-    found
-}
-
 /// Files that pyarrow (ORC C++ 2.2) wrote, small enough to be kept here.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")

@@ -7,6 +7,8 @@ use lakerace_orc::ErrorKind;
 use lakerace_orc::read::ReadOptions;
 use serde_json::Value;
 
+use lakerace_testing::corpus;
+
 use crate::common;
 use crate::json;
 
@@ -36,16 +38,17 @@ fn compare(name: &str, file: &Bytes, text: &str) {
 
 #[test]
 fn rows_are_those_of_the_reference() {
-    let Some(folder) = common::corpus() else { return };
-    let mut compared = 0;
-    for (name, file) in common::files(&folder) {
-        let Ok(rows) = std::fs::read(folder.join("expected").join(format!("{name}.jsn.gz"))) else { continue };
-        let mut text = String::new();
-        flate2::read::MultiGzDecoder::new(&rows[..]).read_to_string(&mut text).unwrap();
-        compare(&name, &file, &text);
-        compared += 1;
-    }
-    assert!(compared >= 9, "only {compared} files");
+    corpus("orc", |folder| {
+        let mut compared = 0;
+        for (name, file) in common::files(folder) {
+            let Ok(rows) = std::fs::read(folder.join("expected").join(format!("{name}.jsn.gz"))) else { continue };
+            let mut text = String::new();
+            flate2::read::MultiGzDecoder::new(&rows[..]).read_to_string(&mut text).unwrap();
+            compare(&name, &file, &text);
+            compared += 1;
+        }
+        assert!(compared >= 9, "only {compared} files");
+    });
 }
 
 #[test]
@@ -60,30 +63,32 @@ fn rows_are_those_that_were_written() {
 /// Those without expected rows: as many as the footer says, or the error that is due.
 #[test]
 fn other_files_are_read() {
-    let Some(folder) = common::corpus() else { return };
-    for (name, file) in common::files(&folder) {
-        let rows = common::read(&file, &ReadOptions::default());
-        let rows = rows.map(|batches| batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>());
-        match name.as_str() {
-            // An empty file is nobody's.
-            "zero" => assert_eq!(rows.unwrap_err().kind(), ErrorKind::Corrupt),
-            _ => assert_eq!(
-                rows.unwrap_or_else(|e| panic!("{name}: {e}")),
-                common::tail(&file).unwrap().rows(),
-                "{name}"
-            ),
+    corpus("orc", |folder| {
+        for (name, file) in common::files(folder) {
+            let rows = common::read(&file, &ReadOptions::default());
+            let rows = rows.map(|batches| batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>());
+            match name.as_str() {
+                // An empty file is nobody's.
+                "zero" => assert_eq!(rows.unwrap_err().kind(), ErrorKind::Corrupt),
+                _ => assert_eq!(
+                    rows.unwrap_or_else(|e| panic!("{name}: {e}")),
+                    common::tail(&file).unwrap().rows(),
+                    "{name}"
+                ),
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn damaged_files_are_errors() {
-    let Some(folder) = common::corpus() else { return };
-    let files = common::files(&folder.join("corrupt"));
-    assert!(!files.is_empty());
-    for (name, file) in files {
-        let error = common::read(&file, &ReadOptions::default()).expect_err(&name);
-        assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}: {error}");
-        eprintln!("{name}: {error}");
-    }
+    corpus("orc", |folder| {
+        let files = common::files(&folder.join("corrupt"));
+        assert!(!files.is_empty());
+        for (name, file) in files {
+            let error = common::read(&file, &ReadOptions::default()).expect_err(&name);
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}: {error}");
+            eprintln!("{name}: {error}");
+        }
+    });
 }

@@ -1,7 +1,10 @@
 //! Files that were cut or changed: errors or rows, never a panic, and no more memory than the file can hold.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use lakerace_orc::read::ReadOptions;
+use lakerace_testing::corpus;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -11,9 +14,8 @@ fn options() -> ReadOptions {
     ReadOptions { batch_rows: 1000, ..Default::default() }
 }
 
-fn small_files(most_bytes: usize) -> Vec<(String, Bytes)> {
-    let Some(folder) = common::corpus() else { return Vec::new() };
-    let mut files = common::files(&folder);
+fn small_files(folder: &Path, most_bytes: usize) -> Vec<(String, Bytes)> {
+    let mut files = common::files(folder);
     files.extend(common::files(&folder.join("corrupt")));
     files.retain(|(_, file)| !file.is_empty() && file.len() <= most_bytes);
     assert!(files.len() > 3);
@@ -22,7 +24,11 @@ fn small_files(most_bytes: usize) -> Vec<(String, Bytes)> {
 
 #[test]
 fn files_cut_at_any_length_are_errors() {
-    for (name, file) in small_files(2500) {
+    corpus("orc", |folder| cut_at_any_length(small_files(folder, 2500)));
+}
+
+fn cut_at_any_length(files: Vec<(String, Bytes)>) {
+    for (name, file) in files {
         for length in 0..file.len() {
             // What looks like another file's end by chance must not give rows either, but for none.
             if let Ok(batches) = common::read(&file.slice(..length), &options()) {
@@ -34,8 +40,12 @@ fn files_cut_at_any_length_are_errors() {
 
 #[test]
 fn changed_bytes_give_errors_or_rows() {
+    corpus("orc", |folder| change_bytes(small_files(folder, 130_000)));
+}
+
+fn change_bytes(files: Vec<(String, Bytes)>) {
     let mut random = StdRng::seed_from_u64(20_260_101);
-    for (name, file) in small_files(130_000) {
+    for (name, file) in files {
         let (_, undamaged_bytes) = memory::peak_bytes(|| common::read(&file, &options()).map(|batches| batches.len()));
         // Runs of numbers and dictionary entries may have become longer.
         let most_bytes = 2 * undamaged_bytes + (32 << 20);

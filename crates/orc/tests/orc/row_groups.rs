@@ -14,6 +14,8 @@ use lakerace_orc::read::{BloomFilter, Bounds, ColumnStats, FileTail, Projection,
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use lakerace_testing::{corpus, corpus_entry};
+
 use crate::common;
 
 fn options() -> ReadOptions {
@@ -37,8 +39,15 @@ fn indexed(file: &Bytes, tail: &Arc<FileTail>, number: usize, projection: &Proje
 
 #[test]
 fn any_selection_gives_its_rows() {
-    let mut files = common::files(&common::fixtures());
-    files.extend(common::corpus().map_or_else(Vec::new, |folder| common::files(&folder)));
+    select_groups(common::files(&common::fixtures()));
+}
+
+#[test]
+fn any_selection_gives_its_rows_of_the_corpus() {
+    corpus("orc", |folder| select_groups(common::files(folder)));
+}
+
+fn select_groups(files: Vec<(String, Bytes)>) {
     let mut random = StdRng::seed_from_u64(3);
     let mut selections = 0;
     for (name, file) in files {
@@ -78,22 +87,22 @@ fn any_selection_gives_its_rows() {
 
 #[test]
 fn fewer_groups_are_fewer_bytes() {
-    let Some(folder) = common::corpus() else { return };
-    let Ok(file) = std::fs::read(folder.join("TestOrcFile.columnProjection.orc")) else { return };
-    let file = Bytes::from(file);
-    let tail = common::tail(&file).unwrap();
-    let projection = Projection::names(tail.root(), &["string1"]).unwrap();
-    let stripe = indexed(&file, &tail, 0, &projection);
-    let bytes = |selected: &[bool]| -> u64 {
-        stripe.read_groups(selected).unwrap().ranges().iter().map(|range| range.length).sum()
-    };
-    let groups = stripe.row_groups();
-    let one: Vec<bool> = (0..groups).map(|group| group == groups / 2).collect();
-    assert_eq!(bytes(&vec![false; groups]), 0);
-    assert!(bytes(&one) * 2 < bytes(&vec![true; groups]));
-    assert_eq!(stripe.read_groups(&one[1..]).unwrap_err().kind(), ErrorKind::Invalid);
-    let bare = common::stripe(&file, &tail, 0, &projection).unwrap();
-    assert_eq!(bare.read_groups(&one).unwrap_err().kind(), ErrorKind::Invalid);
+    corpus_entry("orc/TestOrcFile.columnProjection.orc", |path| {
+        let file = Bytes::from(std::fs::read(path).unwrap());
+        let tail = common::tail(&file).unwrap();
+        let projection = Projection::names(tail.root(), &["string1"]).unwrap();
+        let stripe = indexed(&file, &tail, 0, &projection);
+        let bytes = |selected: &[bool]| -> u64 {
+            stripe.read_groups(selected).unwrap().ranges().iter().map(|range| range.length).sum()
+        };
+        let groups = stripe.row_groups();
+        let one: Vec<bool> = (0..groups).map(|group| group == groups / 2).collect();
+        assert_eq!(bytes(&vec![false; groups]), 0);
+        assert!(bytes(&one) * 2 < bytes(&vec![true; groups]));
+        assert_eq!(stripe.read_groups(&one[1..]).unwrap_err().kind(), ErrorKind::Invalid);
+        let bare = common::stripe(&file, &tail, 0, &projection).unwrap();
+        assert_eq!(bare.read_groups(&one).unwrap_err().kind(), ErrorKind::Invalid);
+    });
 }
 
 /// Checks statistics against the values that they are of, and says whether they had bounds.
@@ -162,9 +171,22 @@ fn check_bloom(filter: &BloomFilter, values: &ArrayRef, place: &str) -> u32 {
 
 #[test]
 fn statistics_and_bloom_filters_are_true() {
+    let (bounded, filters) = true_statistics(common::files(&common::fixtures()));
+    assert!(bounded >= 12, "only {bounded} bounds");
+    assert!(filters >= 4, "only {filters} bloom filters that deny anything");
+}
+
+#[test]
+fn statistics_and_bloom_filters_are_true_of_the_corpus() {
+    corpus("orc", |folder| {
+        let (bounded, _) = true_statistics(common::files(folder));
+        assert!(bounded >= 12, "only {bounded} bounds");
+    });
+}
+
+/// Checks all statistics and bloom filters of files, and counts those that have bounds and those that deny anything.
+fn true_statistics(files: Vec<(String, Bytes)>) -> (u32, u32) {
     let (mut bounded, mut filters) = (0, 0);
-    let mut files = common::files(&common::fixtures());
-    files.extend(common::corpus().map_or_else(Vec::new, |folder| common::files(&folder)));
     for (name, file) in files {
         let Ok(tail) = common::tail(&file) else { continue };
         let projection = Projection::all(tail.root());
@@ -194,17 +216,16 @@ fn statistics_and_bloom_filters_are_true() {
             }
         }
     }
-    assert!(bounded >= 12, "only {bounded} bounds");
-    assert!(filters >= 4, "only {filters} bloom filters that deny anything");
+    (bounded, filters)
 }
 
 #[test]
 fn filters_of_bad_writers_are_passed_over() {
-    let Some(folder) = common::corpus() else { return };
-    let Ok(file) = std::fs::read(folder.join("bad_bloom_filter_1.6.0.orc")) else { return };
-    let file = Bytes::from(file);
-    let tail = common::tail(&file).unwrap();
-    let stripe = common::stripe(&file, &tail, 0, &Projection::all(tail.root())).unwrap();
-    let ranges = stripe.index_ranges(&[1, 2], true);
-    assert_eq!(ranges.len(), 2, "{ranges:?}");
+    corpus_entry("orc/bad_bloom_filter_1.6.0.orc", |path| {
+        let file = Bytes::from(std::fs::read(path).unwrap());
+        let tail = common::tail(&file).unwrap();
+        let stripe = common::stripe(&file, &tail, 0, &Projection::all(tail.root())).unwrap();
+        let ranges = stripe.index_ranges(&[1, 2], true);
+        assert_eq!(ranges.len(), 2, "{ranges:?}");
+    });
 }

@@ -1,0 +1,64 @@
+"""Runs the Rust tests with what they need: an S3 server, and room for a small file system. Arguments go to `cargo test`.
+
+python tests/rust.py --workspace
+python tests/rust.py -p lakerace-io --test io s3
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "python"))
+
+import s3server
+import summary
+
+RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs them all, prints what they print, and writes their numbers down; gives cargo's exit code."""
+    numbers = summary.Numbers()
+    with tempfile.NamedTemporaryFile("r", prefix="lakerace-left-out-") as left_out, s3server.started() as server:
+        variables = {
+            "LAKERACE_LEFT_OUT": left_out.name,
+            "LAKERACE_TEST_S3_ENDPOINT": server.endpoint,
+            "LAKERACE_TEST_S3_BUCKET": server.bucket,
+            "AWS_ACCESS_KEY_ID": server.access_key,
+            "AWS_SECRET_ACCESS_KEY": server.secret_key,
+            "AWS_REGION": "us-east-1",
+        }
+        # Ignored tests are those that need what is started here.
+        command = ["cargo", "test", "--locked", "--all-features", "--no-fail-fast", *arguments, "--"]
+        code = _run([*command, "--include-ignored"], variables, numbers)
+        for line in left_out:
+            # Its test passed, and has tested nothing.
+            numbers.passed -= 1
+            numbers.left_out.append(line.strip())
+    summary.write("rust", numbers)
+    print(numbers.line("Rust"))
+    return code
+
+
+def _run(command: list[str], variables: dict[str, str], numbers: summary.Numbers) -> int:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace", env=os.environ | variables
+    ) as cargo:
+        assert cargo.stdout is not None
+        for line in cargo.stdout:
+            print(line, end="", flush=True)
+            if found := RESULT.match(line):
+                passed, failed, ignored = map(int, found.groups())
+                numbers.passed += passed
+                numbers.failed += failed
+                numbers.left_out += ["ignored, though what it needs is started"] * ignored
+        return cargo.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or ["--workspace", "--quiet"]))
