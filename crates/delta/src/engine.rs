@@ -16,6 +16,7 @@ use url::Url;
 
 use crate::error::{from_kernel, to_kernel};
 use crate::log_store::LogStore;
+use crate::statistics::lenient;
 
 /// The table's folder as the kernel knows it; see [`LogStore`].
 pub(crate) const ROOT: &str = "table:///";
@@ -71,7 +72,7 @@ impl JsonHandler for Json {
         json_strings: Box<dyn EngineData>,
         output_schema: SchemaRef,
     ) -> KernelResult<Box<dyn EngineData>> {
-        self.inner.parse_json(json_strings, output_schema)
+        lenient::parse(self.inner.as_ref(), json_strings, output_schema)
     }
 
     fn read_json_files(

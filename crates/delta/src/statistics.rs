@@ -1,20 +1,20 @@
 //! What the log says of the values in a file.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int64Type, i256};
+use arrow::datatypes::{DataType, Int64Type};
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 
 use crate::columns::TableColumns;
 use crate::files::TableFile;
+
+mod imprecise;
+pub(crate) mod lenient;
 
 /// The statistics of one file.
 pub(crate) struct FileStatistics<'a> {
     pub file: &'a TableFile,
     pub columns: &'a TableColumns,
 }
-
-/// Writers cut timestamps to milliseconds: a maximum stands for all microseconds of its millisecond.
-const CUT_MICROS: i64 = 999;
 
 impl FileStatistics<'_> {
     /// A number of the statistics, such as the least value of a column.
@@ -53,14 +53,14 @@ impl ColumnStatistics for FileStatistics<'_> {
             let counts = array.as_primitive_opt::<Int64Type>()?;
             u64::try_from(counts.is_valid(row).then(|| counts.value(row))?).ok()
         });
+        let min = self.bound("minValues", &path, &column.data_type);
         let max = self.bound("maxValues", &path, &column.data_type);
-        let max = match (max, &column.data_type) {
-            (Some(Value::Integer(micros)), DataType::Timestamp(..)) => {
-                micros.checked_add(i256::from(CUT_MICROS)).map(Value::Integer)
-            }
-            (max, _) => max,
-        };
-        Bounds { min: self.bound("minValues", &path, &column.data_type), max, null_count: nulls }
+        let stated = Bounds { min, max, null_count: nulls }.plausible(self.file.rows);
+        Bounds {
+            min: stated.min.and_then(|min| imprecise::at_least(min, &column.data_type)),
+            max: stated.max.and_then(|max| imprecise::at_most(max, &column.data_type)),
+            null_count: stated.null_count,
+        }
     }
 
     fn label(&self) -> &str {

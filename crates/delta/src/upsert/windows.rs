@@ -223,7 +223,7 @@ impl KnownKeys {
     /// By what is known of the first of these columns.
     fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
-        let bounds = statistics.bounds(&columns.first());
+        let bounds = statistics.bounds(&columns.first()).plausible(rows);
         if rows.is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {
             return Self::None;
         }

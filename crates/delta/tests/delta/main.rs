@@ -7,6 +7,7 @@ mod compact;
 mod damage;
 mod faults;
 mod feed;
+mod foreign_statistics;
 mod fuzz;
 mod ids;
 mod log;

@@ -52,6 +52,7 @@ mod schema;
 mod snappy;
 mod source;
 mod texts;
+mod trust;
 mod validity;
 mod views;
 mod write;

@@ -18,6 +18,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::footer::{FileMeta, guarded};
 use super::index::{chunk_pages, chunk_values};
 use super::planning::Unit;
+use super::trust;
 use crate::columns::Columns;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
@@ -77,6 +78,9 @@ impl<'a> Pruner<'a> {
         keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
     ) -> Result<Option<Vec<Range<u64>>>> {
         let Some((root, leaf)) = flat_leaf(&unit.file, column) else { return Ok(None) };
+        if !trust::of_column(&unit.file, leaf) {
+            return Ok(None);
+        }
         let Some(values) = chunk_values(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
         let Some(pages) = chunk_pages(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
         let groups = [unit.row_group];
@@ -94,11 +98,15 @@ impl<'a> Pruner<'a> {
         let (Some(mins), Some(maxes)) = (self.widened(column, mins), self.widened(column, maxes)) else {
             return Ok(None);
         };
+        let of_chunk = self.group_statistics(unit).bounds(column);
+        if !trust::cover_chunk(&mins, &maxes, &null_counts, &of_chunk) {
+            return Ok(None);
+        }
         let mut kept: Vec<Range<u64>> = Vec::new();
         for (number, page) in pages.pages.iter().enumerate() {
             let bounds = Bounds {
-                min: ordered(Value::from_array(&mins, number)),
-                max: ordered(Value::from_array(&maxes, number)),
+                min: Value::from_array(&mins, number),
+                max: Value::from_array(&maxes, number),
                 null_count: null_counts.is_valid(number).then(|| null_counts.value(number)),
             };
             let statistics = OneColumn { rows: page.rows.end - page.rows.start, column, bounds };
@@ -174,11 +182,6 @@ fn converter(file: &FileMeta, root: usize, leaf: usize) -> Result<StatisticsConv
     Ok(converter.with_missing_null_counts_as_zero(false).with_column_orders(orders))
 }
 
-/// A bound that is NaN says nothing: other values may lie on either side of it.
-fn ordered(value: Option<Value>) -> Option<Value> {
-    value.filter(|value| !matches!(value, Value::Float(float) if float.is_nan()))
-}
-
 /// The rows that are in both lists of ranges.
 pub(crate) fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut i, mut j) = (0, 0);
@@ -225,10 +228,12 @@ impl ColumnStatistics for GroupStatistics<'_> {
         let Ok((mins, maxes, null_counts)) = found else { return Bounds::default() };
         let bound = |array| {
             let array = self.pruner.widened(column, array)?;
-            ordered(Value::from_array(&array, 0))
+            Value::from_array(&array, 0)
         };
+        let trusted = trust::of_chunk(self.file, leaf, self.group.column(leaf));
         let null_count = (!null_counts.is_empty() && null_counts.is_valid(0)).then(|| null_counts.value(0));
-        Bounds { min: bound(mins), max: bound(maxes), null_count }
+        let bound = |array| bound(array).filter(|_| trusted);
+        Bounds { min: bound(mins), max: bound(maxes), null_count }.plausible(self.row_count())
     }
 }
 

@@ -22,6 +22,29 @@ pub struct Bounds {
     pub null_count: Option<u64>,
 }
 
+impl Bounds {
+    /// The bounds of so many rows without what can't be true. Some writers give bounds in the wrong order, more nulls than
+    /// rows, or bounds of no value; one of two NaNs tells that a comparison with the other was in vain.
+    #[must_use]
+    pub fn plausible(mut self, rows: Option<u64>) -> Self {
+        let is_nan = |bound: &Option<Value>| matches!(bound, Some(Value::Float(float)) if float.is_nan());
+        if is_nan(&self.min) || is_nan(&self.max) {
+            (self.min, self.max) = (None, None);
+        }
+        if let (Some(min), Some(max)) = (&self.min, &self.max)
+            && min.compare(max).is_none_or(Ordering::is_gt)
+        {
+            (self.min, self.max) = (None, None);
+        }
+        if let (Some(nulls), Some(rows)) = (self.null_count, rows)
+            && (nulls > rows || (nulls == rows && (self.min.is_some() || self.max.is_some())))
+        {
+            return Self::default();
+        }
+        self
+    }
+}
+
 /// Statistics of a set of rows: a file, a row group, a page, a partition.
 pub trait ColumnStatistics {
     /// How many rows.
@@ -204,17 +227,14 @@ struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     fn new(column: &'a ColumnRef, statistics: &'a dyn ColumnStatistics) -> Self {
-        let mut bounds = statistics.bounds(column);
-        let usable = |v: &Value| !matches!(v, Value::Float(f) if f.is_nan());
-        bounds.min = bounds.min.filter(usable);
-        bounds.max = bounds.max.filter(usable);
+        let rows = statistics.row_count();
         Self {
             column,
             name: column.name(),
             label: statistics.label(),
             is_float: plain_type(&column.data_type).is_floating(),
-            bounds,
-            rows: statistics.row_count(),
+            bounds: statistics.bounds(column).plausible(rows),
+            rows,
         }
     }
 

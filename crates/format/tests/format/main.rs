@@ -7,6 +7,7 @@ mod csv_fuzz;
 mod csv_read;
 mod csv_round_trip;
 mod folder_sink;
+mod foreign_statistics;
 mod nested_columns;
 mod orc;
 mod parquet_hidden;
