@@ -30,6 +30,12 @@ class Changed(NamedTuple):
     files_added: int
     #: Files without a row left.
     files_removed: int
+    #: Files that were written anew without rows, of a table without deletion vectors.
+    files_rewritten: int
+    #: Bytes of these files as they were.
+    bytes_replaced: int
+    #: Bytes of the files that took their place.
+    bytes_rewritten: int
     #: Files whose key columns, or those of the condition, were read.
     files_probed: int
     #: Files that got a new deletion vector.
@@ -166,7 +172,7 @@ class UpsertPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as dicts, lists, strings and numbers: files kept and pruned and why, row groups, bytes of keys to
-        read, requests, rows to be written."""
+        read, requests, rows to be written, files to be rewritten."""
         return self._plan
 
 
@@ -236,7 +242,7 @@ class Table:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
             InvalidInputError: A key is null, or the rows don't fit the table.
             NotFoundError: There is no such table, or a column is not in it.
-            UnsupportedError: The table has no deletion vectors, or the key columns have no equality to rely on.
+            UnsupportedError: The key columns have no equality to rely on, or files of rows with ids would be rewritten.
         """
         options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
@@ -260,7 +266,8 @@ class Table:
         return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), self._options(key, memory_limit)))
 
     def delete(self, where: str) -> Changed:
-        """Deletes the rows for which a SQL expression is true. No file is rewritten."""
+        """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
+        vectors."""
         return _changed(_lakerace.delete(self._location, where, {"storage_options": self._storage_options}))
 
     def delete_keys(
@@ -271,7 +278,8 @@ class Table:
         memory_limit: int | None = None,
         threads: int | None = None,
     ) -> Changed:
-        """Deletes the rows that have the key of one of these rows. No file is rewritten.
+        """Deletes the rows that have the key of one of these rows. Files are rewritten only where the table has no
+        deletion vectors.
 
         Args:
             source: A location, a scan, or anything with `__arrow_c_stream__`; columns beside the key's do not matter.

@@ -87,6 +87,9 @@ fn report(changed: &Changed) -> Value {
         "rows_hidden": changed.hidden,
         "vectors": changed.vectors,
         "files_removed": changed.removed,
+        "files_rewritten": changed.rewritten,
+        "bytes_replaced": changed.bytes_replaced,
+        "bytes_rewritten": changed.bytes_rewritten,
         "files_probed": changed.probed,
         "windows": changed.windows,
     })

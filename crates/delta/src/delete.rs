@@ -1,14 +1,14 @@
-//! Deleting the rows for which a condition is true, without rewriting files.
+//! Deleting the rows for which a condition is true. Files are not rewritten where the table has deletion vectors.
 
 use arrow::array::{Array, RecordBatch};
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::predicate::ColumnStatistics;
-use lakerace_format::{Expr, Predicate};
+use lakerace_format::{Expr, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
-use crate::hide::{Changed, Hide, change, check_vectors};
+use crate::hide::{Changed, Hide, Removal, change};
 use crate::probe::{Look, Probe, Sought, by_file};
 use crate::statistics::FileStatistics;
 use crate::write::{Base, Commit, Published};
@@ -18,10 +18,10 @@ use crate::{Snapshot, Table};
 pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let snapshot = table.snapshot(None)?;
-    check_vectors(&snapshot).map_err(named)?;
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
-    let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete);
+    let removal = Removal::of(&snapshot, WriteOptions::default);
+    let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete, removal);
     let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
     change(&mut commit, Published::none(), Published::none())
 }

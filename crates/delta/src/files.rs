@@ -13,6 +13,7 @@ use lakerace_io::{Error, Object, Result};
 
 use crate::Snapshot;
 use crate::error::from_kernel;
+use crate::write::row_count;
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]
@@ -119,11 +120,14 @@ impl<'a> Rows<'a> {
         };
         let (paths, sizes, times) = (column("path")?, column("size")?, column("modificationTime")?);
         let rows = self.statistics.and_then(|statistics| statistics.column_by_name("numRecords"));
+        let texts = self.batch.column_by_name("stats");
         for row in 0..self.batch.num_rows() {
             let path = text(paths, row).ok_or_else(|| Error::corrupt("the log adds a file without a path"))?;
             let size = long(sizes, row).and_then(|size| u64::try_from(size).ok());
             let size_bytes =
                 size.ok_or_else(|| Error::corrupt("the log adds a file without a size").at(path.to_owned()))?;
+            // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
+            let written = || texts.and_then(|texts| text(texts, row)).and_then(row_count);
             let vector = self.vectors.filter(|vectors| vectors.is_valid(row)).map(|vectors| descriptor(vectors, row));
             files.push(TableFile {
                 object: Object { size_bytes: Some(size_bytes), ..snapshot.table().object(path)? },
@@ -133,7 +137,7 @@ impl<'a> Rows<'a> {
                 vector: vector.transpose().map_err(|error| error.at(path.to_owned()))?.flatten(),
                 constants: self.constants(partitions, row)?,
                 statistics: self.statistics.filter(|s| s.is_valid(row)).map(|s| (s.clone(), row)),
-                rows: rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()),
+                rows: rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()).or_else(written),
             });
         }
         Ok(())

@@ -1,20 +1,21 @@
-//! Hiding rows: an entry of the log that gives files new deletion vectors.
+//! Hiding rows: an entry of the log that gives files new deletion vectors, or has them written anew without these rows.
 
 use std::collections::{HashMap, HashSet};
 
 use arrow::array::RecordBatch;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_format::Written;
-use lakerace_io::{Error, IfExists, Object, Output, Result};
+use lakerace_format::{WriteOptions, Written};
+use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
-use crate::Snapshot;
 use crate::error::guarded;
 use crate::files::TableFile;
 use crate::probe::Probe;
-use crate::vectors::{self, Packed};
-use crate::write::{Commit, DELETION_VECTORS, Outcome, Published, Stage, change_file, scan_rows, selected};
+use crate::rewrite::{Rewrites, Touched};
+use crate::write::{Commit, Outcome, Published, Stage, added, change_file, counted, scan_rows, selected};
+use crate::{Snapshot, row_counts, vectors};
 
 /// What an upsert or a delete did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +28,12 @@ pub struct Changed {
     pub vectors: u64,
     /// Files without a row left, which were removed.
     pub removed: u64,
+    /// Files that were written anew without the rows, of a table without deletion vectors.
+    pub rewritten: u64,
+    /// Bytes of these files as they were.
+    pub bytes_replaced: u64,
+    /// Bytes of the files that took their place.
+    pub bytes_rewritten: u64,
     /// Files whose rows were looked at.
     pub probed: u64,
     /// Parts, one after the other in the order of keys, that the source's rows were written in; 1 where they fit into
@@ -38,6 +45,7 @@ pub struct Changed {
 pub(crate) struct Hide {
     probe: Box<dyn Probe>,
     operation: UpdateTableOperation,
+    removal: Removal,
     /// What was found, by file: files themselves never change. Every file that was looked into or left out is here.
     found: HashMap<String, RoaringTreemap>,
     /// What the written rows depend on; see [`Depends`].
@@ -53,8 +61,34 @@ pub(crate) struct Hide {
     changed: Changed,
 }
 
-/// The vectors that files get, and the files that have no row left.
-type Vectors = (HashMap<String, DeletionVectorDescriptor>, HashSet<String>);
+/// What becomes of files, by their paths.
+#[derive(Default)]
+struct Vectors {
+    /// The vectors that files get.
+    vectors: HashMap<String, DeletionVectorDescriptor>,
+    /// The rows of these files, hidden ones included.
+    rows: HashMap<String, u64>,
+    /// The files that have no row left.
+    dead: HashSet<String>,
+}
+
+/// How rows go from a table.
+pub(crate) enum Removal {
+    /// By deletion vectors.
+    Vectors,
+    /// Their files are written anew without them.
+    Rewrite(Box<Rewrites>),
+}
+
+impl Removal {
+    /// How rows go from this version; files that have to be written anew are so with these options.
+    pub fn of(snapshot: &Snapshot, options: impl FnOnce() -> WriteOptions) -> Self {
+        if has_vectors(snapshot) {
+            return Self::Vectors;
+        }
+        Self::Rewrite(Box::new(Rewrites::new(options())))
+    }
+}
 
 /// What the rows that are written beside the hidden ones depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +102,11 @@ pub(crate) enum Depends {
 }
 
 impl Hide {
-    pub fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation) -> Self {
+    pub fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation, removal: Removal) -> Self {
         Self {
             probe,
             operation,
+            removal,
             found: HashMap::new(),
             depends: Depends::Nothing,
             is_outdated: false,
@@ -149,50 +184,111 @@ impl Hide {
     /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
     /// rows are still on their way. Behind an error or without an attempt, [`Self::drop_packed`] removes them.
     pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
-        if self.depends != Depends::Presence {
+        if self.depends != Depends::Presence && matches!(self.removal, Removal::Vectors) {
             self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
         }
         Ok(())
     }
 
-    /// As the commit's version needs them.
-    fn vectors(&mut self, snapshot: &Snapshot) -> Result<Vectors> {
+    /// The files of a version that lose rows, and how many rows those are.
+    fn losing<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<Touched<'a>>, u64)> {
         let touched = self.touched(snapshot)?;
         let known = vectors::treemaps(snapshot.table(), &touched)?;
-        let (mut names, mut maps, mut dead) = (Vec::new(), Vec::new(), HashSet::new());
-        (self.changed.hidden, self.changed.vectors, self.changed.removed) = (0, 0, 0);
+        let (mut losing, mut rows) = (Vec::new(), 0);
         for (file, known) in touched.into_iter().zip(known) {
             let known = known.unwrap_or_default();
             let Some(found) = self.found.get(&file.path) else { continue };
             let all = &known | found;
-            if all.len() == known.len() {
-                continue;
-            }
-            let rows = file.rows.ok_or_else(|| {
-                Error::unsupported("a file whose log entry does not say how many rows it has")
-                    .at(file.object.url())
-                    .advice("compute statistics for the table first")
-            })?;
-            self.changed.hidden += all.len() - known.len();
-            if all.len() == rows {
-                dead.insert(file.path.clone());
-            } else {
-                names.push(file.path.clone());
-                maps.push(all);
+            rows += all.len() - known.len();
+            if all.len() > known.len() {
+                losing.push(Touched { file, rows: 0, known, all });
             }
         }
-        (self.changed.vectors, self.changed.removed) = (names.len() as u64, dead.len() as u64);
-        if maps.is_empty() {
-            return Ok((HashMap::new(), dead));
-        }
-        let Packed { name, bytes, descriptors } = vectors::pack(&maps)?;
-        let object = snapshot.table().object(&name)?;
-        let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
-        output.write(bytes)?;
-        output.finish()?;
-        self.packed = Some(object);
-        Ok((names.into_iter().zip(descriptors).collect(), dead))
+        let counts = row_counts::count(snapshot, &losing.iter().map(|touched| touched.file).collect::<Vec<_>>())?;
+        losing.iter_mut().zip(counts).for_each(|(touched, rows)| touched.rows = rows);
+        Ok((losing, rows))
     }
+
+    /// As the commit's version needs them.
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<Vectors> {
+        let (losing, hidden) = self.losing(snapshot)?;
+        let (mut rows, mut names, mut maps, mut dead) = (HashMap::new(), Vec::new(), Vec::new(), HashSet::new());
+        for touched in losing {
+            let path = touched.file.path.clone();
+            if touched.is_dead() {
+                dead.insert(path);
+            } else {
+                rows.insert(path.clone(), touched.rows);
+                names.push(path);
+                maps.push(touched.all);
+            }
+        }
+        (self.changed.hidden, self.changed.vectors, self.changed.removed) =
+            (hidden, names.len() as u64, dead.len() as u64);
+        if maps.is_empty() {
+            return Ok(Vectors { dead, ..Vectors::default() });
+        }
+        let (object, descriptors) = vectors::store(snapshot.table(), &maps)?;
+        self.packed = Some(object);
+        Ok(Vectors { vectors: names.into_iter().zip(descriptors).collect(), rows, dead })
+    }
+
+    /// Gives files the vectors that were made ahead for this version, or those that it needs.
+    fn stage_vectors(
+        &mut self,
+        snapshot: &Snapshot,
+        ahead: Option<Vectors>,
+        update: &mut Transaction<UpdateTable>,
+    ) -> Result<bool> {
+        let Vectors { vectors, rows, dead } = ahead.map_or_else(|| self.vectors(snapshot), Ok)?;
+        if vectors.is_empty() && dead.is_empty() {
+            return Ok(false);
+        }
+        let batches = scan_rows(snapshot)?;
+        remove(&batches, &dead, update)?;
+        let mut files = Vec::new();
+        for batch in &batches {
+            let batch = counted(batch, &rows)?;
+            files.extend(selected(&batch, &|name: &str| vectors.contains_key(name))?.map(Ok));
+        }
+        if !vectors.is_empty() {
+            guarded(|| update.update_deletion_vectors(vectors, files.into_iter()))?;
+        }
+        Ok(true)
+    }
+
+    /// Puts files that are written anew in the place of those that lose rows.
+    fn stage_rewrites(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        let (losing, hidden) = self.losing(snapshot)?;
+        let Removal::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
+        let state = guarded(|| update.write_state())?;
+        // The change files of an upsert tell of the rows that it replaces.
+        let tells = self.operation == UpdateTableOperation::Delete && snapshot.has_change_feed();
+        let done = rewrites.follow(snapshot, &state, &losing, tells)?;
+        self.changed.hidden = hidden;
+        self.changed.removed = losing.iter().filter(|touched| touched.is_dead()).count() as u64;
+        self.changed.rewritten = done.files;
+        (self.changed.bytes_replaced, self.changed.bytes_rewritten) = (done.bytes_before, done.bytes_after);
+        let gone: HashSet<String> = losing.iter().map(|touched| touched.file.path.clone()).collect();
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        remove(&scan_rows(snapshot)?, &gone, update)?;
+        for file in rewrites.files() {
+            update.add_files(added(file)?);
+        }
+        Ok(true)
+    }
+}
+
+/// Takes files out of a version.
+fn remove(batches: &[RecordBatch], gone: &HashSet<String>, update: &mut Transaction<UpdateTable>) -> Result<()> {
+    for batch in batches {
+        if let Some(removed) = selected(batch, &|name: &str| gone.contains(name))? {
+            update.remove_files(removed);
+        }
+    }
+    Ok(())
 }
 
 impl Stage for Hide {
@@ -217,8 +313,12 @@ impl Stage for Hide {
         self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
     }
 
-    fn more_actions(&mut self) -> Vec<RecordBatch> {
-        self.changes.clone()
+    fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut actions = self.changes.clone();
+        if let Removal::Rewrite(rewrites) = &self.removal {
+            actions.extend(rewrites.changes().iter().map(change_file).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(actions)
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
@@ -234,26 +334,10 @@ impl Stage for Hide {
         if self.depends == Depends::Presence {
             return Ok(false);
         }
-        let (vectors, dead) = match ahead {
-            Some((_, ahead)) => ahead,
-            None => self.vectors(snapshot)?,
-        };
-        if vectors.is_empty() && dead.is_empty() {
-            return Ok(false);
+        match &self.removal {
+            Removal::Vectors => self.stage_vectors(snapshot, ahead.map(|(_, ahead)| ahead), update),
+            Removal::Rewrite(_) => self.stage_rewrites(snapshot, update),
         }
-        let rows = scan_rows(snapshot)?;
-        for batch in &rows {
-            if let Some(removed) = selected(batch, &|name: &str| dead.contains(name))? {
-                update.remove_files(removed);
-            }
-        }
-        let files: Vec<_> =
-            rows.iter().map(|batch| selected(batch, &|name: &str| vectors.contains_key(name))).collect();
-        let files = files.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().map(Ok);
-        if !vectors.is_empty() {
-            guarded(|| update.update_deletion_vectors(vectors, files))?;
-        }
-        Ok(true)
     }
 }
 
@@ -264,12 +348,18 @@ pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published, mut ch
     match commit.run(published.files()) {
         Ok(version) => {
             commit.stage().packed = None;
+            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+                rewrites.written();
+            }
             changes.written();
             Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
         }
         Err((error, outcome)) => {
             published.give_up(outcome);
             changes.give_up(outcome);
+            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+                rewrites.give_up(outcome);
+            }
             match outcome {
                 Outcome::Absent => commit.stage().drop_packed(),
                 Outcome::Unknown => commit.stage().packed = None,
@@ -279,14 +369,7 @@ pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published, mut ch
     }
 }
 
-/// An error where a table has no deletion vectors.
-pub(crate) fn check_vectors(snapshot: &Snapshot) -> Result<()> {
-    let enabled = snapshot.properties().get(DELETION_VECTORS).is_some_and(|value| value == "true");
-    if enabled {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        "the table has no deletion vectors (delta.enableDeletionVectors), by which rows are replaced",
-    )
-    .advice("enable them: ALTER TABLE … SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"))
+/// Whether rows go from a table by deletion vectors.
+pub(crate) fn has_vectors(snapshot: &Snapshot) -> bool {
+    snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::DeletionVectors)
 }

@@ -21,6 +21,8 @@ mod log_store;
 mod maintain;
 mod parallel;
 mod probe;
+mod rewrite;
+mod row_counts;
 mod rows;
 mod snapshot;
 mod source;

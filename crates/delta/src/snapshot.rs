@@ -9,9 +9,9 @@ use delta_kernel::table_features::TableFeature;
 use lakerace_format::TableSchema;
 use lakerace_io::{Error, Result};
 
-use crate::Table;
 use crate::columns::TableColumns;
-use crate::files::{TableFiles, list};
+use crate::files::{TableFile, TableFiles, list};
+use crate::{Table, row_counts};
 
 /// The property of a table that names its key: columns, separated by commas.
 pub(crate) const KEY_PROPERTY: &str = "lakerace.primaryKey";
@@ -95,6 +95,14 @@ impl Snapshot {
         // Another thread may have been faster; both lists are the same.
         let _ = self.files.set(listed);
         self.files.get().ok_or_else(|| Error::internal(format!("the files of version {version} are gone")))
+    }
+
+    /// Its rows. The footers of files are read where the log does not say how many rows they have.
+    pub fn row_count(&self) -> Result<u64> {
+        let files: Vec<&TableFile> = self.files()?.files.iter().collect();
+        let rows: u64 = row_counts::count(self, &files).map_err(|error| self.place(error))?.iter().sum();
+        let hidden = files.iter().filter_map(|file| file.vector.as_ref());
+        Ok(rows.saturating_sub(hidden.map(|vector| vector.cardinality.max(0) as u64).sum()))
     }
 
     /// Names table and version in an error, where it names no file of them.

@@ -1,4 +1,4 @@
-//! Upsert by key, without rewriting files.
+//! Upsert by key. Files are not rewritten where the table has deletion vectors.
 //!
 //! One upsert:
 //!
@@ -15,7 +15,8 @@
 //!    read first ([`Merge`]). So they are where the table has a change data feed: then they are written as they were and as they
 //!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
-//!    file. A file without any row left is removed.
+//!    file. A file without any row left is removed. A table without deletion vectors gets the files that have such rows written
+//!    anew without them ([`Rewrites`](crate::rewrite::Rewrites)), and no other file.
 //! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
 //!    its version is opened: data files never change, so what was found in a file stays found, and only files that
 //!    came are read. Vectors are made anew from those of the new version. So no update is lost, and no key comes
@@ -52,14 +53,15 @@ pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
 pub use self::source::SourceRows;
 
+pub(crate) use self::feed::ChangeFiles;
+
 use self::ahead::KeysAhead;
 use self::chunk::Chunk;
-use self::feed::ChangeFiles;
 use self::old::{Found, Merge};
 use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
-use crate::hide::{Changed, Depends, Hide, change};
+use crate::hide::{Changed, Depends, Hide, Removal, change};
 use crate::write::{Base, Commit, DataFiles, Evolve, Published};
 use crate::{Snapshot, Table, vectors};
 
@@ -107,13 +109,12 @@ const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
 /// How often rows are made again because another writer has changed what they were made from.
-const REMAKES: u32 = 20;
+const REMAKES: u32 = 100;
 
 /// Inserts rows, or replaces those of the table that have their key. Columns that the rows do not have keep their values.
 ///
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
-/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on, and for tables
-/// without deletion vectors; `Conflict` where another writer has changed the table's schema meanwhile.
+/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict` where another writer has changed the table's schema meanwhile.
 pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
     run(table, rows.into(), options, Ends::Upsert)
 }
@@ -272,7 +273,8 @@ impl Upsert<'_> {
             Ends::Upsert => UpdateTableOperation::Merge,
             Ends::Delete => UpdateTableOperation::Delete,
         };
-        let hide = Hide::new(Box::new(probe), operation).depending(self.depends());
+        let removal = Removal::of(&self.snapshot, || self.write_options());
+        let hide = Hide::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = Base::Existing(Box::new(self.snapshot.clone()));
         Ok(Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.shape.evolved.clone()))
     }
@@ -386,8 +388,12 @@ impl Upsert<'_> {
                 .try_for_each(|keys| self.write_whole(&window.sorted().take(keys)?, &mut new.rows));
         }
         let matches = files.iter().copied().zip(found);
-        let found = Found { files: matches.filter_map(|(file, matches)| Some((file, matches?))).collect() };
-        if new.is_one_window && found.files.iter().all(|(_, matches)| matches.is_empty()) {
+        let found = Found {
+            files: matches
+                .filter_map(|(file, matches)| Some((file, matches.filter(|rows| !rows.is_empty())?)))
+                .collect(),
+        };
+        if new.is_one_window && found.files.is_empty() {
             new.changes = None;
         }
         let merge = Merge {

@@ -24,12 +24,12 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets, change_file, tracks_rows};
+pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets, added, change_file, tracks_rows};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::metadata::{Changes, metadata_action};
-pub(crate) use self::scan_rows::{named, scan_rows, selected};
+pub(crate) use self::scan_rows::{counted, named, row_count, scan_rows, selected};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
 

@@ -55,11 +55,15 @@ pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<Schema
         r#type: field.data_type().to_string(),
         nullable: field.is_nullable(),
     };
+    let mut info = source.info();
+    if let Some(version) = version.as_ref().filter(|_| info.rows.is_none()) {
+        info.rows = Some(version.row_count()?);
+    }
     let table = version.map(|version| TableReport {
         version: version.version(),
         key: version.key(),
         partition_columns: version.partition_columns(),
         properties: version.properties(),
     });
-    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info: source.info(), table })
+    Ok(SchemaReport { columns: source.schema().fields().iter().map(column).collect(), info, table })
 }

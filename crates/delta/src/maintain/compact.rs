@@ -232,8 +232,8 @@ impl Writer<'_> {
     fn sort(&self, names: &[String], group: &mut Group) -> Result<Published> {
         let columns = SortColumns::new(names, self.snapshot.schema())?;
         let bin = &group.bin;
-        let (source, rows) = self.open(&bin.files.iter().collect::<Vec<_>>())?;
-        let rows: u64 = rows.iter().sum();
+        let (source, visible) = self.open(&bin.files.iter().collect::<Vec<_>>())?;
+        let rows: u64 = visible.iter().sum();
         let curve = match self.options.layout {
             Layout::ZOrder(_) => {
                 let mut sample = Sample::new(&columns, rows);
@@ -266,6 +266,7 @@ impl Writer<'_> {
             return Err(other_rows());
         }
         group.set_new(published.files());
+        group.bin.set_visible(visible.into_iter());
         Ok(published)
     }
 

@@ -70,8 +70,8 @@ impl Stage for Restore {
         check_protocol(snapshot, &self.target)
     }
 
-    fn more_actions(&mut self) -> Vec<RecordBatch> {
-        std::mem::take(&mut self.more)
+    fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
+        Ok(std::mem::take(&mut self.more))
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {

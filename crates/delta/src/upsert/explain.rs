@@ -11,6 +11,7 @@ use super::windows::{KeyProbe, Windows};
 use super::{Ends, SourceRows, Upsert, UpsertOptions};
 use crate::Table;
 use crate::files::TableFile;
+use crate::hide::has_vectors;
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
 #[derive(Debug, Clone, Serialize)]
@@ -31,6 +32,10 @@ pub struct UpsertPlan {
     pub requests: u64,
     /// Files that get a new deletion vector, at most. All vectors are one file.
     pub vectors_at_most: u64,
+    /// Of a table without deletion vectors: files that are written anew without the rows that are replaced, at most.
+    pub rewrites_at_most: u64,
+    /// Bytes of these files, which are read, and written again without these rows.
+    pub rewritten_bytes_at_most: u64,
     /// Rows that are written, at most: fewer where those with known keys are left out.
     pub rows_to_write: u64,
     /// The files of the version.
@@ -79,6 +84,8 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
         key_bytes: 0,
         requests: 0,
         vectors_at_most: 0,
+        rewrites_at_most: 0,
+        rewritten_bytes_at_most: 0,
         rows_to_write: 0,
         files: files.iter().map(|file| PlannedFile::new(file)).collect(),
     };
@@ -113,7 +120,12 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     }
     plan.row_groups = plan.files.iter().map(|file| file.row_groups).sum();
     plan.key_bytes = plan.files.iter().map(|file| file.key_bytes).sum();
-    plan.vectors_at_most = if options.insert_only { 0 } else { touched.len() as u64 };
+    if !options.insert_only && has_vectors(&snapshot) {
+        plan.vectors_at_most = touched.len() as u64;
+    } else if !options.insert_only {
+        plan.rewrites_at_most = touched.len() as u64;
+        plan.rewritten_bytes_at_most = touched.iter().map(|number| plan.files[*number].size_bytes).sum();
+    }
     plan.rows_to_write = plan.rows;
     Ok(plan)
 }
@@ -148,12 +160,16 @@ impl fmt::Display for UpsertPlan {
             plural(self.key_bytes, "byte"),
             plural(self.requests, "request")
         )?;
-        writeln!(
-            f,
-            "write: at most {} in new files, deletion vectors of at most {} in one file",
-            plural(self.rows_to_write, "row"),
-            plural(self.vectors_at_most, "file")
-        )?;
+        let rows = plural(self.rows_to_write, "row");
+        if self.rewrites_at_most == 0 {
+            let vectors = plural(self.vectors_at_most, "file");
+            writeln!(f, "write: at most {rows} in new files, deletion vectors of at most {vectors} in one file")?;
+        } else {
+            let (files, bytes) = (plural(self.rewrites_at_most, "file"), plural(self.rewritten_bytes_at_most, "byte"));
+            writeln!(f, "write: at most {rows} in new files")?;
+            writeln!(f, "rewrite: at most {files}, {bytes} read and about as many written, without the replaced rows")?;
+            writeln!(f, "  the table has no deletion vectors; with --enable-deletion-vectors no file is rewritten")?;
+        }
         for file in self.files.iter().take(FILES_SHOWN) {
             match &file.pruned {
                 Some(reason) => writeln!(f, "  {}  not read: {reason}", file.url)?,

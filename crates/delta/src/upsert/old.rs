@@ -14,8 +14,8 @@ use super::chunk::Chunk;
 use super::feed::ChangeFiles;
 use super::operator::MergeOperators;
 use super::windows::Match;
-use crate::Snapshot;
 use crate::files::TableFile;
+use crate::{Snapshot, row_counts};
 
 /// How rows of a window become rows of the table.
 pub(crate) struct Merge<'a> {
@@ -49,10 +49,13 @@ impl Merge<'_> {
         mut changes: Option<&mut ChangeFiles>,
     ) -> Result<()> {
         let fields = self.old_fields(changes.is_some());
-        let step = self.step_rows(found, &fields);
+        // All other rows of a file are left out, up to its last one.
+        let touched: Vec<&TableFile> = found.files.iter().map(|(file, _)| *file).collect();
+        let counts = row_counts::count(self.snapshot, &touched)?;
+        let step = self.step_rows(found, &counts, &fields);
         for start in (0..window.rows()).step_by(step) {
             let range = start..(start + step).min(window.rows());
-            let old = self.old(found, &range, &fields)?;
+            let old = self.old(found, &counts, &range, &fields)?;
             if let (Some(changes), Some(rows)) = (&mut changes, old.repeated()?) {
                 changes.deleted(&rows)?;
             }
@@ -75,25 +78,22 @@ impl Merge<'_> {
     }
 
     /// Keys whose rows of the table fit into memory.
-    fn step_rows(&self, found: &Found<'_>, fields: &[FieldRef]) -> usize {
+    fn step_rows(&self, found: &Found<'_>, counts: &[u64], fields: &[FieldRef]) -> usize {
         let fixed: u64 = fields.iter().map(|field| width(field.data_type())).sum();
-        let (mut bytes, mut rows) = (0u64, 0u64);
-        for (file, _) in &found.files {
-            bytes = bytes.saturating_add(file.size_bytes);
-            rows = rows.saturating_add(file.rows.unwrap_or(0));
-        }
+        let bytes = found.files.iter().fold(0u64, |bytes, (file, _)| bytes.saturating_add(file.size_bytes));
+        let rows = counts.iter().fold(0u64, |all, rows| all.saturating_add(*rows));
         let row_bytes = fixed + EXPANSION * bytes / rows.max(1);
         (self.memory_bytes as u64 / row_bytes.max(1)).clamp(1024, u64::from(u32::MAX)) as usize
     }
 
     /// The rows of the table whose keys are in a range.
-    fn old(&self, found: &Found<'_>, range: &Range<usize>, fields: &[FieldRef]) -> Result<Old> {
+    fn old(&self, found: &Found<'_>, counts: &[u64], range: &Range<usize>, fields: &[FieldRef]) -> Result<Old> {
         let is_in = |key: u32| range.contains(&(key as usize));
         let (mut inputs, mut keys) = (Vec::new(), Vec::new());
-        for (file, matches) in &found.files {
+        for ((file, matches), count) in found.files.iter().zip(counts) {
             let wanted: Vec<Match> = matches.iter().copied().filter(|(_, key)| is_in(*key)).collect();
             let Some((last, _)) = wanted.last() else { continue };
-            let rows = file.rows.unwrap_or(last + 1).max(last + 1);
+            let rows = (*count).max(last + 1);
             let hidden = HiddenRows::all_but(wanted.iter().map(|(row, _)| *row), rows)?;
             let (object, constants) = (file.object.clone(), file.constants.clone());
             inputs.push(InputFile { object, constants, hidden: Some(Arc::new(hidden)) });
@@ -111,7 +111,7 @@ impl Merge<'_> {
             for batch in source.read(&plan)? {
                 let batch = batch?;
                 for row in 0..batch.num_rows() {
-                    let key = keys.get(number).ok_or_else(|| Error::internal("more rows than were asked for"))?;
+                    let key = keys.get(number).ok_or_else(other_rows)?;
                     // Where a key is in the table more than once, its last row counts.
                     let place = (batches.len() as u32 + 1, row as u32);
                     let before = std::mem::replace(&mut places[*key as usize - range.start], place);
@@ -122,7 +122,7 @@ impl Merge<'_> {
             }
         }
         if number != keys.len() {
-            return Err(Error::internal(format!("{number} rows where {} were asked for", keys.len())));
+            return Err(other_rows());
         }
         Ok(Old { schema, batches, first_key: range.start, places, repeated })
     }
@@ -214,6 +214,11 @@ fn width(data_type: &DataType) -> u64 {
         DataType::Struct(fields) => fields.iter().map(|field: &Arc<Field>| width(field.data_type())).sum(),
         other => other.primitive_width().unwrap_or(4) as u64,
     }
+}
+
+/// Files gave other rows than were asked for, up to the last one that the log knows of.
+fn other_rows() -> Error {
+    Error::corrupt("a file has more rows than the log says").advice("nothing was changed; restore the table's log")
 }
 
 fn unfit(error: arrow::error::ArrowError) -> Error {

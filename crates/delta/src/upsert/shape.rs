@@ -15,7 +15,6 @@ use super::operator::{MergeOperator, MergeOperators};
 use super::source::Again;
 use super::windows::{Gather, Windows};
 use crate::Snapshot;
-use crate::hide::check_vectors;
 use crate::key::KeyColumns;
 use crate::write::{Evolved, Fit, Target, evolve};
 
@@ -60,18 +59,14 @@ impl Shape {
         let kept = missing.iter().map(|field| (field.name().clone(), MergeOperator::LastNotNull));
         let all = options.merge.iter().cloned().chain(kept.filter(|_| !options.insert_only));
         let fields: Vec<FieldRef> = fit.schema().fields().iter().cloned().chain(missing.iter().cloned()).collect();
-        let shape = Self {
+        Ok(Self {
             own: MergeOperators::new(options.merge.iter().cloned(), schema, &key)?,
             operators: MergeOperators::new(all, schema, &key)?,
             written: Arc::new(Schema::new(fields)),
             columns,
             fit,
             evolved: evolved.clone(),
-        };
-        if !options.insert_only {
-            check_vectors(snapshot)?;
-        }
-        Ok(shape)
+        })
     }
 
     /// The keys of a delete.
@@ -80,7 +75,6 @@ impl Shape {
         let schema = snapshot.schema();
         let columns = KeyColumns::new(schema, &key)?;
         check_key(&key, source)?;
-        check_vectors(snapshot)?;
         let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())))?;
         let (own, operators) = (MergeOperators::default(), MergeOperators::default());
         Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit, evolved: None })

@@ -37,7 +37,7 @@ use crate::{At, Snapshot, Table};
 /// Who writes, as history shows it.
 const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
 /// Entries of other writers that a commit steps behind before it gives up.
-const ATTEMPTS: u32 = 50;
+const ATTEMPTS: u32 = 100;
 /// Tries where the store did not answer.
 const UNANSWERED_AT_MOST: u32 = 3;
 /// Versions from one checkpoint to the next, where the table does not say.
@@ -74,8 +74,8 @@ pub(crate) trait Stage: Send {
     }
 
     /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
-    fn more_actions(&mut self) -> Vec<RecordBatch> {
-        Vec::new()
+    fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
+        Ok(Vec::new())
     }
 
     /// The deletion vectors of files that are added, by their names, after [`Self::stage`].
@@ -238,7 +238,7 @@ impl<S: Stage> Commit<S> {
         }
         let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
-        let mut more = self.stage.more_actions();
+        let mut more = self.stage.more_actions()?;
         more.extend(self.evolved.as_ref().map(|evolved| evolved.action.clone()));
         let tells_changes = self.stage.changes_data() && snapshot.has_change_feed();
         // The kernel says of every entry that they are kept.
@@ -379,6 +379,13 @@ pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
     snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
 }
 
+impl Targets {
+    /// The columns of a version.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        existing_targets(snapshot, snapshot.columns(), Vec::new())
+    }
+}
+
 /// The columns of a table that exists.
 fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> Targets {
     let partition_columns = snapshot.partition_columns();
@@ -427,7 +434,7 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
 }
 
 /// A file as the kernel takes it.
-fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
+pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
     let mut columns = place(file)?;
     columns.extend::<Vec<(&str, ArrayRef, bool)>>(vec![
         ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),

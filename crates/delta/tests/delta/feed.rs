@@ -68,12 +68,12 @@ fn create(inner: &Arc<InMemory>, rows: &[(i64, String)]) -> Table {
 }
 
 /// Whether an entry of the log names change files.
-fn has_change_files(inner: &Arc<InMemory>, version: u64) -> bool {
+pub fn has_change_files(inner: &Arc<InMemory>, version: u64) -> bool {
     entry(inner, version).iter().any(|line| line.get("cdc").is_some())
 }
 
 /// What the feed tells of all versions makes each of them from the one before.
-fn replays(table: &Table) {
+pub fn replays(table: &Table) {
     let mut model = Model::new();
     for version in 0..=version(table) {
         let told = told(table, version, Some(version));

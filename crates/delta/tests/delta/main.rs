@@ -4,6 +4,7 @@
 // One binary for all of them: each would be linked with everything that is under test.
 mod common;
 mod compact;
+mod counts;
 mod damage;
 mod faults;
 mod feed;
@@ -13,6 +14,7 @@ mod ids;
 mod log;
 mod many_files;
 mod restore;
+mod rewrite;
 mod upsert;
 mod upsert_runs;
 mod vacuum;

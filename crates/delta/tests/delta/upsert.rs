@@ -158,23 +158,6 @@ fn rows_without_a_key_are_refused_by_number() {
 }
 
 #[test]
-fn tables_without_vectors_are_refused() {
-    let inner = Arc::new(InMemory::new());
-    let table = table(&inner);
-    create(&table, &rows(0..3, "a"), &[("delta.enableDeletionVectors", "false")]);
-    assert_eq!(put(&table, &rows([1], "b")).unwrap_err().kind(), ErrorKind::Unsupported);
-    assert_eq!(
-        delete_keys(&table, stream(vec![batch(&rows([1], ""))]), &options(&["id"])).unwrap_err().kind(),
-        ErrorKind::Unsupported
-    );
-    // Rows with new keys need none.
-    let insert = UpsertOptions { insert_only: true, ..options(&["id"]) };
-    upsert(&table, stream(vec![batch(&rows([2, 3], "b"))]), &insert).unwrap();
-    let expected: Model = rows(0..3, "a").into_iter().chain(rows([3], "b")).collect();
-    assert_eq!(read(&table), expected);
-}
-
-#[test]
 fn sources_beyond_the_memory_are_the_same() {
     let inner = Arc::new(InMemory::new());
     let table = table(&inner);

@@ -23,6 +23,14 @@ impl Bin {
         self.files.iter().map(|file| file.size_bytes).sum()
     }
 
+    /// Notes how many rows are visible in each of its files, where the log does not say.
+    pub fn set_visible(&mut self, visible: impl Iterator<Item = u64>) {
+        for (file, visible) in self.files.iter_mut().zip(visible) {
+            let rows = visible + hidden(file);
+            file.rows.get_or_insert(rows);
+        }
+    }
+
     /// Their hidden rows.
     pub fn hidden(&self) -> u64 {
         self.files.iter().map(hidden).sum()

@@ -34,10 +34,10 @@ impl Writer<'_> {
         let mut batches = self.read(&source, &ReadRequest::default())?;
         // A group is about a file's size: where it grows a little on the way it stays one file.
         let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
-        let (mut rows, mut ends) = (rows.into_iter(), Vec::with_capacity(groups.len()));
+        let (mut visible, mut ends) = (rows.iter(), Vec::with_capacity(groups.len()));
         let mut batch = RecordBatch::new_empty(source.schema());
         for group in groups.iter() {
-            let mut left: u64 = rows.by_ref().take(group.bin.files.len()).sum();
+            let mut left: u64 = visible.by_ref().take(group.bin.files.len()).sum();
             while left > 0 {
                 self.snapshot.table().job().check()?;
                 if batch.num_rows() == 0 {
@@ -56,9 +56,10 @@ impl Writer<'_> {
             return Err(other_rows());
         }
         let published = files.publish()?;
-        let mut begin = 0;
+        let (mut begin, mut visible) = (0, rows.into_iter());
         for (group, end) in groups.iter_mut().zip(ends) {
             group.set_new(&published.files()[begin..end]);
+            group.bin.set_visible(visible.by_ref());
             begin = end;
         }
         Ok(published)

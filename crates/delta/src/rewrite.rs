@@ -1,0 +1,278 @@
+//! Files that are written anew without some of their rows: how rows go from a table without deletion vectors.
+//!
+//! Only files that lose a row are written anew, each one for itself and in its own order of rows. A file without another row is
+//! removed, and nothing is written for it. Data files never change: what was written for a file holds for each later version
+//! that still has it with the same deletion vector. Where another writer has replaced a file, what was written for it is removed
+//! again, and the file that came in its place is written anew if it has one of the rows.
+//!
+//! The rows of a file stream from the reader to the writer. Both hold some row groups at once, and never a whole file.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::transaction::WriteState;
+use lakerace_format::{Batches, HiddenRows, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
+use lakerace_io::{Error, ErrorKind, Result};
+use roaring::RoaringTreemap;
+
+use crate::files::TableFile;
+use crate::upsert::ChangeFiles;
+use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, tracks_rows};
+use crate::{Snapshot, Table};
+
+/// A file that loses rows.
+pub(crate) struct Touched<'a> {
+    pub file: &'a TableFile,
+    /// Its rows, hidden ones included.
+    pub rows: u64,
+    /// The rows that a deletion vector hides already.
+    pub known: RoaringTreemap,
+    /// These, and those that go now.
+    pub all: RoaringTreemap,
+}
+
+impl Touched<'_> {
+    /// Whether no row of it stays.
+    pub fn is_dead(&self) -> bool {
+        self.all.len() == self.rows
+    }
+
+    fn path(&self) -> &str {
+        &self.file.path
+    }
+}
+
+/// Files that were written anew, of a version at a time. Dropped before its commit, they are removed again.
+pub(crate) struct Rewrites {
+    options: WriteOptions,
+    /// What was written for a file, by the file's path.
+    made: HashMap<String, Made>,
+    published: Published,
+    /// The change files, and what they tell of: paths and vectors.
+    changes: (Published, Vec<Identity>),
+}
+
+/// A file as it was written anew.
+struct Made {
+    vector: Option<DeletionVectorDescriptor>,
+    /// The names of its new files.
+    new: Vec<String>,
+}
+
+/// A data file and its deletion vector.
+type Identity = (String, Option<DeletionVectorDescriptor>);
+
+/// What rewriting did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rewritten {
+    /// Files that were written anew.
+    pub files: u64,
+    /// Bytes of these files.
+    pub bytes_before: u64,
+    /// Bytes of the files that took their place.
+    pub bytes_after: u64,
+}
+
+/// Files that are read in one go. Their footers are in memory, and on a local disk their successors are open.
+const FILES_AT_ONCE: usize = 256;
+/// A new file may have so many times the bytes of the old one before a second one begins.
+const GROWTH_AT_MOST: u64 = 4;
+/// Bytes up to which a new file is not divided, whatever the old one had.
+const LEAST_FILE_BYTES: u64 = 256 << 20;
+
+impl Rewrites {
+    /// Files are written with these options.
+    pub fn new(options: WriteOptions) -> Self {
+        let (made, changes) = (HashMap::new(), (Published::none(), Vec::new()));
+        Self { options, made, published: Published::none(), changes }
+    }
+
+    /// Writes these files of a version anew, but for those that were written before; what was written for others is removed.
+    /// `tells`: so are change files of the rows that go.
+    pub fn follow(
+        &mut self,
+        snapshot: &Snapshot,
+        state: &Arc<WriteState>,
+        touched: &[Touched<'_>],
+        tells: bool,
+    ) -> Result<Rewritten> {
+        let now: HashMap<&str, &Touched<'_>> = touched.iter().map(|touched| (touched.path(), touched)).collect();
+        self.made.retain(|path, made| now.get(path.as_str()).is_some_and(|now| now.file.vector == made.vector));
+        let wanted: HashSet<&String> = self.made.values().flat_map(|made| &made.new).collect();
+        self.published.discard(|file| !wanted.contains(&file.name));
+        let lasting: Vec<&Touched<'_>> = touched.iter().filter(|touched| !touched.is_dead()).collect();
+        if !lasting.is_empty() {
+            check_row_ids(snapshot)?;
+        }
+        let options = self.options.clone();
+        let writer = Writer { snapshot, state, targets: Targets::of(snapshot), options: &options };
+        let missing: Vec<&Touched<'_>> =
+            lasting.iter().filter(|touched| !self.made.contains_key(touched.path())).copied().collect();
+        for some in missing.chunks(FILES_AT_ONCE) {
+            let (published, ends) = writer.write(some)?;
+            let mut begin = 0;
+            for (touched, end) in some.iter().zip(ends) {
+                let new = published.files()[begin..end].iter().map(|file| file.name.clone()).collect();
+                self.made.insert(touched.file.path.clone(), Made { vector: touched.file.vector.clone(), new });
+                begin = end;
+            }
+            self.published.extend(published);
+        }
+        let changes: &[Touched<'_>] = if tells && !lasting.is_empty() { touched } else { &[] };
+        self.tell(&writer, changes)?;
+        Ok(Rewritten {
+            files: lasting.len() as u64,
+            bytes_before: lasting.iter().map(|touched| touched.file.size_bytes).sum(),
+            bytes_after: self.published.files().iter().map(|file| file.size_bytes).sum(),
+        })
+    }
+
+    /// Writes the rows that go to change files. Readers take a version with change files by these alone: they tell of all
+    /// files that lose rows, those without a row left included.
+    fn tell(&mut self, writer: &Writer<'_>, touched: &[Touched<'_>]) -> Result<()> {
+        let of: Vec<Identity> =
+            touched.iter().map(|touched| (touched.file.path.clone(), touched.file.vector.clone())).collect();
+        if of == self.changes.1 {
+            return Ok(());
+        }
+        self.changes = (Published::none(), Vec::new());
+        self.changes = (if of.is_empty() { Published::none() } else { writer.tell(touched)? }, of);
+        Ok(())
+    }
+
+    /// The files that take the place of others.
+    pub fn files(&self) -> &[AddedFile] {
+        self.published.files()
+    }
+
+    /// The change files.
+    pub fn changes(&self) -> &[AddedFile] {
+        self.changes.0.files()
+    }
+
+    /// The log has them.
+    pub fn written(&mut self) {
+        self.published.written();
+        self.changes.0.written();
+    }
+
+    /// The log does not have them, or nobody knows.
+    pub fn give_up(&mut self, outcome: Outcome) {
+        self.published.give_up(outcome);
+        self.changes.0.give_up(outcome);
+    }
+}
+
+/// Writes files of one version anew.
+struct Writer<'a> {
+    snapshot: &'a Snapshot,
+    state: &'a Arc<WriteState>,
+    targets: Targets,
+    options: &'a WriteOptions,
+}
+
+impl Writer<'_> {
+    /// The successors of these files, visible and not yet the table's, and how many of them there are up to the end of each file.
+    fn write(&self, some: &[&Touched<'_>]) -> Result<(Published, Vec<usize>)> {
+        let hide = |touched: &Touched<'_>| HiddenRows::new(touched.all.iter(), touched.all.max(), touched.rows);
+        let source = self.open(some, hide)?;
+        let mut rows = vec![0u64; some.len()];
+        source.row_groups().iter().for_each(|group| rows[group.file] += group.visible_rows());
+        for (touched, rows) in some.iter().zip(&rows) {
+            check_rows(touched, *rows)?;
+        }
+        let largest = some.iter().map(|touched| touched.file.size_bytes).max().unwrap_or(0);
+        let file_bytes = Some(largest.saturating_mul(GROWTH_AT_MOST).max(LEAST_FILE_BYTES));
+        let options = WriteOptions { file_bytes, ..self.options.clone() };
+        let (table, schema) = (self.snapshot.table(), self.snapshot.schema());
+        let mut files = DataFiles::new(table, schema, &self.targets, Arc::clone(self.state), &options)?;
+        let (mut batches, mut ends) = (read(&source)?, Vec::with_capacity(some.len()));
+        let mut batch = RecordBatch::new_empty(Arc::clone(schema));
+        for mut left in rows {
+            while left > 0 {
+                table.job().check()?;
+                if batch.num_rows() == 0 {
+                    batch = batches.next().transpose()?.ok_or_else(other_rows)?;
+                }
+                // A batch of small files may have rows of two of them.
+                let part = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
+                files.write(&part)?;
+                left -= part.num_rows() as u64;
+                batch = batch.slice(part.num_rows(), batch.num_rows() - part.num_rows());
+            }
+            files.end_all()?;
+            ends.push(files.ended());
+        }
+        if batch.num_rows() > 0 || batches.next().transpose()?.is_some() {
+            return Err(other_rows());
+        }
+        Ok((files.publish()?, ends))
+    }
+
+    /// Change files of the rows that go.
+    fn tell(&self, touched: &[Touched<'_>]) -> Result<Published> {
+        let (table, schema) = (self.snapshot.table(), self.snapshot.schema());
+        let mut changes = ChangeFiles::new(table, schema, &self.targets, Arc::clone(self.state), self.options)?;
+        for some in touched.chunks(FILES_AT_ONCE) {
+            let hide =
+                |touched: &Touched<'_>| HiddenRows::all_but((&touched.all - &touched.known).iter(), touched.rows);
+            let source = self.open(&some.iter().collect::<Vec<_>>(), hide)?;
+            for batch in read(&source)? {
+                table.job().check()?;
+                changes.deleted(&batch?)?;
+            }
+        }
+        changes.publish()
+    }
+
+    fn open(&self, some: &[&Touched<'_>], hide: impl Fn(&Touched<'_>) -> Result<HiddenRows>) -> Result<ParquetSource> {
+        let input = |touched: &&Touched<'_>| {
+            let hidden = hide(touched).map_err(|error| error.at(touched.file.object.url()))?;
+            let (object, constants) = (touched.file.object.clone(), touched.file.constants.clone());
+            Ok(InputFile { object, constants, hidden: Some(Arc::new(hidden)) })
+        };
+        let inputs = some.iter().map(input).collect::<Result<Vec<_>>>()?;
+        let table: &Table = self.snapshot.table();
+        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)
+    }
+}
+
+fn read(source: &ParquetSource) -> Result<Batches> {
+    source.read(&source.plan(&ReadRequest::default())?)
+}
+
+/// An error where a file has other rows than the log says: none must be lost for that.
+fn check_rows(touched: &Touched<'_>, found: u64) -> Result<()> {
+    let expected = touched.rows - touched.all.len();
+    if found == expected {
+        return Ok(());
+    }
+    let has = found.saturating_add(touched.all.len());
+    Err(Error::corrupt(format!("it has {has} rows, and the log says {}", touched.rows))
+        .at(touched.file.object.url())
+        .advice("nothing was changed; restore the file, or an earlier version of the table"))
+}
+
+/// An error where rows would have to keep their ids from file to file.
+fn check_row_ids(snapshot: &Snapshot) -> Result<()> {
+    if tracks_rows(snapshot) {
+        let message = "writing files anew of a table whose rows have ids (delta.enableRowTracking)";
+        return Err(Error::unsupported(message)
+            .advice("enable deletion vectors, with which rows stay where they are (--enable-deletion-vectors)"));
+    }
+    Ok(())
+}
+
+/// Reading gave other rows than the files' footers have: none must be lost for that.
+fn other_rows() -> Error {
+    Error::internal("the files gave other rows than their footers have")
+}
+
+fn missing(error: Error) -> Error {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    Error::corrupt(format!("{error}: the table has it")).advice("restore it, or an earlier version of the table")
+}
