@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python test-rust test-python test-spark fuzz bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark fuzz bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -30,14 +30,20 @@ $(VENV)/.built: $(STAMP) $(RUST_SOURCES)
 demo: build
 	$(BIN)/lakerace demo
 
-test: lint test-rust test-python
+test: lint test-rust test-python test-lowest
 	$(BIN)/python tests/python/summary.py
 
-lint: lint-rust lint-python
+lint: lint-rust lint-python lint-crates
 
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --all-features --quiet -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --all-features --no-deps --quiet
+	tests/portable/check
+
+# Licences, versions that stand side by side, manifests.
+lint-crates: $(STAMP)
+	$(BIN)/python tests/crates.py
 
 lint-python: build
 	$(BIN)/ruff check .
@@ -51,6 +57,13 @@ test-rust: build
 
 test-python: build
 	$(BIN)/pytest tests/python
+
+# The oldest versions that pyproject.toml promises to work with: what goes in and out of them.
+LOWEST := .cache/lowest
+test-lowest: build
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --requirement tests/lowest.txt
+	$(BIN)/python tests/lowest.py $(LOWEST) tests/python/test_round_trip.py tests/python/test_interop.py tests/python/test_api.py
 
 # Whether Spark reads the ORC files and the change data feeds that we write. Not part of `test`: it needs Java 17, and downloads about 400 MB the
 # first time, which the bench uses too.

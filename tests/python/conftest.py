@@ -145,4 +145,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     stats = terminalreporter.stats
     skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", [])]
     failed = len(stats.get("failed", [])) + len(stats.get("error", []))
-    summary.write("python", summary.Numbers(len(stats.get("passed", [])), failed, skipped))
+    part = "python" if "lowest" not in sys.prefix else "python-lowest"
+    summary.write(part, summary.Numbers(len(stats.get("passed", [])), failed, skipped))

@@ -42,6 +42,7 @@ def main() -> int:
     total = Numbers()
     for path in sorted(FOLDER.glob("*.json")):
         part = Numbers(**json.loads(path.read_text()))
+        path.unlink()
         print(part.line(path.stem))
         for reason, count in Counter(part.left_out).most_common():
             print(f"  left out, {count}: {reason}")

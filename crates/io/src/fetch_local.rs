@@ -122,13 +122,7 @@ impl LocalFiles {
         for (request, told) in ahead.take_while(|(request, _)| request.file == file) {
             let len = request.range.end - request.range.start;
             if !told.swap(true, Ordering::Relaxed) {
-                // Advice only: a file system that does not take it reads when asked.
-                let _ = rustix::fs::fadvise(
-                    &opened.file,
-                    request.range.start,
-                    std::num::NonZeroU64::new(len),
-                    rustix::fs::Advice::WillNeed,
-                );
+                advise(&opened.file, request.range.start, len);
             }
             left = left.saturating_sub(len);
             if left == 0 {
@@ -141,6 +135,16 @@ impl LocalFiles {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Has the kernel read a range ahead. Advice only: a file system that does not take it reads when asked.
+#[cfg(target_os = "linux")]
+fn advise(file: &std::fs::File, start: u64, len: u64) {
+    let _ = rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
+}
+
+/// Other systems read ahead by their own rules.
+#[cfg(not(target_os = "linux"))]
+fn advise(_file: &std::fs::File, _start: u64, _len: u64) {}
 
 #[cfg(test)]
 #[path = "fetch_local_tests.rs"]

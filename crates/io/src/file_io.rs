@@ -103,6 +103,7 @@ impl Job {
     }
 
     /// From here on, files are written this way; the user is told once.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
     pub(crate) fn fall_back(&self, to: FileIo, warning: String) {
         let mut seen = self.file_io_seen().lock();
         if seen.effective != Some(to) {
@@ -112,6 +113,7 @@ impl Job {
     }
 
     /// Tells the user something, once.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
     pub(crate) fn warn(&self, warning: &str) {
         let mut seen = self.file_io_seen().lock();
         if seen.warnings.iter().all(|known| known != warning) {

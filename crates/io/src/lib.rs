@@ -4,6 +4,9 @@
 //! trait: [`Metered`](wrap::Metered) counts, [`Retrying`](wrap::Retrying) repeats, [`Throttled`](wrap::Throttled) simulates a
 //! slower path, [`Failing`](wrap::Failing) injects faults.
 
+#[cfg(not(unix))]
+compile_error!("lakerace runs on Linux and macOS: its files are read and written by positions, as Unix has them");
+
 mod buffers;
 pub mod conformance;
 mod error;

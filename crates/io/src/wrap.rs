@@ -1,4 +1,4 @@
-//! Behaviour added to a store by wrapping it: each wrapper is an [`ObjectStore`](object_store::ObjectStore) itself.
+//! Behaviour added to a store by wrapping it: each wrapper is an [`ObjectStore`] itself.
 //!
 //! A remote store of a job is `Retrying(Metered(store))`: every attempt goes through the meter. Tests put
 //! [`Throttled`] or [`Failing`] innermost.

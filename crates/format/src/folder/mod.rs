@@ -3,12 +3,12 @@
 //! A copy into a folder makes files `part-00000-RANDOM.EXTENSION`, a new one whenever the last has
 //! [`WriteOptions::file_bytes`](crate::WriteOptions::file_bytes), about: see [`FileCut`].
 //!
-//! **A new local folder, or a local folder that is replaced** ([`staged`]). All files go to a hidden folder
+//! **A new local folder, or a local folder that is replaced** (`staged`). All files go to a hidden folder
 //! `.NAME.lakerace-RANDOM.tmp` beside the target, which is renamed at the end, or exchanged with the old folder, which is
 //! then removed. Both are one step for every reader. A copy that fails removes the hidden folder; one that is killed
 //! leaves it behind, hidden.
 //!
-//! **Appending to a local folder, and every copy to an object store** ([`marked`]). All files are sent, but not made
+//! **Appending to a local folder, and every copy to an object store** (`marked`). All files are sent, but not made
 //! visible; then a [`marker`] names them as not to be counted; then they are made visible; then one PUT says that they
 //! count and that the files they replace do not; then those are removed, and at last the marker. Every reader that knows
 //! markers ([`list`]) sees the old files until that PUT, and the new ones from then on. Other readers see the

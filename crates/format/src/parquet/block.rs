@@ -48,6 +48,7 @@ struct PoolState {
     blocks: BTreeMap<usize, Vec<Memory>>,
     closed: bool,
     /// Bytes taken so far from the allocator.
+    #[cfg(target_os = "linux")]
     taken_bytes: usize,
     #[cfg(target_os = "linux")]
     region: Option<Cursor>,

@@ -1,4 +1,4 @@
-//! Snappy blocks, decompressed into memory with slack: https://github.com/google/snappy/blob/main/format_description.txt
+//! Snappy blocks, decompressed into memory with slack: <https://github.com/google/snappy/blob/main/format_description.txt>
 //!
 //! Elements are short, so what costs is deciding, not copying. The fast loop decides by table and by selecting a source
 //! pointer, and always copies whole vectors: up to 64 bytes beyond the end of an element, which the next one overwrites.

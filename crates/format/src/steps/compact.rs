@@ -26,6 +26,7 @@ pub(crate) unsafe fn copy_kept<T: Copy>(stored: &[u8], kept: Kept<'_>, target: &
 /// `from` must have a value for each row, aligned or not, of a type of which any bits are a value; `to` must have `room`
 /// slots. Either the two are the same and `room` is the number of rows, or they don't overlap and `room` is more than are
 /// kept.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "whole vectors alone need to know the room"))]
 unsafe fn compact_to<T: Copy>(from: *const T, kept: Kept<'_>, to: *mut T, room: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {

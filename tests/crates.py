@@ -1,0 +1,88 @@
+"""Checks the crates that the build takes: their licences, versions that stand side by side, and the oldest Rust that is promised."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from typing import Any
+
+#: Licences that a program under Apache-2.0 may take in.
+LICENCES = {
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+}
+
+#: Crates of which two versions are built, as the crates that need them have not moved yet. None of their types crosses our interfaces.
+TWICE = {
+    "core-foundation",
+    "crypto-common",
+    "digest",
+    "getrandom",
+    "itertools",
+    "r-efi",
+    "rand",
+    "rand_core",
+    "syn",
+    "windows-sys",
+}
+
+
+def is_allowed(expression: str) -> bool:
+    """Whether an SPDX expression leaves a choice of :data:`LICENCES` alone."""
+    names = re.split(r"\s*(\(|\)|\bOR\b|\bAND\b|/)\s*", expression)
+    words = {"OR": "or", "/": "or", "AND": "and", "(": "(", ")": ")"}
+    code = " ".join(words.get(name, str(name in LICENCES)) for name in names if name.strip())
+    return bool(eval(code, {"__builtins__": {}}))
+
+
+def faults(packages: list[dict[str, Any]]) -> list[str]:
+    """What is wrong with the crates, a line each."""
+    found, versions = [], defaultdict(set)
+    for package in packages:
+        versions[package["name"]].add(package["version"])
+        if not is_allowed(package["license"] or ""):
+            found.append(f"{package['name']} {package['version']}: licence {package['license']!r} is not on the list")
+        if not package["repository"] and package["source"] is None:
+            found.append(f"{package['manifest_path']}: repository is not set")
+    twice = {name for name, all_ in versions.items() if len(all_) > 1}
+    found += [f"{name} is built in versions {sorted(versions[name])}" for name in sorted(twice - TWICE)]
+    found += [f"{name} is built once: take it off the list in tests/crates.py" for name in sorted(TWICE - twice)]
+    return found
+
+
+def oldest_rust(packages: list[dict[str, Any]]) -> list[str]:
+    """In CI, the compiler is the oldest that Cargo.toml promises: what builds there builds with all that it promises."""
+    promised = {package["rust_version"] for package in packages if package["source"] is None}
+    here = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if not os.environ.get("CI") or promised == {here.rpartition(".")[0]}:
+        return []
+    return [f"rustc {here} builds here, and Cargo.toml promises {sorted(promised)}: take that one, or promise less"]
+
+
+def main() -> int:
+    """Prints what is wrong; 1 if anything is."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked"]
+    packages = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["packages"]
+    found = faults(packages) + oldest_rust(packages)
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(packages)} crates: {len(found)} faults in licences, versions and manifests")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
