@@ -217,7 +217,8 @@ class Table:
         io: FileIo | None = None,
         auto_compact: bool = False,
     ) -> Changed:
-        """Inserts rows, or replaces those of the table that have their key. No file is rewritten.
+        """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
+        has no deletion vectors.
 
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 

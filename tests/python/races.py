@@ -144,13 +144,17 @@ def told(location: str, version: int) -> Rows:
     return rows
 
 
-def race(location: str, writers: int, rounds: int, feed: bool = False) -> Figures:
+def race(location: str, writers: int, rounds: int, feed: bool = False, rewrite: bool = False) -> Figures:
     """Lets writers race, and compares what came of it with their changes one after the other; of a table with a change
-    data `feed`, what that tells, too."""
+    data `feed`, what that tells, too. `rewrite`: of a table without deletion vectors."""
     base = list(range(0, KEYS, 2))
     ones = [-1] * len(base)
     rows = pa.table({"id": base, "writer": ones, "round": ones, "n": [0] * len(base), "text": [TEXT] * len(base)})
-    lr.copy(rows, f"delta:{location}", table_properties={"delta.enableChangeDataFeed": str(feed).lower()})
+    properties = {
+        "delta.enableChangeDataFeed": str(feed).lower(),
+        "delta.enableDeletionVectors": str(not rewrite).lower(),
+    }
+    lr.copy(rows, f"delta:{location}", table_properties=properties)
     started = time.monotonic()
     with ExitStack() as stack:
         processes = []
@@ -204,6 +208,7 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--feed", action="store_true", help="with a change data feed, which is compared, too")
+    parser.add_argument("--rewrite", action="store_true", help="without deletion vectors")
     parser.add_argument("--s3", action="store_true", help="on the S3 server of the tests")
     parser.add_argument("--write", nargs=3, metavar=("TABLE", "WRITER", "ROUNDS"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -215,10 +220,10 @@ def main() -> int:
         if args.s3:
             server = stack.enter_context(s3server.started())
             os.environ.update(server.env)
-            figures = race(server.url("races"), args.writers, args.rounds, args.feed)
+            figures = race(server.url("races"), args.writers, args.rounds, args.feed, args.rewrite)
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            figures = race(str(Path(folder) / "races"), args.writers, args.rounds, args.feed)
+            figures = race(str(Path(folder) / "races"), args.writers, args.rounds, args.feed, args.rewrite)
     print(json.dumps(asdict(figures)))
     return int(figures.lost_updates + figures.duplicate_keys > 0)
 
