@@ -14,6 +14,7 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::fields::FieldTable;
+use super::infer;
 use super::rules::Rules;
 use super::text::{OffsetColumn, ViewColumn};
 use super::value;
@@ -32,6 +33,15 @@ pub(super) trait Column: Send {
     fn borrowed_bytes(&self) -> usize {
         0
     }
+}
+
+/// Where a column's type is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TypeOrigin {
+    /// The user, or the table that rows go to.
+    Given,
+    /// A sample of the rows.
+    Inferred,
 }
 
 /// The text that a table's offsets are of.
@@ -170,7 +180,42 @@ pub(super) fn unquote<'a>(field: &'a [u8], rules: &Rules) -> Option<Cow<'a, [u8]
 ///
 /// # Errors
 /// `Unsupported` for types that text can't hold.
-pub(super) fn column_for(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
+pub(super) fn column_for(field: &Field, rows: usize, origin: TypeOrigin) -> Result<Box<dyn Column>> {
+    if origin == TypeOrigin::Inferred
+        && let Some(column) = inferred_column(field, rows)
+    {
+        return Ok(column);
+    }
+    given_column(field, rows)
+}
+
+/// A column of an inferred type: it takes what inference takes for values of the type. `None` where that is the same for a
+/// type that was given.
+fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
+    macro_rules! instants {
+        ($type:ty) => {
+            Box::new(Primitive::<$type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as TimestampUnit>::UNIT)?;
+                offset.map(|_| value)
+            }))
+        };
+    }
+    Some(match field.data_type() {
+        DataType::Boolean => Box::new(BooleanColumn { is_inferred: true, ..BooleanColumn::default() }),
+        DataType::Int64 => Box::new(Primitive::<Int64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+            value::int64(t, s, e).filter(|_| infer::is_integer(&t[s..e]))
+        })),
+        DataType::Float64 => Box::new(Primitive::<Float64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+            value::float64(t, s, e).filter(|parsed| infer::is_float(&t[s..e], *parsed))
+        })),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => instants!(TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => instants!(TimestampNanosecondType),
+        _ => return None,
+    })
+}
+
+/// A column of a type that was given: see [`crate::csv`] for what it takes.
+fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     macro_rules! primitive {
         ($type:ty, $parse:expr) => {
@@ -218,10 +263,18 @@ pub(super) fn column_for(field: &Field, rows: usize) -> Result<Box<dyn Column>> 
         DataType::UInt64 => primitive!(UInt64Type, |t: &[u8], s, e| value::uint64(t, s, e)),
         DataType::Float16 => {
             type Half = <Float16Type as ArrowPrimitiveType>::Native;
-            primitive!(Float16Type, |t: &[u8], s, e| value::float64(t, s, e).map(Half::from_f64))
+            primitive!(Float16Type, |t: &[u8], s, e| {
+                let half = value::float64(t, s, e).map(Half::from_f64)?;
+                (!half.is_infinite() || value::says_infinity(&t[s..e])).then_some(half)
+            })
         }
-        DataType::Float32 => primitive!(Float32Type, |t: &[u8], s, e| fast_float2::parse(t.get(s..e)?).ok()),
-        DataType::Float64 => primitive!(Float64Type, |t: &[u8], s, e| value::float64(t, s, e)),
+        DataType::Float32 => primitive!(Float32Type, |t: &[u8], s, e| {
+            let float: f32 = fast_float2::parse(t.get(s..e)?).ok()?;
+            (!float.is_infinite() || value::says_infinity(&t[s..e])).then_some(float)
+        }),
+        DataType::Float64 => primitive!(Float64Type, |t: &[u8], s, e| {
+            value::float64(t, s, e).filter(|float| !float.is_infinite() || value::says_infinity(&t[s..e]))
+        }),
         DataType::Decimal32(p, s) => decimal!(Decimal32Type, *p, *s),
         DataType::Decimal64(p, s) => decimal!(Decimal64Type, *p, *s),
         DataType::Decimal128(p, s) => decimal!(Decimal128Type, *p, *s),
@@ -385,13 +438,14 @@ where
 
 #[derive(Debug)]
 struct BooleanColumn {
+    is_inferred: bool,
     values: BooleanBufferBuilder,
     nulls: NullBufferBuilder,
 }
 
 impl Default for BooleanColumn {
     fn default() -> Self {
-        Self { values: BooleanBufferBuilder::new(0), nulls: NullBufferBuilder::new(0) }
+        Self { is_inferred: false, values: BooleanBufferBuilder::new(0), nulls: NullBufferBuilder::new(0) }
     }
 }
 
@@ -403,6 +457,7 @@ impl Column for BooleanColumn {
                 FieldText::Bad(badness) => Err(badness),
                 FieldText::Text(field) => match field.trim_ascii() {
                     b"" => Ok(None),
+                    trimmed if self.is_inferred && !infer::is_boolean(trimmed) => Err(Badness::Value),
                     trimmed => value::boolean(trimmed).map(Some).ok_or(Badness::Value),
                 },
             };

@@ -3,8 +3,10 @@
 //! A column is of the first of these types that all of its sampled values fit, nulls left out: bool (`true`, `false`),
 //! int64, float64, date32 (`YYYY-MM-DD`), timestamp (to microseconds, or nanoseconds where they are written; UTC where
 //! all values have an offset), else text. A column without any value is text. Kept as text, so that nothing is lost:
-//! numbers with a leading zero or plus (`007`, `+49`), and whole numbers beyond 64 bits that a double would not hold
-//! exactly. Blanks around values other than text don't matter.
+//! numbers with a leading zero or plus (`007`, `+49`), whole numbers beside floats or beyond 64 bits that a double does not
+//! hold exactly, and numbers that a double has only infinity or zero for. Blanks around values other than text don't matter.
+//!
+//! A value behind the sample that would have led to another type is a bad row: see [`is_integer`] and its like.
 
 use std::sync::Arc;
 
@@ -19,6 +21,8 @@ use super::value;
 pub(super) struct Kinds {
     boolean: bool,
     integer: bool,
+    /// Integers that a double does not hold exactly.
+    wide_integer: bool,
     float: bool,
     date: bool,
     /// Timestamps without and with an offset, and with a finer fraction than microseconds.
@@ -46,7 +50,7 @@ impl Kinds {
     fn add(&mut self, field: &[u8]) {
         match field {
             [] => {}
-            [b't' | b'f' | b'T' | b'F', ..] if field.len() > 1 && value::boolean(field).is_some() => {
+            [b't' | b'f' | b'T' | b'F', ..] if is_boolean(field) && value::boolean(field).is_some() => {
                 self.boolean = true;
             }
             _ => {
@@ -54,6 +58,7 @@ impl Kinds {
                 let kind = kind.unwrap_or(Self { text: true, ..Self::default() });
                 self.boolean |= kind.boolean;
                 self.integer |= kind.integer;
+                self.wide_integer |= kind.wide_integer;
                 self.float |= kind.float;
                 self.date |= kind.date;
                 self.local |= kind.local;
@@ -71,6 +76,7 @@ impl Kinds {
         let unit = if self.nanoseconds { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
         match (self.text, self.boolean, number, time) {
             (false, true, false, false) => DataType::Boolean,
+            (false, false, true, false) if self.float && self.wide_integer => DataType::Utf8View,
             (false, false, true, false) if self.float => DataType::Float64,
             (false, false, true, false) => DataType::Int64,
             (false, false, false, true) => match (self.local || self.date, self.instant) {
@@ -86,7 +92,6 @@ impl Kinds {
 }
 
 fn number_kind(field: &[u8]) -> Option<Kinds> {
-    let integer = Kinds { integer: true, ..Kinds::default() };
     let float = Kinds { float: true, ..Kinds::default() };
     let unsigned = field.strip_prefix(b"-").unwrap_or(field);
     match unsigned {
@@ -97,14 +102,63 @@ fn number_kind(field: &[u8]) -> Option<Kinds> {
         [first, ..] if first.is_ascii_digit() || *first == b'.' => {}
         _ => return None,
     }
-    if value::int64(field, 0, field.len()).is_some() {
-        return Some(integer);
+    if let Some(integer) = value::int64(field, 0, field.len()) {
+        let wide_integer = i128::from(integer) != (integer as f64) as i128;
+        return Some(Kinds { integer: true, wide_integer, ..Kinds::default() });
     }
     let parsed = value::float64(field, 0, field.len()).filter(|p| p.is_finite())?;
     // What is written as a whole number should come back as the same one.
     let is_whole = unsigned.iter().all(u8::is_ascii_digit);
     let is_exact = || format!("{:.0}", parsed.abs()).as_bytes() == unsigned;
-    (!is_whole || is_exact()).then_some(float)
+    let is_lost = (is_whole && !is_exact()) || (parsed == 0.0 && !is_zero(unsigned));
+    (!is_lost).then_some(float)
+}
+
+/// Whether no digit before an exponent is more than zero.
+fn is_zero(unsigned: &[u8]) -> bool {
+    unsigned.iter().take_while(|byte| !matches!(byte, b'e' | b'E')).all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+/// Whether a text that parses as an integer is one in an inferred column, too.
+#[inline(always)]
+pub(super) fn is_integer(field: &[u8]) -> bool {
+    match field {
+        [b'1'..=b'9', ..] | b"0" => true,
+        [b'-', first, ..] => matches!(first, b'1'..=b'9'),
+        _ => false,
+    }
+}
+
+/// Whether a text that parses as this float is one in an inferred column, too.
+#[inline(always)]
+pub(super) fn is_float(field: &[u8], parsed: f64) -> bool {
+    let unsigned = if field.first() == Some(&b'-') { &field[1..] } else { field };
+    let is_plain = match unsigned {
+        [b'0', next, ..] => !next.is_ascii_digit(),
+        [first, ..] => first.is_ascii_digit() || *first == b'.',
+        [] => false,
+    };
+    // Whole numbers of fewer digits are exact.
+    let is_exact = field.len() < 16 || field.contains(&b'.');
+    (is_plain && is_exact && parsed.is_finite() && parsed != 0.0) || is_float_at_all(field)
+}
+
+#[cold]
+#[inline(never)]
+fn is_float_at_all(field: &[u8]) -> bool {
+    number_kind(field).is_some_and(|kind| !kind.wide_integer)
+}
+
+/// Whether a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.
+pub(super) fn is_boolean(field: &[u8]) -> bool {
+    field.len() > 1
+}
+
+/// The type that a single value leads to.
+pub(super) fn type_of(field: &[u8]) -> DataType {
+    let mut kinds = Kinds::default();
+    kinds.add(field.trim_ascii());
+    kinds.data_type()
 }
 
 fn time_kind(field: &[u8]) -> Option<Kinds> {

@@ -6,6 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use lakerace_io::{Error, Fetcher, Job, Object, RequestPlan, Result};
 
+use super::gzip::GzipMembers;
+
 /// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
@@ -80,7 +82,7 @@ impl Packing {
     pub fn unpack(self, packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::None => Box::new(packed),
-            Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            Self::Gzip => Box::new(GzipMembers::new(packed)),
             Self::Zstd => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(packed);
                 Box::new(decoder.map_err(|e| self.error(&e))?)

@@ -9,8 +9,9 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use lakerace_io::{Error, Result};
 
-use super::columns::{BadFields, Badness, Column, Text, column_for};
+use super::columns::{BadFields, Badness, Column, FieldText, Text, TypeOrigin, column_for};
 use super::fields::{FieldSplitter, FieldTable, OnRagged, Ragged};
+use super::infer;
 use super::rules::Rules;
 use crate::OnBadRow;
 use crate::schema_text::print_type;
@@ -35,6 +36,8 @@ pub(super) struct Parser {
     pub rules: Arc<Rules>,
     /// The columns to convert.
     pub schema: SchemaRef,
+    /// Where the type of each is from.
+    pub origins: Vec<TypeOrigin>,
     pub on_bad_row: OnBadRow,
     /// Rows that the last block had, to make room for as many.
     pub expected_rows: AtomicUsize,
@@ -64,7 +67,8 @@ impl Parser {
     pub fn parse(&self, pieces: &[Piece], layout: &Layout) -> Result<Parsed> {
         let expected = self.expected_rows.load(Ordering::Relaxed);
         let room = expected + expected / 16;
-        let columns = self.schema.fields().iter().map(|f| column_for(f, room)).collect::<Result<Vec<_>>>()?;
+        let fields = self.schema.fields().iter().zip(&self.origins);
+        let columns = fields.map(|(field, origin)| column_for(field, room, *origin)).collect::<Result<Vec<_>>>()?;
         let block = pieces.iter().max_by_key(|p| p.bytes.len()).map_or_else(Bytes::new, |p| p.bytes.clone());
         let mut block = Block {
             parser: self,
@@ -179,6 +183,15 @@ impl Block<'_> {
         let shown = shorten(text.bytes.get(start..end.wrapping_sub(1)).unwrap_or(&[]));
         let type_name = print_type(field.data_type());
         let error = match badness {
+            Badness::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
+                let looks = match text.field(start, end) {
+                    FieldText::Text(field) => infer::type_of(&field),
+                    FieldText::Null | FieldText::Bad(_) => DataType::Utf8View,
+                };
+                let message =
+                    format!("{shown} is not a value of type {type_name}, which was inferred from the first rows");
+                Error::invalid(message).advice(inferred_advice(field.name(), field.data_type(), &looks))
+            }
             Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
                 .advice(value_advice(field.name(), field.data_type())),
             Badness::Null => Error::invalid("null in a column that is declared `not null`")
@@ -257,11 +270,27 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
         DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp(us, UTC)",
         _ => "utf8",
     };
-    let name =
-        if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") };
+    let name = schema_name(name);
+    format!("give its type with a schema such as --schema '{name} {wider}', or let --on-bad-row skip or null it")
+}
+
+/// What reads a column in which a value looks like another type than the one that was inferred.
+fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String {
+    let wider = match (inferred, looks) {
+        (DataType::Int64, DataType::Float64) => "float64",
+        (DataType::Date32, DataType::Timestamp(_, None)) => "timestamp(us)",
+        _ => "utf8",
+    };
+    let name = schema_name(name);
     format!(
-        "give its type with a schema such as '{name} {wider}', infer it from more rows, or let on-bad-row skip or null it"
+        "give its type with a schema such as --schema '{name} {wider}' (schema= in Python), infer it from more rows by \
+         --infer-rows, or let --on-bad-row skip or null it"
     )
+}
+
+/// A column's name as a schema has it.
+fn schema_name(name: &str) -> String {
+    if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") }
 }
 
 pub(super) fn internal(error: &arrow::error::ArrowError) -> Error {

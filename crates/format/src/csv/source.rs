@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
 use super::chain::{Chain, FileColumns};
-use super::columns::column_for;
+use super::columns::{TypeOrigin, column_for};
 use super::input::Input;
 use super::parse::Parser;
 use super::read::{Reader, Work};
@@ -38,8 +38,8 @@ pub struct CsvSource {
     rules: Arc<Rules>,
     /// The files' own columns, then those of their places.
     schema: SchemaRef,
-    /// How many of them are the files' own.
-    own_columns: usize,
+    /// Where the types of the files' own columns, which come first, are from.
+    origins: Vec<TypeOrigin>,
     /// What the files' places give, file by file.
     constants: Vec<Option<Arc<Constants>>>,
     on_bad_row: OnBadRow,
@@ -76,8 +76,11 @@ impl CsvSource {
             }
         }
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
-        let schema = match given {
-            Some(given) if !rules.header => given,
+        let (schema, origins) = match given {
+            Some(given) if !rules.header => {
+                let origins = vec![TypeOrigin::Given; given.fields().len()];
+                (given, origins)
+            }
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
@@ -85,16 +88,15 @@ impl CsvSource {
             }
         };
         for field in schema.fields() {
-            column_for(field, 0)?;
+            column_for(field, 0, TypeOrigin::Given)?;
         }
-        let own_columns = schema.fields().len();
         let schema = with_constants(schema, &constants);
         Ok(Self {
             objects,
             dialect,
             rules: Arc::new(rules),
             schema: Arc::new(schema),
-            own_columns,
+            origins,
             constants,
             on_bad_row: options.on_bad_row,
             job: job.clone(),
@@ -199,13 +201,13 @@ impl Source for CsvSource {
         let project =
             |columns: &[usize]| self.schema.project(columns).map(Arc::new).map_err(|e| Error::internal(e.to_string()));
         // The constants are the last ones.
-        let own = wanted.partition_point(|column| *column < self.own_columns);
+        let own = wanted.partition_point(|column| *column < self.origins.len());
         let parser_schema = project(&wanted[..own])?;
         let whole_schema = project(&wanted)?;
         let projection = selected.iter().filter_map(|s| wanted.binary_search(s).ok()).collect();
         let columns = FileColumns {
             first_url: self.objects[0].url(),
-            names: self.schema.fields()[..self.own_columns].iter().map(|f| f.name().clone()).collect(),
+            names: self.schema.fields()[..self.origins.len()].iter().map(|f| f.name().clone()).collect(),
             wanted: wanted[..own].to_vec(),
         };
         let urls = objects.iter().map(|o| Arc::from(o.url())).collect();
@@ -221,6 +223,7 @@ impl Source for CsvSource {
             parser: Parser {
                 rules: Arc::clone(&self.rules),
                 schema: parser_schema,
+                origins: wanted[..own].iter().map(|column| self.origins[*column]).collect(),
                 on_bad_row: self.on_bad_row,
                 expected_rows: AtomicUsize::new(0),
             },
@@ -250,7 +253,7 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
     Schema::new(fields)
 }
 
-/// The schema from the first file's front: types that are given or expected where there are, inferred ones for the other columns. Where the
+/// The schema from the first file's front, and where its types are from: types that are given or expected where there are, inferred ones for the other columns. Where the
 /// first file has no row, types come from the first that has one.
 fn learn_schema(
     objects: &[Object],
@@ -258,7 +261,7 @@ fn learn_schema(
     given: Option<&Schema>,
     expected: Option<&Schema>,
     rows: usize,
-) -> Result<Schema> {
+) -> Result<(Schema, Vec<TypeOrigin>)> {
     let first = Sample::read(&objects[0], rules, rows)?;
     let names = &first.names;
     if let Some(given) = given {
@@ -290,8 +293,9 @@ fn learn_schema(
         }
     }
     let fields = names.iter().zip(types).map(|(name, data_type)| match known(name) {
-        Some(field) => field.clone(),
-        None => Field::new(name, data_type, true),
+        Some(field) => (field.clone(), TypeOrigin::Given),
+        None => (Field::new(name, data_type, true), TypeOrigin::Inferred),
     });
-    Ok(Schema::new(fields.collect::<Vec<_>>()))
+    let (fields, origins): (Vec<Field>, Vec<TypeOrigin>) = fields.unzip();
+    Ok((Schema::new(fields), origins))
 }

@@ -136,6 +136,13 @@ pub(super) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
     fast_float2::parse(field).ok()
 }
 
+/// Whether a text that parses as infinity says so, and is no number beyond all floats.
+#[cold]
+#[inline(never)]
+pub(super) fn says_infinity(field: &[u8]) -> bool {
+    !field.iter().any(u8::is_ascii_digit)
+}
+
 /// A decimal with `scale` digits after the point, and at most `precision` in all, as its unscaled number. Surplus digits
 /// after the point must be zeros.
 pub(super) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128> {

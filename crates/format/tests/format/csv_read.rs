@@ -23,22 +23,22 @@ fn object(path: &Path, job: &Job) -> Object {
 }
 
 /// Files by name and content, read as one table by `threads` threads.
-struct Case<'a> {
-    files: Vec<(&'a str, Vec<u8>)>,
+pub struct Case<'a> {
+    pub files: Vec<(&'a str, Vec<u8>)>,
     dialect: Dialect,
-    options: CsvOptions,
+    pub options: CsvOptions,
     request: ReadRequest,
     threads: usize,
 }
 
-struct Table {
+pub struct Table {
     batch: RecordBatch,
     batches: usize,
     bad_rows: u64,
 }
 
 impl<'a> Case<'a> {
-    fn new(text: impl Into<Vec<u8>>) -> Self {
+    pub fn new(text: impl Into<Vec<u8>>) -> Self {
         Self {
             files: vec![("t.csv", text.into())],
             dialect: Dialect::Csv,
@@ -52,12 +52,12 @@ impl<'a> Case<'a> {
         Self { dialect: Dialect::Tbl, ..Self::new(text) }
     }
 
-    fn schema(mut self, schema: &str) -> Self {
+    pub fn schema(mut self, schema: &str) -> Self {
         self.options.schema = Some(schema.to_owned());
         self
     }
 
-    fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Self {
+    pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Self {
         self.options.on_bad_row = on_bad_row;
         self
     }
@@ -77,7 +77,7 @@ impl<'a> Case<'a> {
         self
     }
 
-    fn read(&self) -> Result<Table> {
+    pub fn read(&self) -> Result<Table> {
         let folder = tempfile::tempdir().unwrap();
         let job = job(self.threads);
         let objects = self.files.iter().map(|(name, content)| {
@@ -94,11 +94,11 @@ impl<'a> Case<'a> {
         Ok(Table { batch, batches: batches.len(), bad_rows: job.meter().counts().bad_rows })
     }
 
-    fn rows(&self) -> Vec<Vec<String>> {
+    pub fn rows(&self) -> Vec<Vec<String>> {
         self.read().unwrap().rows()
     }
 
-    fn error(&self) -> Error {
+    pub fn error(&self) -> Error {
         match self.read() {
             Ok(table) => panic!("should fail, but gave {:?}", table.rows()),
             Err(error) => error,
@@ -108,14 +108,14 @@ impl<'a> Case<'a> {
 
 impl Table {
     /// Every value as text, null as `-`.
-    fn rows(&self) -> Vec<Vec<String>> {
+    pub fn rows(&self) -> Vec<Vec<String>> {
         let options = FormatOptions::default().with_null("-");
         let columns: Vec<_> =
             self.batch.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options).unwrap()).collect();
         (0..self.batch.num_rows()).map(|row| columns.iter().map(|c| c.value(row).to_string()).collect()).collect()
     }
 
-    fn schema(&self) -> String {
+    pub fn schema(&self) -> String {
         print_schema(&self.batch.schema())
     }
 }
@@ -369,6 +369,16 @@ fn packed_files_are_unpacked() {
         let mut case = Case::new("");
         case.files = vec![(name, packed.clone())];
         assert_eq!(case.rows(), [["1", "x"], ["2", "y"]], "{name}");
+    }
+    // Zeros behind a member are padding; anything else is damage.
+    let zeros = |count: usize| vec![0; count];
+    for padding in [1, 512, 300_000] {
+        let mut case = Case::new("");
+        let padded = [gzip(front), zeros(padding), gzip(back), zeros(padding)].concat();
+        case.files = vec![("t.csv.gz", padded.clone()), ("u.csv.gz", [padded, gzip(b"3,z\n")].concat())];
+        assert_eq!(case.rows(), [["1", "x"], ["2", "y"], ["1", "x"], ["2", "y"], ["3", "z"]]);
+        case.files = vec![("t.csv.gz", [members.clone(), zeros(padding), b"x".to_vec()].concat())];
+        assert_eq!(case.error().kind(), ErrorKind::Corrupt);
     }
     for (name, packed) in [("t.csv.gz", &members), ("t.csv.zst", &frames)] {
         for len in 1..packed.len() {

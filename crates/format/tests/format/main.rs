@@ -4,6 +4,7 @@
 // One binary for all of them: each would be linked with everything that is under test.
 mod common;
 mod csv_fuzz;
+mod csv_inferred;
 mod csv_read;
 mod csv_round_trip;
 mod folder_sink;
