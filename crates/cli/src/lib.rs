@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Parser;
-use clap::error::ErrorKind as ClapErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use lakerace::{Error, ErrorKind, Result};
 
 use args::{Cli, Command};
@@ -61,7 +61,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, wants_json),
+        Err(error) => return usage(error, wants_json),
     };
     match dispatch(cli, host) {
         Ok(code) => code,
@@ -92,13 +92,14 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
 }
 
 /// Help and version go to stdout with 0; a wrong command line goes to stderr with 2.
-fn usage(error: &clap::Error, wants_json: bool) -> u8 {
+fn usage(mut error: clap::Error, wants_json: bool) -> u8 {
     let is_asked_for = matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion);
     if is_asked_for {
         // A reader that went away has seen enough of the help.
         let _ = error.print();
         return 0;
     }
+    hide_secrets(&mut error);
     if wants_json {
         let text = error.render().to_string();
         // What follows the first paragraph is tips and usage for people.
@@ -107,6 +108,14 @@ fn usage(error: &clap::Error, wants_json: bool) -> u8 {
     }
     let _ = error.print();
     ErrorKind::Usage.exit_code()
+}
+
+/// The value of a storage option may be a secret, wherever its author put it.
+fn hide_secrets(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if argument.starts_with("--storage-option") {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("***".to_owned()));
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-#![allow(clippy::panic, reason = "a test may panic")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
 
@@ -19,4 +19,12 @@ fn exit_codes_name_what_to_do() {
     assert_eq!(code("lakerace nonsense", &host), 2);
     assert_eq!(code("lakerace scan /no/such/file.parquet", &host), 3);
     assert_eq!(code("lakerace bench list", &host), 6);
+}
+
+#[test]
+fn a_storage_option_that_is_none_is_not_repeated() {
+    let mut error = Cli::try_parse_from(["lakerace", "scan", "x", "--storage-option", "topsecret"]).unwrap_err();
+    hide_secrets(&mut error);
+    let text = error.render().to_string();
+    assert!(text.contains("--storage-option") && !text.contains("topsecret"), "{text}");
 }

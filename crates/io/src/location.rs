@@ -96,7 +96,13 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     valid.then_some((scheme, rest))
 }
 
+/// The URL as errors show it: without what stands before the host, and without a query that may sign a request.
 fn without_credentials(scheme: &str, rest: &str) -> String {
+    let keeps_query = matches!(scheme.to_ascii_lowercase().as_str(), "file" | "s3" | "s3a" | "memory");
+    let rest = match rest.find('?') {
+        Some(at) if !keeps_query || is_signed(rest) => &rest[..at],
+        _ => rest,
+    };
     let host_end = rest.find('/').unwrap_or(rest.len());
     let host = &rest[..host_end];
     match host.rfind('@') {
@@ -105,7 +111,21 @@ fn without_credentials(scheme: &str, rest: &str) -> String {
     }
 }
 
+/// Whether it has the query of a presigned URL, of version 4 or 2 of the signatures.
+fn is_signed(rest: &str) -> bool {
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|part| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        matches!(name.as_str(), "x-amz-signature" | "x-amz-credential" | "x-amz-security-token" | "signature")
+    })
+}
+
 fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
+    if is_signed(rest) {
+        return Err(Error::usage("presigned URLs are not taken: they are for one request")
+            .at(shown)
+            .advice("write s3://bucket/key, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
+    }
     let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
     if host.contains('@') {
         return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")

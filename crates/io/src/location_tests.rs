@@ -62,6 +62,22 @@ fn what_is_wrong_is_said_with_advice() {
 }
 
 #[test]
+fn what_signs_a_request_is_not_shown() {
+    for text in [
+        "https://b.s3.amazonaws.com/k?X-Amz-Credential=AKIA&X-Amz-Signature=topsecret",
+        "http://me:topsecret@host/k",
+        "mongodb://host/db/c?password=topsecret",
+        "s3://b/k?X-Amz-Date=1&X-Amz-Signature=topsecret",
+        "s3://b/k?AWSAccessKeyId=AKIA&Signature=topsecret",
+    ] {
+        let error = Location::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(!error.to_string().contains("topsecret") && !error.to_string().contains("AKIA"), "{error}");
+    }
+    assert_eq!(Location::parse("s3://b/what?.csv").unwrap().as_str(), "s3://b/what?.csv");
+}
+
+#[test]
 fn plain_http_needs_leave() {
     let endpoint = ("aws_endpoint_url".to_owned(), "http://127.0.0.1:9".to_owned());
     let options = StorageOptions { options: [endpoint.clone()].into() };

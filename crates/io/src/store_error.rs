@@ -2,6 +2,7 @@
 
 use object_store::Error as StoreError;
 
+use crate::wrap::Refused;
 use crate::{Error, ErrorKind};
 
 /// The error of a request to `place` (a URL or path without credentials).
@@ -108,6 +109,9 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     if let Some(error) = find_io_error(source.as_ref()) {
         return Error::from(std::io::Error::new(error.kind(), error.to_string()));
     }
+    if let Some(refused) = find::<Refused>(source.as_ref()) {
+        return refused_answer(refused);
+    }
     let text = chain_text(source.as_ref());
     if text.contains(INSTANCE_METADATA) {
         return no_credentials();
@@ -137,8 +141,25 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     }
 }
 
+/// An answer that is neither success nor an error of the store.
+fn refused_answer(refused: &Refused) -> Error {
+    let error = Error::invalid(refused.to_string());
+    match refused {
+        Refused::Redirect { region: Some(region), .. } => {
+            error.advice(format!("the bucket is in the region {region}: set AWS_REGION={region}"))
+        }
+        Refused::Redirect { .. } => error.advice(
+            "set AWS_ENDPOINT_URL to the address of the store itself, and AWS_REGION to the region of the bucket",
+        ),
+        Refused::NoAnswer { .. } => error.advice("check AWS_ENDPOINT_URL: what answers there is no S3 store"),
+    }
+}
+
 /// 5xx, resets and time-outs are worth retrying; other 4xx are not.
 fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    if find::<Refused>(source).is_some() {
+        return ErrorKind::Invalid;
+    }
     if source.downcast_ref::<object_store::path::Error>().is_some() {
         return ErrorKind::Invalid;
     }
@@ -147,18 +168,20 @@ fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
         Some(412) => ErrorKind::Conflict,
         Some(408 | 429) => ErrorKind::Unavailable,
         Some(501) => ErrorKind::Unsupported,
-        Some(300..=499) => ErrorKind::Invalid,
+        Some(100..=499) => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }
 }
 
-fn find_io_error<'a>(mut error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
+fn find_io_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
     // Only errors of the local disk: below an HTTP error, an I/O error is a broken connection.
-    if chain_text(error).contains("HTTP error") {
-        return None;
-    }
+    if chain_text(error).contains("HTTP error") { None } else { find(error) }
+}
+
+/// The first error of this type, in an error and in what is below it.
+fn find<'a, E: std::error::Error + 'static>(mut error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
     loop {
-        if let Some(found) = error.downcast_ref::<std::io::Error>() {
+        if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
         error = error.source()?;

@@ -1,19 +1,22 @@
 //! The stores of this process, made once per configuration: connections and observations are shared by all jobs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::AmazonS3Builder;
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
-use url::{Host, Url};
 
 use crate::local_store::LocalStore;
 use crate::profile::Observations;
-use crate::store_error::{no_credentials, store_error, unknown_option};
+use crate::store_error::{no_credentials, store_error};
 use crate::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
-use crate::{Error, Job, JobStore, Result, StorageOptions};
+use crate::{Job, JobStore, Result, StorageOptions};
+
+mod settings;
+
+use settings::{Settings, protects_bodies};
 
 /// A store and what was observed on it.
 #[derive(Debug, Clone)]
@@ -71,9 +74,9 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
 /// A bucket, by the environment's `AWS_*` variables and `options`, which win.
 pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<JobStore> {
     /// A bucket and its settings.
-    type Key = (String, BTreeMap<String, String>);
+    type Key = (String, Settings);
     static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
-    let settings = s3_settings(options)?;
+    let settings = Settings::gather(options)?;
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (bucket.to_owned(), settings);
     let shared = match stores.get(&key) {
@@ -95,39 +98,9 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     })
 }
 
-/// Lower-case settings of the environment and the options, the options winning.
-fn s3_settings(options: &StorageOptions) -> Result<BTreeMap<String, String>> {
-    let mut settings = BTreeMap::new();
-    for (name, value) in std::env::vars_os() {
-        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-        // Variables that only other tools know (AWS_PROFILE, AWS_PAGER, …) are not for us.
-        if let Some(key) = name.starts_with("AWS_").then(|| config_key(name)).flatten() {
-            settings.insert(key.as_ref().to_owned(), value.to_owned());
-        }
-    }
-    for (name, value) in &options.options {
-        let key = config_key(name).ok_or_else(|| unknown_option(name))?;
-        settings.insert(key.as_ref().to_owned(), value.clone());
-    }
-    Ok(settings)
-}
-
-fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
-    name.to_ascii_lowercase().parse().ok()
-}
-
-fn build_s3(bucket: &str, settings: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
-    let value = |name: &str| {
-        let key = config_key(name)?;
-        settings.get(key.as_ref()).map(String::as_str)
-    };
-    let endpoint = value("aws_endpoint_url_s3").or(value("aws_endpoint_url"));
-    let allows_http =
-        value("aws_allow_http").is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on"));
-    if endpoint.is_some_and(|e| e.to_ascii_lowercase().starts_with("http://")) && !allows_http {
-        return Err(Error::usage("the endpoint is plain http, which is not allowed by default")
-            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true, or use an https endpoint"));
-    }
+fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
+    let value = |name: &str| settings.value(name);
+    let endpoint = settings.endpoint()?;
     // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
     let sources = [
         "aws_access_key_id",
@@ -156,31 +129,12 @@ fn build_s3(bucket: &str, settings: &BTreeMap<String, String>) -> Result<Arc<dyn
             retry_timeout: RETRY_TIMEOUT,
         });
     // Hashing a body for its signature costs both sides a pass over all bytes.
-    builder = builder.with_unsigned_payload(protects_bodies(endpoint));
-    for (name, value) in settings {
-        let key = config_key(name).ok_or_else(|| unknown_option(name))?;
-        // The URL names the bucket; AWS_BUCKET must not override it.
-        if key != AmazonS3ConfigKey::Bucket {
-            builder = builder.with_config(key, value);
-        }
+    builder = builder.with_unsigned_payload(protects_bodies(endpoint.as_ref()));
+    for (key, value) in settings.all() {
+        builder = builder.with_config(key, value);
     }
     let store = builder.build().map_err(|e| store_error(e, "S3 settings"))?;
     Ok(Arc::new(store))
-}
-
-/// Whether the way to `endpoint` (Amazon's own, where there is none) keeps bodies from being changed, so that no signature has to:
-/// it is TLS, or does not leave this machine. The tools of AWS sign bodies by the same rule, but for the latter:
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>, "Unsigned payload option".
-fn protects_bodies(endpoint: Option<&str>) -> bool {
-    let Some(endpoint) = endpoint else { return true };
-    let Ok(endpoint) = Url::parse(endpoint) else { return false };
-    let is_here = match endpoint.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    endpoint.scheme() == "https" || is_here
 }
 
 #[cfg(test)]

@@ -12,12 +12,14 @@ use object_store::{GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectStore, Resul
 mod conditional;
 mod failing;
 mod metered;
+mod no_redirect;
 mod retrying;
 mod throttled;
 
 pub(crate) use conditional::{ConditionalConnector, if_absent};
 pub use failing::{Failing, FailingOptions, Operation};
 pub use metered::Metered;
+pub(crate) use no_redirect::Refused;
 pub use retrying::{RetryPolicy, Retrying};
 pub use throttled::{ThrottleOptions, Throttled};
 

@@ -9,15 +9,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{FutureExt, TryFutureExt};
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
-};
+use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
 use object_store::path::Path;
 use object_store::{
     ClientOptions, CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
 
+use super::no_redirect::NoRedirectConnector;
 use crate::{Meter, RequestKind};
 
 tokio::task_local! {
@@ -227,7 +226,7 @@ impl MultipartUpload for MeteredUpload {
 /// Makes HTTP clients that count each request they send for the job on whose behalf it goes out.
 #[derive(Debug, Default)]
 pub(super) struct CountingConnector {
-    inner: ReqwestConnector,
+    inner: NoRedirectConnector,
 }
 
 impl HttpConnector for CountingConnector {
