@@ -205,6 +205,10 @@ fn unary(op: UnaryOperator, expr: Sql, depth: usize, at: Location) -> Result<Exp
             Ok(Expr::Literal(Literal::Number { digits: -digits, scale }))
         }
         (UnaryOperator::Minus, Expr::Literal(Literal::Float(f))) => Ok(Expr::Literal(Literal::Float(-f))),
+        (UnaryOperator::Minus, Expr::Literal(Literal::LongNumber(text))) => {
+            let negated = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
+            Ok(Expr::Literal(Literal::LongNumber(negated)))
+        }
         (UnaryOperator::Minus, value) => Ok(Expr::Arithmetic {
             op: ArithmeticOp::Subtract,
             left: Box::new(Expr::Literal(Literal::Number { digits: 0, scale: 0 })),
@@ -301,7 +305,7 @@ fn literal(value: Value, at: Location) -> Result<Literal> {
         Value::Null => Ok(Literal::Null),
         Value::Boolean(b) => Ok(Literal::Boolean(b)),
         Value::Number(text, _) => {
-            number(&text).ok_or_else(|| Error::usage(format!("{text} is no number")).at(position(at)))
+            Literal::number(&text).ok_or_else(|| Error::usage(format!("{text} is no number")).at(position(at)))
         }
         Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::NationalStringLiteral(text) => {
             Ok(Literal::Text(text))
@@ -330,21 +334,6 @@ fn typed_literal(data_type: &DataType, value: Value, at: Location) -> Result<Lit
         },
         other => Err(unsupported(&format!("a constant of type {other}"), at)),
     }
-}
-
-/// Exact where it is written without exponent and fits 128 bits.
-fn number(text: &str) -> Option<Literal> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let exact = || {
-        let digits = format!("{whole}{fraction}").parse().ok()?;
-        Some(Literal::Number { digits, scale: u8::try_from(fraction.len()).ok()? })
-    };
-    if text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-        && let Some(exact) = exact()
-    {
-        return Some(exact);
-    }
-    text.parse().ok().map(Literal::Float)
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

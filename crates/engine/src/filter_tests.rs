@@ -41,7 +41,12 @@ fn comparisons_and_constants() {
         ("- 7", number(-7, 0)),
         ("1e3", Literal::Float(1e3)),
         ("-2.5e-1", Literal::Float(-0.25)),
-        ("170141183460469231731687303715884105728", Literal::Float(1.7014118346046923e38)),
+        (
+            "170141183460469231731687303715884105728",
+            Literal::LongNumber("170141183460469231731687303715884105728".into()),
+        ),
+        ("1e400", Literal::LongNumber("1e400".into())),
+        ("-1.00000000000000000001e0", Literal::LongNumber("-1.00000000000000000001e0".into())),
         ("'it''s'", text("it's")),
         ("TRUE", Literal::Boolean(true)),
         ("null", Literal::Null),

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::predicate::decimal::Decimal;
+
 /// A filter expression over the columns of a source. SQL's three-valued logic: a row stays where it is true.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Expr {
@@ -94,6 +96,8 @@ pub enum Literal {
     },
     /// A number written with an exponent.
     Float(f64),
+    /// A number that neither of these holds with all its digits: `-12.5e-400`.
+    LongNumber(String),
     /// Text. Compared with a date or timestamp column, it is parsed as one.
     Text(String),
     /// Bytes, `X'00FF'`.
@@ -107,4 +111,21 @@ pub enum Literal {
         /// An offset was given: an instant, not a wall-clock time.
         is_utc: bool,
     },
+}
+
+impl Literal {
+    /// A number as it is written: `-12`, `.5`, `1e400`. `None` where it is none.
+    pub fn number(text: &str) -> Option<Self> {
+        let number = Decimal::parse(text)?;
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let has_exponent = text.contains(['e', 'E']);
+        if let (false, Ok(digits), Ok(scale)) =
+            (has_exponent, format!("{whole}{fraction}").parse(), u8::try_from(fraction.len()))
+        {
+            return Some(Self::Number { digits, scale });
+        }
+        let float: f64 = number.text().parse().ok()?;
+        let is_exact = has_exponent && float.is_finite() && Decimal::parse(&format!("{float:e}")) == Some(number);
+        Some(if is_exact { Self::Float(float) } else { Self::LongNumber(text.to_owned()) })
+    }
 }

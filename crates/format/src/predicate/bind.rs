@@ -109,6 +109,10 @@ impl Binder<'_> {
                 if !is_comparable {
                     return Err(Error::invalid(format!("{} can't be compared with {}", words(&left), words(&right))));
                 }
+                if (is_fixed_binary(&left) && r == Class::Text) || (l == Class::Text && is_fixed_binary(&right)) {
+                    let message = format!("{} can't be compared with {}", words(&left), words(&right));
+                    return Err(Error::invalid(message).advice("a constant is taken for a UUID beside 16 bytes"));
+                }
                 fold(Node::CompareScalars { op, left, right })
             }
         }
@@ -278,6 +282,11 @@ fn is_date(scalar: &Scalar) -> bool {
     }
 }
 
+/// Values of one size, such as UUIDs: their bytes are no text's.
+fn is_fixed_binary(scalar: &Scalar) -> bool {
+    matches!(scalar, Scalar::Column(column) if matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)))
+}
+
 fn class(scalar: &Scalar) -> Class {
     match scalar {
         Scalar::Column(column) => class_of(&column.data_type),
@@ -326,7 +335,9 @@ fn constant(literal: &Literal) -> Result<ArrayRef> {
         Literal::Binary(bytes) => Arc::new(BinaryViewArray::from(vec![bytes.as_slice()])),
         Literal::Date(days) => Arc::new(Date32Array::from(vec![*days])),
         Literal::Timestamp { nanoseconds, .. } => return instant(*nanoseconds),
-        Literal::Float(f) => Arc::new(Float64Array::from(vec![*f])),
+        Literal::Float(_) | Literal::LongNumber(_) => {
+            Arc::new(Float64Array::from(vec![to_f64(literal).unwrap_or(f64::NAN)]))
+        }
         Literal::Number { digits, scale: 0 } if i64::try_from(*digits).is_ok() => {
             Arc::new(Int64Array::from(vec![*digits as i64]))
         }

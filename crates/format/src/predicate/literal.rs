@@ -1,11 +1,17 @@
 //! Placing a literal on the axis of a column's values, exactly.
 
+use std::cmp::Ordering;
+
 use arrow::array::types::*;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit, i256};
 
+use super::decimal::Decimal;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Native, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::Literal;
+
+/// Digits behind the point that any double has at most.
+const EXACT_PLACES: usize = 1074;
 
 /// Where a literal lies among the values that a column can hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,33 +35,60 @@ pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, St
     match literal {
         Literal::Null => Ok(Place::Null),
         Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(Place::At(Value::Boolean(*b))),
-        Literal::Text(text) if is_text(data_type) || is_binary(data_type) => {
-            Ok(Place::At(Value::Bytes(text.as_bytes().to_vec())))
-        }
+        Literal::Text(text) => place_text(text, data_type)?.ok_or_else(mismatch),
         Literal::Binary(bytes) if is_binary(data_type) => Ok(Place::At(Value::Bytes(bytes.clone()))),
-        Literal::Number { .. } | Literal::Float(_) if data_type.is_floating() => Ok(place_float(literal, data_type)),
-        Literal::Number { digits, scale } => {
-            let column_scale = number_scale(data_type).ok_or_else(mismatch)?;
-            Ok(place_number(*digits, -i32::from(*scale), column_scale, data_type))
-        }
-        Literal::Float(float) => {
-            let column_scale = number_scale(data_type).ok_or_else(mismatch)?;
-            place_exponent(*float, column_scale, data_type).ok_or_else(mismatch)
+        Literal::Number { .. } | Literal::Float(_) | Literal::LongNumber(_) => {
+            place_number(literal, data_type).ok_or_else(mismatch)
         }
         Literal::Date(days) => place_instant(i128::from(*days) * DAY_NS, data_type).ok_or_else(mismatch),
         Literal::Timestamp { nanoseconds, .. } => place_instant(*nanoseconds, data_type).ok_or_else(mismatch),
-        Literal::Text(text) if is_instant(data_type) => {
-            let (nanoseconds, _) = parse_timestamp(text)
-                .ok_or_else(|| format!("it is {data_type}, and '{text}' is no date or timestamp such as 2024-02-29"))?;
-            place_instant(nanoseconds, data_type).ok_or_else(mismatch)
-        }
-        Literal::Text(text) if matches!(data_type, DataType::Time32(_) | DataType::Time64(_)) => {
-            let nanoseconds = parse_time(text)
-                .ok_or_else(|| format!("it is {data_type}, and '{text}' is no time such as 23:59:59"))?;
-            place_instant(i128::from(nanoseconds), data_type).ok_or_else(mismatch)
-        }
         _ => Err(mismatch()),
     }
+}
+
+/// Where a text lies; `None` where the type has nothing that is written as a text.
+fn place_text(text: &str, data_type: &DataType) -> Result<Option<Place>, String> {
+    let bytes = match data_type {
+        DataType::FixedSizeBinary(size) => fixed_bytes(text, *size)?,
+        t if is_text(t) || is_binary(t) => text.as_bytes().to_vec(),
+        t if is_instant(t) => {
+            let (nanoseconds, _) = parse_timestamp(text)
+                .ok_or_else(|| format!("it is {t}, and '{text}' is no date or timestamp such as 2024-02-29"))?;
+            return Ok(place_instant(nanoseconds, t));
+        }
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let nanoseconds = parse_time(text)
+                .ok_or_else(|| format!("it is {data_type}, and '{text}' is no time such as 23:59:59"))?;
+            return Ok(place_instant(i128::from(nanoseconds), data_type));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Place::At(Value::Bytes(bytes))))
+}
+
+/// The bytes of a text beside a column of values of one size: those of the UUID that it is, or its own where they are as many.
+fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
+    match (size, uuid(text)) {
+        (16, Some(bytes)) => Ok(bytes),
+        _ if usize::try_from(size) == Ok(text.len()) => Ok(text.as_bytes().to_vec()),
+        (16, None) => Err(format!(
+            "its values are UUIDs or other 16 bytes, and '{text}' is no UUID such as \
+             123e4567-e89b-12d3-a456-426614174000; bytes are written X'00FF'"
+        )),
+        _ => Err(format!("its values have {size} bytes, and '{text}' has {}; bytes are written X'00FF'", text.len())),
+    }
+}
+
+/// The bytes of a UUID: 32 hexadecimal digits with hyphens between them and braces around them, or without.
+fn uuid(text: &str) -> Option<Vec<u8>> {
+    let inside = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
+    let digits: Option<Vec<u8>> = inside
+        .chars()
+        .filter(|c| *c != '-')
+        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() == 32)?;
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 /// A literal in words: its type and value.
@@ -65,6 +98,7 @@ pub(super) fn describe(literal: &Literal) -> String {
         Literal::Boolean(b) => format!("the boolean {b}"),
         Literal::Number { digits, scale } => format!("the number {}", number_text(*digits, *scale)),
         Literal::Float(f) => format!("the number {f:e}"),
+        Literal::LongNumber(text) => format!("the number {text}"),
         Literal::Text(text) => format!("the text '{text}'"),
         Literal::Binary(_) => "bytes".to_owned(),
         Literal::Date(_) => "a date".to_owned(),
@@ -96,7 +130,17 @@ pub(super) fn unit_ns(data_type: &DataType) -> Option<i128> {
 pub(super) fn to_f64(literal: &Literal) -> Option<f64> {
     match literal {
         Literal::Float(f) => Some(*f),
-        Literal::Number { digits, scale } => format!("{digits}e-{scale}").parse().ok(),
+        _ => decimal(literal)?.text().parse().ok(),
+    }
+}
+
+/// A number literal with all its digits: those of a float are the fewest that tell it from others. `None` for infinity, NaN and
+/// literals that are no numbers.
+fn decimal(literal: &Literal) -> Option<Decimal> {
+    match literal {
+        Literal::Float(f) if f.is_finite() => Decimal::parse(&format!("{f:e}")),
+        Literal::Number { digits, scale } => Decimal::parse(&number_text(*digits, *scale)),
+        Literal::LongNumber(text) => Decimal::parse(text),
         _ => None,
     }
 }
@@ -121,81 +165,82 @@ fn number_scale(data_type: &DataType) -> Option<i32> {
     }
 }
 
-/// The number is rounded to the column's own width, as the values in it were: 0.1 finds what was stored as 0.1.
-fn place_float(literal: &Literal, data_type: &DataType) -> Place {
-    let exact = to_f64(literal).unwrap_or(f64::NAN);
-    let rounded = match data_type {
-        DataType::Float16 => <Float16Type as ArrowPrimitiveType>::Native::from_f64(exact).to_f64(),
-        // Straight from the text: rounding twice could end one step off.
-        DataType::Float32 => match literal {
-            Literal::Number { digits, scale } => {
-                format!("{digits}e-{scale}").parse::<f32>().map_or(f64::NAN, f64::from)
-            }
-            _ => f64::from(exact as f32),
-        },
-        _ => exact,
-    };
-    match (rounded.is_infinite() && !is_infinite_literal(literal), rounded > 0.0) {
-        (true, true) => Place::Above,
-        (true, false) => Place::Below,
-        _ => Place::At(Value::Float(rounded)),
+/// Where a number lies; `None` for a type without numbers, and for NaN where there is none.
+fn place_number(literal: &Literal, data_type: &DataType) -> Option<Place> {
+    if let Literal::Float(float) = literal
+        && !float.is_finite()
+    {
+        return match () {
+            () if data_type.is_floating() => Some(Place::At(Value::Float(*float))),
+            () if number_scale(data_type).is_none() || float.is_nan() => None,
+            () => Some(if *float > 0.0 { Place::Above } else { Place::Below }),
+        };
     }
+    let number = decimal(literal)?;
+    if data_type.is_floating() {
+        return Some(place_float(&number, data_type));
+    }
+    let scale = number_scale(data_type)?;
+    Some(match number.floor(scale) {
+        Some((floor, has_rest)) => within(floor, has_rest, data_type),
+        None if number.is_negative() => Place::Below,
+        None => Place::Above,
+    })
 }
 
-fn is_infinite_literal(literal: &Literal) -> bool {
-    matches!(literal, Literal::Float(f) if f.is_infinite())
-}
-
-/// A float literal among integers or decimals is the decimal that its shortest text says: 1e-1 is 0.1.
-fn place_exponent(float: f64, column_scale: i32, data_type: &DataType) -> Option<Place> {
-    if float.is_nan() {
-        return None;
-    }
-    if float.is_infinite() {
-        return Some(if float > 0.0 { Place::Above } else { Place::Below });
-    }
-    let text = format!("{float:e}");
-    let (mantissa, exponent) = text.split_once('e')?;
-    let fraction = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    let digits: i128 = mantissa.replace('.', "").parse().ok()?;
-    let exponent: i32 = exponent.parse().ok()?;
-    Some(place_number(digits, exponent - fraction as i32, column_scale, data_type))
-}
-
-/// `digits` x 10^`exponent` among numbers that are stored times 10^`column_scale`.
-fn place_number(digits: i128, exponent: i32, column_scale: i32, data_type: &DataType) -> Place {
-    let shift = exponent + column_scale;
-    let digits = i256::from_i128(digits);
-    let beyond = if digits.is_negative() { Place::Below } else { Place::Above };
-    if digits == i256::ZERO {
-        return within(digits, false, data_type);
-    }
-    let power = u32::try_from(shift.abs()).ok().and_then(|n| i256::from_i128(10).checked_pow(n));
-    match (shift >= 0, power) {
-        (true, None) => beyond,
-        (true, Some(power)) => match digits.checked_mul(power) {
-            Some(value) => within(value, false, data_type),
-            None => beyond,
-        },
-        // Smaller than the finest step: between 0 and its neighbour.
-        (false, None) => within(if digits.is_negative() { -i256::ONE } else { i256::ZERO }, true, data_type),
-        (false, Some(power)) => {
-            let (floor, has_rest) = div_floor(digits, power);
-            within(floor, has_rest, data_type)
+/// A number is at a float where it is the float's shortest text, such as 0.1, or its exact value; else it is between two floats.
+fn place_float(number: &Decimal, data_type: &DataType) -> Place {
+    let text = number.text();
+    let (nearest, before, shortest) = match data_type {
+        DataType::Float16 => {
+            let nearest = Half::from_f64(text.parse().unwrap_or(f64::NAN));
+            (nearest.to_f64(), half_before(nearest).to_f64(), half_text(nearest))
         }
+        DataType::Float32 => {
+            let nearest: f32 = text.parse().unwrap_or(f32::NAN);
+            (nearest.into(), nearest.next_down().into(), format!("{nearest:e}"))
+        }
+        _ => {
+            let nearest: f64 = text.parse().unwrap_or(f64::NAN);
+            (nearest, nearest.next_down(), format!("{nearest:e}"))
+        }
+    };
+    if !nearest.is_finite() {
+        return if number.is_negative() { Place::Below } else { Place::Above };
     }
+    let value = Decimal::parse(&shortest);
+    let is_exact = || Decimal::parse(&format!("{nearest:.EXACT_PLACES$}")).as_ref() == Some(number);
+    match value.as_ref().map(|value| value.cmp(number)) {
+        Some(Ordering::Equal) => Place::At(Value::Float(nearest)),
+        _ if is_exact() => Place::At(Value::Float(nearest)),
+        Some(Ordering::Greater) => Place::After(Value::Float(before)),
+        _ => Place::After(Value::Float(nearest)),
+    }
+}
+
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// The greatest number of 16 bits below a finite one.
+fn half_before(half: Half) -> Half {
+    match half.to_bits() {
+        0x0000 | 0x8000 => Half::from_bits(0x8001),
+        bits if bits & 0x8000 == 0 => Half::from_bits(bits - 1),
+        bits => Half::from_bits(bits + 1),
+    }
+}
+
+/// The shortest text that reads back as the number.
+fn half_text(half: Half) -> String {
+    let float = half.to_f64();
+    let texts = (0..=4).map(|places| format!("{float:.places$e}"));
+    let mut same = texts.filter(|text| text.parse().is_ok_and(|read| Half::from_f64(read) == half));
+    same.next().unwrap_or_else(|| format!("{float:e}"))
 }
 
 fn place_instant(nanoseconds: i128, data_type: &DataType) -> Option<Place> {
     let unit = unit_ns(data_type)?;
     let (floor, has_rest) = (nanoseconds.div_euclid(unit), nanoseconds.rem_euclid(unit) != 0);
     Some(within(i256::from_i128(floor), has_rest, data_type))
-}
-
-fn div_floor(value: i256, by: i256) -> (i256, bool) {
-    let (quotient, rest) = (value.wrapping_div(by), value.wrapping_rem(by));
-    let has_rest = rest != i256::ZERO;
-    if has_rest && value.is_negative() { (quotient.wrapping_sub(i256::ONE), true) } else { (quotient, has_rest) }
 }
 
 /// `floor`, or just after it, in the range of the type's stored integers.

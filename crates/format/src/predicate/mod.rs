@@ -3,11 +3,13 @@
 //! The rules, where SQL leaves room:
 //! - Three-valued logic: a comparison with null is null, and a row stays only where the filter is true.
 //! - Integers, decimals, dates and timestamps are compared exactly with any literal: `i < 1.5` is `i <= 1`, and a number
-//!   beyond the column's range is just greater or less than all of its values.
-//! - A number that is compared with a float column is first rounded to that column's width, as the values in it were.
-//!   Two columns, one of them a float, are compared as 64-bit floats.
+//!   beyond the column's range is just greater or less than all of its values. No literal is equal to a value by rounding.
+//! - A float in a column is the shortest decimal that reads back as the same float of its width, as in the checksum: `0.1`
+//!   finds the 32-bit float 0.1. Its exact value finds it, too. Any other number lies between two floats: `f = 16777217` finds
+//!   no 32-bit float. Two columns, one of them a float, are compared as 64-bit floats.
 //! - Floats compare as IEEE 754 says: NaN equals nothing, itself included, and is neither less nor greater; -0.0 equals 0.0.
-//! - Text compares by its UTF-8 bytes. LIKE has no escape character unless one is given.
+//! - Text compares by its UTF-8 bytes, also with binary columns. Beside a column of 16 bytes, which a UUID of Parquet is, it is
+//!   a UUID, with or without hyphens and braces; beside other columns of one size it has as many bytes. LIKE has no escape character unless one is given.
 //! - Text literals become dates, times or timestamps beside such columns. A timestamp without an offset is taken as UTC
 //!   beside a column with a time zone; a date is its midnight.
 //! - `/` always gives a 64-bit float (`5 / 2` is 2.5); `/` and `%` by zero give null; integer overflow is an error.
@@ -15,6 +17,7 @@
 
 mod arithmetic;
 mod bind;
+pub(crate) mod decimal;
 mod evaluate;
 mod like;
 mod literal;
@@ -126,3 +129,7 @@ impl Predicate {
 #[cfg(test)]
 #[path = "predicate_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "exact_tests.rs"]
+mod exact_tests;

@@ -19,7 +19,7 @@ fn number(digits: i128, scale: u8) -> Literal {
     Literal::Number { digits, scale }
 }
 
-fn compare(name: &str, op: CompareOp, literal: Literal) -> Expr {
+pub(super) fn compare(name: &str, op: CompareOp, literal: Literal) -> Expr {
     Expr::Compare { op, left: column(name), right: Box::new(Expr::Literal(literal)) }
 }
 
@@ -31,12 +31,12 @@ fn rows(expr: &Expr, batch: &RecordBatch) -> Vec<Option<bool>> {
     Predicate::bind(expr, &batch.schema()).unwrap().evaluate(batch).unwrap().iter().collect()
 }
 
-fn one(array: ArrayRef, op: CompareOp, literal: Literal) -> Vec<Option<bool>> {
+pub(super) fn one(array: ArrayRef, op: CompareOp, literal: Literal) -> Vec<Option<bool>> {
     rows(&compare("x", op, literal), &batch(vec![("x", array)]))
 }
 
-const T: Option<bool> = Some(true);
-const F: Option<bool> = Some(false);
+pub(super) const T: Option<bool> = Some(true);
+pub(super) const F: Option<bool> = Some(false);
 
 #[test]
 fn integers_against_any_number() {
