@@ -91,7 +91,8 @@ impl Files {
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
         let found = found.into_iter().filter(|info| info.size_bytes > 0 || format_of(info.path.as_ref()).is_some());
-        let files = of_one_format(&store, found.collect(), root, options.format, named);
+        let found = store.without_doubles(&path, found.collect());
+        let files = of_one_format(&store, found, root, options.format, named);
         Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(Found::Nothing, Found::Files))
     }
 }
@@ -182,6 +183,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
         !is_hidden(folders) && matches(&glob, path, root.len())
     };
     let found: Vec<ObjectInfo> = list(store, &folder)?.into_iter().filter(is_wanted).collect();
+    let found = store.without_doubles(&folder, found);
     let nothing = || Error::not_found("no file matches the pattern");
     of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
 }

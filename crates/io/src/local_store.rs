@@ -161,6 +161,7 @@ impl ObjectStore for LocalStore {
         for entry in read_folder(&root)? {
             match entry? {
                 Entry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
+                Entry::Link(_) => {}
                 Entry::File(meta) => listed.objects.push(meta),
             }
         }
@@ -233,7 +234,8 @@ impl MultipartUpload for LocalUpload {
     }
 }
 
-/// Lists a tree, one folder at a time. Symbolic links are followed; a link that leads nowhere is left out.
+/// Lists a tree, one folder at a time. A link to a file is a file. A link to a folder is left out: what it leads to has
+/// another name. So is a link that leads nowhere.
 struct Walk {
     folders: Vec<PathBuf>,
     files: Vec<Result<ObjectMeta>>,
@@ -254,6 +256,7 @@ impl Iterator for Walk {
                     for entry in entries {
                         match entry {
                             Ok(Entry::Folder(path)) => self.folders.push(path),
+                            Ok(Entry::Link(_)) => {}
                             Ok(Entry::File(meta)) => self.files.push(Ok(meta)),
                             Err(e) => self.files.push(Err(e)),
                         }
@@ -264,12 +267,15 @@ impl Iterator for Walk {
     }
 }
 
-enum Entry {
+/// What a folder holds.
+pub(crate) enum Entry {
     Folder(PathBuf),
+    /// A symbolic link to a folder.
+    Link(PathBuf),
     File(ObjectMeta),
 }
 
-fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
+pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
     let read = std::fs::read_dir(folder).map_err(|e| io_error(e, folder))?;
     Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
 }
@@ -286,11 +292,8 @@ fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
         Err(e) => return Err(io_error(e, &path)),
     };
     if metadata.is_dir() {
-        // A link to a folder above would be walked for ever.
-        if entry.file_type().is_ok_and(|t| t.is_symlink()) && leads_upwards(&path) {
-            return Ok(None);
-        }
-        return Ok(Some(Entry::Folder(path)));
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        return Ok(Some(if is_link { Entry::Link(path) } else { Entry::Folder(path) }));
     }
     let location = location_of(&path)?;
     Ok(Some(Entry::File(object_meta(&metadata, location))))
@@ -323,13 +326,7 @@ pub(crate) fn left_overs(folder: &std::path::Path) -> Result<Vec<ObjectInfo>> {
     Ok(found)
 }
 
-fn leads_upwards(link: &std::path::Path) -> bool {
-    let target = std::fs::canonicalize(link);
-    let here = link.parent().map(std::fs::canonicalize);
-    matches!((target, here), (Ok(target), Some(Ok(here))) if here.starts_with(&target))
-}
-
-fn location_of(path: &std::path::Path) -> Result<Path> {
+pub(crate) fn location_of(path: &std::path::Path) -> Result<Path> {
     let name = path.to_str().ok_or_else(|| Error::Generic {
         store: "Local",
         source: Box::new(std::io::Error::new(

@@ -148,18 +148,12 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
             "it was vacuumed; restore a later version, or keep removed files longer (delta.deletedFileRetentionDuration)",
         )
     };
-    if objects.len() > ASKED_FOR_AT_MOST {
-        let listed = table.store().list(table.root())?;
-        let listed: HashSet<&Path> = listed.iter().map(|info| &info.path).collect();
-        // Files of other folders are asked for below.
-        let below: Vec<&Object> = objects.iter().filter(|object| object.path.prefix_matches(table.root())).collect();
-        if let Some(object) = below.iter().find(|object| !listed.contains(&object.path)) {
-            return Err(missing(object));
-        }
-    }
-    let is_asked_for =
-        |object: &&Object| objects.len() <= ASKED_FOR_AT_MOST || !object.path.prefix_matches(table.root());
-    let asked_for: Vec<&Object> = objects.iter().filter(is_asked_for).collect();
+    let listed: HashSet<Path> = match objects.len() > ASKED_FOR_AT_MOST {
+        true => table.store().list(table.root())?.into_iter().map(|info| info.path).collect(),
+        false => HashSet::new(),
+    };
+    // Those that are not listed are in other folders, or behind a link to one.
+    let asked_for: Vec<&Object> = objects.iter().filter(|object| !listed.contains(&object.path)).collect();
     let found = parallel::each(&asked_for, READERS, |object| object.store.stat(&object.path))?;
     match asked_for.iter().zip(found).find(|(_, found)| found.is_none()) {
         Some((object, _)) => Err(missing(object)),

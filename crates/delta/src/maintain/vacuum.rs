@@ -8,7 +8,9 @@
 //! - it is a change file, and the version that it tells of came less than the retention ago;
 //! - it is itself younger than the retention: its writer may be about to commit it;
 //! - its name, or that of a folder above it, begins with `_` or `.`: the log, and what other programs keep there. Folders of
-//!   partitions and that of change files are exceptions, and so is what killed writers of ours have left.
+//!   partitions and that of change files are exceptions, and so is what killed writers of ours have left;
+//! - it is no plain file, or is one of those above by another name (a hard link, a mount, a name of another case). Links to folders
+//!   are not followed: what they lead to is not below the table's folder, or has another name there.
 //!
 //! All else below the table's folder goes.
 
@@ -22,7 +24,7 @@ use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionV
 use delta_kernel::engine::arrow_data::EngineDataArrowExt;
 use delta_kernel::table_features::Operation;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, ObjectInfo, Result};
+use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::entry::{Entry, FileAction};
 use super::history::READERS;
@@ -222,14 +224,18 @@ fn long(array: &StructArray, name: &str, row: usize) -> Option<i64> {
 
 /// The files that go, and what is said of them.
 fn choose(snapshot: &Snapshot, found: &[ObjectInfo], needed: &HashSet<Path>, cutoff: i64) -> (Vec<Path>, Vacuumed) {
+    let store = snapshot.table().store();
+    let is_old = |info: &ObjectInfo| info.modified < cutoff && !needed.contains(&info.path);
+    // Names are no proof on a local disk: what is needed is told by the files themselves.
+    let ids = if found.iter().any(is_old) { store.file_ids(needed) } else { FileIds::default() };
     let mut gone = Vec::new();
     let mut vacuumed = Vacuumed { version: snapshot.version(), ..Vacuumed::default() };
     for info in found {
-        if info.modified >= cutoff || needed.contains(&info.path) {
+        if !is_old(info) || !store.is_removable(&info.path, &ids) {
             vacuumed.kept += 1;
             continue;
         }
-        vacuumed.files.push(snapshot.table().store().url(&info.path));
+        vacuumed.files.push(store.url(&info.path));
         vacuumed.bytes += info.size_bytes;
         gone.push(info.path.clone());
     }

@@ -11,6 +11,7 @@ mod feed;
 mod foreign_statistics;
 mod fuzz;
 mod ids;
+mod links;
 mod log;
 mod many_files;
 mod restore;

@@ -77,7 +77,7 @@ impl Commit {
         if self.mode != FolderMode::Overwrite {
             return Ok(Vec::new());
         }
-        let (files, markers) = list_once(&self.store, &self.folder, |_| false)?.unwrap_or_default();
+        let (files, markers) = list_once(&self.store, &self.folder)?;
         let files = files.iter().map(|file| relative(&self.folder, &file.path));
         // A pending marker's copy may be under way still: it is not ours to end.
         let (mut removes, mut ended): (Vec<_>, Vec<_>) = (files.collect(), Vec::new());

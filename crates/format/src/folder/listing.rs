@@ -11,7 +11,8 @@ const ATTEMPTS: usize = 5;
 const MARKER_BYTES: u64 = 256 << 20;
 
 /// The objects below `folder` that count, in the order of their paths: all but markers and what these leave out. One
-/// LIST, and a GET for each marker, of which there are none unless a copy is under way or was cut off.
+/// LIST, and a GET for each marker, of which there are none unless a copy is under way or was cut off. Links to folders of
+/// this machine are followed; see [`JobStore::list_linked_unless`].
 pub fn list(store: &JobStore, folder: &Path) -> Result<Vec<ObjectInfo>> {
     list_unless(store, folder, |_| false).map(Option::unwrap_or_default)
 }
@@ -24,7 +25,8 @@ pub fn list_unless(
 ) -> Result<Option<Vec<ObjectInfo>>> {
     let mut attempt = 1;
     loop {
-        match list_once(store, folder, is_other.clone()) {
+        let objects = || store.list_linked_unless(folder, is_other.clone());
+        match counted(store, folder, objects) {
             Err(error) if attempt < ATTEMPTS && error.kind() == ErrorKind::Conflict => attempt += 1,
             outcome => return outcome.map(|found| found.map(|(files, _)| files)).map_err(|e| e.at(store.url(folder))),
         }
@@ -34,12 +36,17 @@ pub fn list_unless(
 /// The objects of a folder that count, and the names of its markers.
 pub(super) type Listed = (Vec<ObjectInfo>, Vec<String>);
 
-pub(super) fn list_once(
+/// What counts of a folder that is to be replaced: links to folders are not followed.
+pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<Listed> {
+    counted(store, folder, || store.list(folder).map(Some)).map(Option::unwrap_or_default)
+}
+
+fn counted(
     store: &JobStore,
     folder: &Path,
-    is_other: impl Fn(&Path) -> bool + Send + 'static,
+    objects: impl FnOnce() -> Result<Option<Vec<ObjectInfo>>>,
 ) -> Result<Option<Listed>> {
-    let Some(objects) = store.list_unless(folder, is_other)? else { return Ok(None) };
+    let Some(objects) = objects()? else { return Ok(None) };
     let (markers, objects): (Vec<_>, Vec<_>) =
         objects.into_iter().partition(|object| is_marker(&relative(folder, &object.path)));
     if markers.is_empty() {
