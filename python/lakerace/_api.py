@@ -126,6 +126,7 @@ def scan(
             bytes are copied out and the rest is freed.
         prefetch_size: Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
         storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
+            `allow_foreign_paths`: `"true"` lets the log of a Delta table name files in other stores than its own.
         delimiter: CSV: between fields, one character; `,` by default.
         quote: CSV: around fields, one character, or `""` for none; `"` by default.
         escape: CSV: makes the next character literal inside quotes; none by default.

@@ -193,7 +193,8 @@ class Table:
         Args:
             location: Its folder: a path or URL, with or without `delta:` in front.
             key: The columns by which upserts find rows; those that the table names (`lakerace.primaryKey`) by default.
-            storage_options: Settings of the store.
+            storage_options: Settings of the store. `allow_foreign_paths`: `"true"` lets the table's log name files in other
+                stores than its own, such as files of this machine for a table on S3.
         """
         text = os.fspath(location)
         self._location = text if text.lower().startswith("delta:") else f"delta:{text}"

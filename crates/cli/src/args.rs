@@ -422,6 +422,10 @@ pub(crate) struct StoreArgs {
     /// refuses, or the file system has no writes that don't block (uring on ext4), a warning says so.
     #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
     pub(crate) io: FileIo,
+    /// Read files that a Delta table's log names in other stores than the table's: of this machine for a table on S3, of other
+    /// buckets, or of S3 for a table of this machine. They are read with your rights and keys.
+    #[arg(long)]
+    pub(crate) allow_foreign_paths: bool,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::key_value, action = ArgAction::Append)]
     pub(crate) storage_option: Vec<(String, String)>,

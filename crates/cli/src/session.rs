@@ -3,6 +3,7 @@
 use lakerace::{
     Clock, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions,
 };
+use lakerace_io::ALLOW_FOREIGN_PATHS;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -118,7 +119,11 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
 
 /// Settings of the stores.
 pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
-    StorageOptions { options: args.storage_option.iter().cloned().collect() }
+    let mut storage = StorageOptions { options: args.storage_option.iter().cloned().collect() };
+    if args.allow_foreign_paths {
+        storage.options.insert(ALLOW_FOREIGN_PATHS.to_owned(), "true".to_owned());
+    }
+    storage
 }
 
 /// `read 52.1 MB in 12 requests, wrote …`, for people.

@@ -46,7 +46,7 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
         let message = format!("there is no version {version}: the last one is {}", latest.version());
         return Err(named(Error::not_found(message)));
     }
-    let engine = Arc::new(TableEngine::new(table.store(), table.root())?);
+    let engine = Arc::new(TableEngine::new(table.paths())?);
     let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
     let feed = guarded(|| TableChanges::try_new(root, engine.as_ref(), from, to)).map_err(named)?;
     let scan = guarded(|| feed.into_scan_builder().build()).map_err(named)?;

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use delta_kernel::schema::SchemaRef;
 use delta_kernel::{
-    Engine, EngineData, EvaluationHandler, FileDataReadResultIterator, FileMeta, FileSize, FilteredEngineData,
-    JsonHandler, KernelError, KernelResult, KernelResultIterator, KernelResultIteratorStatic, ParquetFooter,
-    ParquetHandler, PredicateRef, StorageHandler,
+    Engine, EngineData, EvaluationHandler, FileDataReadResultIterator, FileMeta, FileSize, FileSlice,
+    FilteredEngineData, JsonHandler, KernelError, KernelResult, KernelResultIterator, KernelResultIteratorStatic,
+    ParquetFooter, ParquetHandler, PredicateRef, StorageHandler,
 };
 use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
-use lakerace_io::object_store::path::Path;
-use lakerace_io::{ErrorKind, JobStore, Result, runtime};
+use lakerace_io::object_store::ObjectStore;
+use lakerace_io::{Error, ErrorKind, Result, runtime};
 use url::Url;
 
 use crate::error::{from_kernel, to_kernel};
 use crate::log_store::LogStore;
+use crate::paths::Paths;
 use crate::statistics::lenient;
 
 /// The table's folder as the kernel knows it; see [`LogStore`].
@@ -26,21 +28,27 @@ type Inner = DefaultEngine<TokioMultiThreadExecutor>;
 /// What the kernel reads and writes a table's log with.
 pub(crate) struct TableEngine {
     inner: Inner,
+    storage: Arc<Storage>,
     json: Arc<Json>,
     parquet: Arc<Parquet>,
 }
 
 impl TableEngine {
-    /// For the table in the folder `root`.
-    pub fn new(store: &JobStore, root: &Path) -> Result<Self> {
-        let executor = Arc::new(TokioMultiThreadExecutor::new(runtime()?.clone()));
-        let log = Arc::new(LogStore::new(store, root));
-        let inner = DefaultEngineBuilder::new(log).with_task_executor(executor).build();
-        let folder = store.url(root);
+    /// For the table in a folder.
+    pub fn new(paths: &Arc<Paths>) -> Result<Self> {
+        let log = Arc::new(LogStore::new(&paths.store, &paths.root));
+        let inner = default_engine(log)?;
+        let folder = paths.store.url(&paths.root);
+        let storage = Arc::new(Storage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
         let json = Arc::new(Json { inner: inner.json_handler(), folder: folder.clone() });
-        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), folder });
-        Ok(Self { inner, json, parquet })
+        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), folder });
+        Ok(Self { inner, storage, json, parquet })
     }
+}
+
+fn default_engine(store: Arc<dyn ObjectStore>) -> Result<Inner> {
+    let executor = Arc::new(TokioMultiThreadExecutor::new(runtime()?.clone()));
+    Ok(DefaultEngineBuilder::new(store).with_task_executor(executor).build())
 }
 
 impl Engine for TableEngine {
@@ -49,7 +57,7 @@ impl Engine for TableEngine {
     }
 
     fn storage_handler(&self) -> Arc<dyn StorageHandler> {
-        self.inner.storage_handler()
+        Arc::clone(&self.storage) as _
     }
 
     fn json_handler(&self) -> Arc<dyn JsonHandler> {
@@ -58,6 +66,62 @@ impl Engine for TableEngine {
 
     fn parquet_handler(&self) -> Arc<dyn ParquetHandler> {
         Arc::clone(&self.parquet) as _
+    }
+}
+
+/// What the kernel made of a name in the log, where that is no file of the table's folder: as the log has it.
+fn foreign_name(url: &Url) -> Option<&str> {
+    (!url.as_str().starts_with(ROOT)).then(|| url.as_str())
+}
+
+/// Reads and lists the log, and the deletion vectors of a change data feed.
+struct Storage {
+    inner: Arc<dyn StorageHandler>,
+    paths: Arc<Paths>,
+}
+
+impl Storage {
+    fn read(&self, (url, range): FileSlice) -> KernelResult<Bytes> {
+        let Some(name) = foreign_name(&url) else {
+            let mut found = self.inner.read_files(vec![(url.clone(), range)])?;
+            return found.next().unwrap_or_else(|| Err(KernelError::FileNotFound(url.to_string())));
+        };
+        let object = self.paths.object(name).map_err(to_kernel)?;
+        let read = match range {
+            Some(range) => object.read_range(range),
+            None => object.read_tail(u64::from(u32::MAX)).map(|tail| tail.bytes),
+        };
+        read.map_err(to_kernel)
+    }
+}
+
+impl StorageHandler for Storage {
+    fn list_from(&self, path: &Url) -> KernelResult<KernelResultIteratorStatic<FileMeta>> {
+        self.inner.list_from(path)
+    }
+
+    fn read_files(&self, files: Vec<FileSlice>) -> KernelResult<KernelResultIteratorStatic<Bytes>> {
+        if files.iter().all(|(url, _)| foreign_name(url).is_none()) {
+            return self.inner.read_files(files);
+        }
+        let read: Vec<KernelResult<Bytes>> = files.into_iter().map(|file| self.read(file)).collect();
+        Ok(Box::new(read.into_iter()))
+    }
+
+    fn copy_atomic(&self, src: &Url, dest: &Url) -> KernelResult<()> {
+        self.inner.copy_atomic(src, dest)
+    }
+
+    fn put(&self, path: &Url, data: Bytes, overwrite: bool) -> KernelResult<()> {
+        self.inner.put(path, data, overwrite)
+    }
+
+    fn head(&self, path: &Url) -> KernelResult<FileMeta> {
+        self.inner.head(path)
+    }
+
+    fn delete(&self, path: &Url) -> KernelResult<()> {
+        self.inner.delete(path)
     }
 }
 
@@ -98,7 +162,41 @@ impl JsonHandler for Json {
 
 struct Parquet {
     inner: Arc<dyn ParquetHandler>,
+    paths: Arc<Paths>,
     folder: String,
+}
+
+impl Parquet {
+    /// A handler for a file that is not in the table's folder, the file as that knows it, and its store's name.
+    fn foreign(&self, name: &str, file: &FileMeta) -> KernelResult<(Arc<dyn ParquetHandler>, FileMeta, String)> {
+        let object = self.paths.object(name).map_err(to_kernel)?;
+        let mut location = Url::parse(ROOT).map_err(|e| to_kernel(Error::internal(e.to_string())))?;
+        location.set_path(object.path.as_ref());
+        let handler = default_engine(Arc::clone(&object.store.store)).map_err(to_kernel)?.parquet_handler();
+        Ok((handler, FileMeta { location, ..file.clone() }, object.store.url_prefix))
+    }
+
+    /// Reads files of which some are not in the table's folder, one after the other.
+    fn read_foreign(
+        &self,
+        files: &[FileMeta],
+        schema: &SchemaRef,
+        predicate: Option<&PredicateRef>,
+    ) -> KernelResult<FileDataReadResultIterator> {
+        let mut all: Vec<FileDataReadResultIterator> = Vec::with_capacity(files.len());
+        for file in files {
+            let (schema, predicate) = (Arc::clone(schema), predicate.cloned());
+            let Some(name) = foreign_name(&file.location) else {
+                all.push(self.read_parquet_files(std::slice::from_ref(file), schema, predicate)?);
+                continue;
+            };
+            let (inner, file, store) = self.foreign(name, file)?;
+            let read =
+                move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
+            all.push(named(std::slice::from_ref(&file), &store, read)?);
+        }
+        Ok(Box::new(all.into_iter().flatten()))
+    }
 }
 
 impl ParquetHandler for Parquet {
@@ -108,6 +206,9 @@ impl ParquetHandler for Parquet {
         schema: SchemaRef,
         predicate: Option<PredicateRef>,
     ) -> KernelResult<FileDataReadResultIterator> {
+        if files.iter().any(|file| foreign_name(&file.location).is_some()) {
+            return self.read_foreign(files, &schema, predicate.as_ref());
+        }
         let inner = Arc::clone(&self.inner);
         let read = move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
         named(files, &self.folder, read)
@@ -122,6 +223,10 @@ impl ParquetHandler for Parquet {
     }
 
     fn read_parquet_footer(&self, file: &FileMeta) -> KernelResult<ParquetFooter> {
+        if let Some(name) = foreign_name(&file.location) {
+            let (inner, file, store) = self.foreign(name, file)?;
+            return inner.read_parquet_footer(&file).map_err(|e| to_kernel(from_kernel(e).at(place(&store, &file))));
+        }
         self.inner.read_parquet_footer(file).map_err(|e| to_kernel(from_kernel(e).at(place(&self.folder, file))))
     }
 }

@@ -20,6 +20,7 @@ mod key;
 mod log_store;
 mod maintain;
 mod parallel;
+mod paths;
 mod probe;
 mod rewrite;
 mod row_counts;

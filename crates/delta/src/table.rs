@@ -6,11 +6,11 @@ use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
 use delta_kernel::{KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
-use percent_encoding::percent_decode_str;
 
 use crate::engine::{ROOT, TableEngine};
 use crate::error::guarded;
 use crate::maintain::log_files;
+use crate::paths::Paths;
 use crate::{At, Snapshot};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
@@ -20,11 +20,7 @@ pub struct Table {
 }
 
 struct Inner {
-    store: JobStore,
-    root: Path,
-    /// As the user wrote it.
-    place: String,
-    storage: StorageOptions,
+    paths: Arc<Paths>,
     engine: TableEngine,
     job: Job,
     /// The version that the last write through it has made.
@@ -48,14 +44,15 @@ impl Table {
     }
 
     fn named(store: JobStore, root: Path, place: String, storage: &StorageOptions) -> Result<Self> {
-        let engine = TableEngine::new(&store, &root)?;
-        let (storage, job) = (storage.clone(), store.job.clone());
-        Ok(Self { inner: Arc::new(Inner { store, root, place, storage, engine, job, made: Mutex::default() }) })
+        let job = store.job.clone();
+        let paths = Arc::new(Paths { store, root, place, storage: storage.clone() });
+        let engine = TableEngine::new(&paths)?;
+        Ok(Self { inner: Arc::new(Inner { paths, engine, job, made: Mutex::default() }) })
     }
 
     /// Its name as the user wrote it.
     pub fn place(&self) -> &str {
-        &self.inner.place
+        &self.inner.paths.place
     }
 
     /// The job that pays for its requests.
@@ -65,17 +62,22 @@ impl Table {
 
     /// The store that it is in.
     pub(crate) fn store(&self) -> &JobStore {
-        &self.inner.store
+        &self.inner.paths.store
+    }
+
+    /// Its folder and store, and what its log may name.
+    pub(crate) fn paths(&self) -> &Arc<Paths> {
+        &self.inner.paths
     }
 
     /// Its folder in that store.
     pub(crate) fn root(&self) -> &Path {
-        &self.inner.root
+        &self.inner.paths.root
     }
 
     /// Whether its files are on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.inner.store.is_local
+        self.inner.paths.store.is_local
     }
 
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
@@ -146,7 +148,7 @@ impl Table {
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable | ErrorKind::Unsupported) {
             return error.at(self.place());
         }
-        match self.inner.store.list(&self.inner.root.clone().join(LOG)) {
+        match self.inner.paths.store.list(&self.inner.paths.root.clone().join(LOG)) {
             Ok(found) if found.is_empty() => {
                 Error::not_found("there is no Delta table: it has no _delta_log").at(self.place())
             }
@@ -168,43 +170,15 @@ impl Table {
         }
     }
 
-    /// The object that a log names: by a path that is relative to the table, or by an absolute URL; either is encoded
+    /// The object that a log names: by a path that is relative to the table, or by an absolute path or URL; either is encoded
     /// as a URI.
     pub(crate) fn object(&self, name: &str) -> Result<Object> {
-        let decoded = percent_decode_str(name)
-            .decode_utf8()
-            .map_err(|_| Error::corrupt("the log names a file that is not UTF-8").at(self.place()))?;
-        if is_absolute(&decoded) {
-            let location = absolute(&decoded);
-            return Location::parse(&location)?.object(&self.inner.storage, &self.inner.job);
-        }
-        let below = Path::parse(decoded.as_ref())
-            .map_err(|e| Error::corrupt(format!("the log names the file {decoded:?}: {e}")).at(self.place()))?;
-        if below.parts().any(|part| part.as_ref() == "..") {
-            return Err(Error::corrupt(format!("the log names the file {decoded:?}, which is not in the table"))
-                .at(self.place()));
-        }
-        let path: Path = self.inner.root.parts().chain(below.parts()).collect();
-        Ok(self.inner.store.object(path))
+        self.inner.paths.object(name)
     }
-}
 
-/// Whether a name is a URL (`s3://…`, `file:/…`) or an absolute path.
-fn is_absolute(name: &str) -> bool {
-    let scheme = name.split_once(':').map(|(scheme, _)| scheme);
-    let is_scheme = |scheme: &str| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    };
-    // A time in the name of a partition's folder has colons, too, but behind an equals sign.
-    name.starts_with('/') || scheme.is_some_and(is_scheme)
-}
-
-/// A URL as a location: Hadoop writes `file:/a/b` for `file:///a/b`. It is decoded already.
-fn absolute(name: &str) -> String {
-    match name.strip_prefix("file:") {
-        Some(path) => format!("/{}", path.trim_start_matches('/')),
-        None => name.to_owned(),
+    /// See [`Paths::own_paths`].
+    pub(crate) fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
+        self.inner.paths.own_paths(name)
     }
 }
 

@@ -37,7 +37,7 @@ pub use file_io::FileIo;
 pub use hidden_file::{give_up_folders, make_folders, remove_folders};
 pub use job::{Job, JobOptions, runtime};
 pub use local_links::FileIds;
-pub use location::{Location, StorageOptions};
+pub use location::{ALLOW_FOREIGN_PATHS, Location, StorageOptions};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};
 pub use object::{JobStore, Object, ObjectInfo, Tail};
 pub use output::{Deferred, IfExists, Output};

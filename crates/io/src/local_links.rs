@@ -49,14 +49,13 @@ impl JobStore {
         let real_root = real(root.as_ref());
         let mut folders: HashMap<String, (PathBuf, bool)> = HashMap::new();
         for info in &found {
-            let folder = folder_of(&info.path);
-            if !folders.contains_key(&folder) {
-                let below = folder.strip_prefix(root.as_ref()).unwrap_or(&folder).trim_start_matches('/');
+            folders.entry(folder_of(&info.path)).or_insert_with_key(|folder| {
+                let below = folder.strip_prefix(root.as_ref()).unwrap_or(folder).trim_start_matches('/');
                 let own = if below.is_empty() { real_root.clone() } else { real_root.join(below) };
-                let real = real(&folder);
+                let real = real(folder);
                 let is_own = real == own;
-                folders.insert(folder, (real, is_own));
-            }
+                (real, is_own)
+            });
         }
         if folders.values().all(|(_, is_own)| *is_own) {
             return found;

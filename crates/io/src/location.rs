@@ -15,6 +15,22 @@ pub struct StorageOptions {
     pub options: BTreeMap<String, String>,
 }
 
+/// The storage option by which a table's log may name files in other stores than the table's own: `true` or `false`.
+pub const ALLOW_FOREIGN_PATHS: &str = "allow_foreign_paths";
+
+impl StorageOptions {
+    /// Whether a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
+    /// neither true nor false.
+    pub fn allows_foreign_paths(&self) -> Result<bool> {
+        let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS));
+        match found.map(|(_, value)| value.to_ascii_lowercase()).as_deref() {
+            None | Some("false" | "0" | "no") => Ok(false),
+            Some("true" | "1" | "yes") => Ok(true),
+            Some(_) => Err(Error::usage(format!("{ALLOW_FOREIGN_PATHS} is neither true nor false"))),
+        }
+    }
+}
+
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `memory://name/key`.
 ///
 /// Keys of `s3://` and `memory://` are taken as they stand, as the AWS command does: `%` and `#` are

@@ -157,6 +157,7 @@ fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
     let mut paths = HashSet::new();
     for file in &snapshot.files()?.files {
         paths.insert(file.object.path.clone());
+        paths.extend(table.own_paths(&file.path)?);
         if let Some(vector) = &file.vector {
             paths.extend(vectors::object(table, vector)?.map(|object| object.path));
         }
@@ -166,7 +167,7 @@ fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
 
 /// Where a file of an entry of the log is, and its vector.
 fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
-    let mut places = vec![table.object(&file.path)?.path];
+    let mut places = table.own_paths(&file.path)?;
     if let Some(name) = &file.deletion_vector {
         places.extend(vector_path(table, &name.storage_type, &name.path_or_inline_dv)?);
     }
@@ -200,7 +201,7 @@ fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
                 continue;
             }
             let Some(path) = text(removes, "path", row) else { continue };
-            paths.insert(table.object(path)?.path);
+            paths.extend(table.own_paths(path)?);
             let vector = removes.column_by_name("deletionVector").and_then(|column| column.as_struct_opt());
             let Some(vector) = vector.filter(|vector| vector.is_valid(row)) else { continue };
             if let (Some(kind), Some(name)) = (text(vector, "storageType", row), text(vector, "pathOrInlineDv", row)) {

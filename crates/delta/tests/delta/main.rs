@@ -8,6 +8,7 @@ mod counts;
 mod damage;
 mod faults;
 mod feed;
+mod foreign;
 mod foreign_statistics;
 mod fuzz;
 mod ids;

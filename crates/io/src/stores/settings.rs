@@ -6,7 +6,7 @@ use object_store::aws::AmazonS3ConfigKey;
 use url::{Host, Url};
 
 use crate::store_error::unknown_option;
-use crate::{Error, Result, StorageOptions};
+use crate::{ALLOW_FOREIGN_PATHS, Error, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,6 +38,9 @@ impl Settings {
             settings.insert(key.as_ref().to_owned(), value.to_owned());
         }
         for (name, value) in &options.options {
+            if name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS) {
+                continue;
+            }
             let key = config_key(name).ok_or_else(|| unknown_option(name))?;
             check(&format!("the storage option {name}"), key, value)?;
             settings.insert(key.as_ref().to_owned(), value.clone());

@@ -1,0 +1,135 @@
+//! Where the files are that a log names.
+//!
+//! A log is written by others. A name in it is a file of the table's folder, or an absolute path or URL. An absolute one may
+//! be in the store that the table is in: the same bucket, or a folder of this machine for a table of this machine (shallow
+//! clones are made so). One in another store would be read with the reader's own rights and keys: it is refused, unless the reader
+//! allows it.
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{ALLOW_FOREIGN_PATHS, Error, JobStore, Location, Object, Result, StorageOptions};
+use percent_encoding::percent_decode_str;
+
+/// A table's folder and store, and what its log may name.
+pub(crate) struct Paths {
+    pub store: JobStore,
+    pub root: Path,
+    /// The table as the user named it.
+    pub place: String,
+    pub storage: StorageOptions,
+}
+
+/// What a name of a log is.
+enum Name {
+    /// A path below the table's folder.
+    Below(Path),
+    /// A path in the table's store.
+    InStore(Path),
+    /// A URL or path of another store, decoded.
+    Foreign(String),
+}
+
+impl Paths {
+    /// The object that a log names; the name is encoded as a URI.
+    pub fn object(&self, name: &str) -> Result<Object> {
+        match self.parse(name)? {
+            Name::Below(path) => Ok(self.store.object(self.below(&path))),
+            Name::InStore(path) => Ok(self.store.object(path)),
+            Name::Foreign(url) => self.foreign(&url),
+        }
+    }
+
+    /// Where in the table's store a name's file may be, however its writer has encoded it. None for one of another store.
+    pub fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
+        let mut paths = match self.parse(name)? {
+            Name::Below(path) => vec![self.below(&path)],
+            Name::InStore(path) => vec![path],
+            Name::Foreign(_) => return Ok(Vec::new()),
+        };
+        if name.contains('%') {
+            // A writer that does not encode names means this one.
+            paths.extend(normal(name).ok().map(|path| self.below(&path)));
+        }
+        Ok(paths)
+    }
+
+    fn below(&self, path: &Path) -> Path {
+        self.root.parts().chain(path.parts()).collect()
+    }
+
+    fn parse(&self, name: &str) -> Result<Name> {
+        let decoded = percent_decode_str(name)
+            .decode_utf8()
+            .map_err(|_| Error::corrupt("the log names a file that is not UTF-8").at(&self.place))?;
+        let named = |e: String| Error::corrupt(format!("the log names the file {decoded:?}: {e}")).at(&self.place);
+        if !is_absolute(name) {
+            return normal(&decoded).map(Name::Below).map_err(named);
+        }
+        match self.in_store(&decoded) {
+            Some(path) => normal(path).map(Name::InStore).map_err(named),
+            None => Ok(Name::Foreign(decoded.into_owned())),
+        }
+    }
+
+    /// The path in the table's store of an absolute path or URL.
+    fn in_store<'a>(&self, name: &'a str) -> Option<&'a str> {
+        if self.store.local_files {
+            return local_path(name);
+        }
+        let (scheme, rest) = name.split_once("://")?;
+        let (own, prefix) = self.store.url_prefix.split_once("://")?;
+        // Hadoop has names of its own for S3.
+        let scheme = if matches!(scheme, "s3a" | "s3n") { "s3" } else { scheme };
+        scheme.eq_ignore_ascii_case(own).then(|| rest.strip_prefix(prefix)).flatten()
+    }
+
+    fn foreign(&self, name: &str) -> Result<Object> {
+        let refused = |what: &str| Error::unsupported(format!("the log names {name:?}, {what}")).at(&self.place);
+        let url = local_path(name).map_or_else(|| name.to_owned(), |path| format!("/{path}"));
+        let Ok(location) = Location::parse(&url) else {
+            return Err(refused("which is in a store that can't be read"));
+        };
+        if !self.storage.allows_foreign_paths()? {
+            return Err(refused("which is not in the table's store").advice(format!(
+                "if you trust who wrote the table, pass --allow-foreign-paths, or the storage option \
+                 {ALLOW_FOREIGN_PATHS}=true: it is read with your rights and keys"
+            )));
+        }
+        location.object(&self.storage, &self.store.job)
+    }
+}
+
+/// The path in a store without empty parts and `.`; an error where it has `..` or is none.
+fn normal(name: &str) -> Result<Path, String> {
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if parts.contains(&"..") {
+        return Err("it leads out of the table".to_owned());
+    }
+    if parts.is_empty() {
+        return Err("it has no name".to_owned());
+    }
+    Path::parse(parts.join("/")).map_err(|e| e.to_string())
+}
+
+/// Whether a name, as it is encoded, is a URL (`s3://…`, `file:/…`) or an absolute path. Another colon does not make one: names of
+/// files have them, too.
+fn is_absolute(name: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    };
+    name.starts_with('/') || local_path(name).is_some() || name.split_once("://").is_some_and(|(s, _)| is_scheme(s))
+}
+
+/// The path of a file of this machine: Hadoop writes `file:/a/b` for `file:///a/b`.
+fn local_path(name: &str) -> Option<&str> {
+    let path = match name.get(..5) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("file:") => &name[5..],
+        _ => name,
+    };
+    let path = path.strip_prefix("//localhost/").map_or(path, |_| &path["//localhost".len()..]);
+    path.starts_with('/').then(|| path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+#[path = "paths_tests.rs"]
+mod tests;
