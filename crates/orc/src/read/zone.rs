@@ -1,7 +1,7 @@
 //! The time zone of a writer: timestamps without a zone are stored as its clock showed them, counted from its 2015-01-01.
 
-use chrono::{DateTime, Offset, TimeZone};
-use chrono_tz::Tz;
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::tail::Writer;
 use crate::{Error, Result};
@@ -9,9 +9,17 @@ use crate::{Error, Result};
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
 pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;
 
-/// Java's zones begin at 1900-01-01 00:00:00 UTC, and what holds in 2037 holds afterwards.
+/// Java's zones begin at 1900-01-01 00:00:00 UTC.
 const JAVA_FIRST_SECOND: i64 = -2_208_988_800;
-const JAVA_LAST_SECOND: i64 = 2_145_916_799;
+/// The end of 2037: each zone is at its last rule then.
+const LAST_RULE_SECOND: i64 = 2_145_916_799;
+
+/// The calendar, and with it the rules of zones, repeat after 400 years of so many seconds.
+const CYCLE_SECONDS: i64 = 146_097 * 86_400;
+/// 9000-01-01, in seconds since 1970: behind it, times are looked up in an earlier cycle.
+const FAR_SECOND: i64 = 221_845_392_000;
+/// 4000 BC, before all changes of any zone.
+const EARLIEST_SECOND: i64 = -188_395_113_600;
 
 /// Offsets are looked up by blocks of so many seconds (2 to this power, 18 hours): no zone changes twice in one.
 const BLOCK_BITS: u32 = 16;
@@ -28,10 +36,10 @@ pub(crate) struct Zone {
     memo: Option<(i64, i64)>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Rules {
     Fixed(i64),
-    Named(Tz),
+    Named(TimeZone),
 }
 
 impl Zone {
@@ -50,7 +58,8 @@ impl Zone {
             _ => match fixed(name) {
                 Some(seconds) => Rules::Fixed(seconds),
                 None => Rules::Named(
-                    name.parse()
+                    TimeZoneDatabase::bundled()
+                        .get(name)
                         .map_err(|_| Error::unsupported(format!("the writer's time zone {name:?} isn't known")))?,
                 ),
             },
@@ -60,7 +69,7 @@ impl Zone {
         zone.base = BASE_SECONDS - zone.look_up(zone.base);
         if writer == Writer::Java {
             // Summer time is ahead of standard time.
-            zone.ancient = (0..12).map(|month| zone.look_up(JAVA_LAST_SECOND - month * (30 * 86_400))).min();
+            zone.ancient = (0..12).map(|month| zone.look_up(LAST_RULE_SECOND - month * (30 * 86_400))).min();
         }
         Ok(zone)
     }
@@ -90,13 +99,19 @@ impl Zone {
         self.look_up(seconds)
     }
 
+    /// Behind the last change that is known, the last rule goes on for ever, as in Java's zones and POSIX's.
     fn look_up(&self, seconds: i64) -> i64 {
-        match (self.rules, self.ancient) {
-            (Rules::Fixed(offset), _) => offset,
+        match (&self.rules, self.ancient) {
+            (Rules::Fixed(offset), _) => *offset,
             (Rules::Named(_), Some(offset)) if seconds < JAVA_FIRST_SECOND => offset,
             (Rules::Named(zone), _) => {
-                let time = DateTime::from_timestamp(seconds, 0).map(|time| time.naive_utc()).unwrap_or_default();
-                i64::from(zone.offset_from_utc_datetime(&time).fix().local_minus_utc())
+                let in_cycle = if seconds < FAR_SECOND {
+                    seconds.max(EARLIEST_SECOND)
+                } else {
+                    FAR_SECOND - CYCLE_SECONDS + (seconds - FAR_SECOND) % CYCLE_SECONDS
+                };
+                let offset = |time: Timestamp| i64::from(zone.to_offset(time).seconds());
+                Timestamp::from_second(in_cycle).map(offset).unwrap_or_default()
             }
         }
     }

@@ -42,3 +42,39 @@ fn times_before_1900_have_the_offset_that_their_writer_knew() {
         offset("Europe/Amsterdam", Writer::Cpp, JAVA_FIRST_SECOND)
     );
 }
+
+#[test]
+fn the_last_rule_goes_on_for_ever() {
+    // 2038-01-01, 2050, 2100 and 9999 in January and July, and the same days of the year 292277 and, to the end, beyond.
+    let january = [2_145_916_800, 2_524_608_000, 4_102_444_800, 253_370_764_800];
+    let july = [2_161_555_200, 2_540_246_400, 4_118_083_200, 253_386_403_200];
+    let far = |seconds: i64| seconds + (i64::MAX - CYCLE_SECONDS * 2 - seconds) / CYCLE_SECONDS * CYCLE_SECONDS;
+    for (name, in_january, in_july) in [
+        ("America/Los_Angeles", -8 * 3600, -7 * 3600),
+        ("Europe/Berlin", 3600, 7200),
+        ("Europe/London", 0, 3600),
+        ("Australia/Sydney", 11 * 3600, 10 * 3600),
+        ("Australia/Lord_Howe", 11 * 3600, 37_800),
+        ("America/Santiago", -3 * 3600, -4 * 3600),
+        ("Pacific/Chatham", 49_500, 45_900),
+        ("Asia/Tokyo", 9 * 3600, 9 * 3600),
+        ("America/Sao_Paulo", -3 * 3600, -3 * 3600),
+    ] {
+        for writer in [Writer::Java, Writer::Cpp] {
+            let mut zone = Zone::named(name, writer).unwrap();
+            for (seconds, wanted) in january.map(|at| (at, in_january)).into_iter().chain(july.map(|at| (at, in_july)))
+            {
+                for seconds in [seconds, far(seconds)] {
+                    assert_eq!(zone.offset(seconds), wanted, "{name} {seconds}");
+                    assert_eq!(zone.offset(seconds + 7), wanted, "{name} {seconds}");
+                }
+            }
+        }
+    }
+    // 2050-03-13 10:00 UTC and 2050-11-06 9:00 UTC: Los Angeles' clock jumps.
+    let mut zone = Zone::named("America/Los_Angeles", Writer::Java).unwrap();
+    for (jump, before, behind) in [(2_530_778_400i64, -8, -7), (2_551_338_000, -7, -8)] {
+        let around: Vec<i64> = [jump - 1, jump].map(|at| zone.offset(at) / 3600).to_vec();
+        assert_eq!(around, [before, behind]);
+    }
+}
