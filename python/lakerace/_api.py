@@ -105,6 +105,7 @@ def scan(
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
     timestamp_unit: TimestampUnit | None = None,
+    union_columns: bool | None = None,
 ) -> Scan:
     """Plans a read of a file, a folder or a glob. Metadata is read now, data when the scan is consumed.
 
@@ -137,6 +138,8 @@ def scan(
         on_bad_row: CSV: a row that does not fit is an error, left out, or given nulls.
         timestamp_unit: ORC: the unit of timestamps; `"auto"` (the default) is `"ns"`, or `"us"` for columns whose
             statistics tell of times before 1677 or after 2262. A given unit rounds down.
+        union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
+            lacks a column. Without it, such files are an error.
 
     Raises:
         NotFoundError: The location or a column does not exist.
@@ -184,6 +187,7 @@ def copy(
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
     timestamp_unit: TimestampUnit | None = None,
+    union_columns: bool | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
 ) -> CopyResult:
@@ -291,6 +295,7 @@ _READ_OPTIONS = (
     "infer_rows",
     "on_bad_row",
     "timestamp_unit",
+    "union_columns",
 )
 
 

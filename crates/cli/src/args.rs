@@ -350,6 +350,9 @@ pub(crate) struct ReadArgs {
     /// down.
     #[arg(long, value_enum, default_value_t = TimeUnit::Auto, value_name = "UNIT")]
     pub(crate) timestamp_unit: TimeUnit,
+    /// Makes one table of Parquet or ORC files that share few columns or none, null where a file lacks a column.
+    #[arg(long)]
+    pub(crate) union_columns: bool,
 }
 
 /// How files are written.

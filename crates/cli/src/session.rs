@@ -1,7 +1,8 @@
 //! One run of a job command: its job, its clock, and how its outcome is told.
 
 use lakerace::{
-    Clock, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result, StorageOptions,
+    Clock, ColumnUnion, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result,
+    StorageOptions,
 };
 use lakerace_io::ALLOW_FOREIGN_PATHS;
 use serde::Serialize;
@@ -93,6 +94,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
         orc: OrcOptions { timestamp_unit: read.timestamp_unit.into() },
+        column_union: if read.union_columns { ColumnUnion::Any } else { ColumnUnion::Related },
         storage: storage_options(store),
         ..ReadOptions::default()
     }

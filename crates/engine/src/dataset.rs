@@ -6,8 +6,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    Batches, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest,
-    Source, SourceInfo, UnitPlan,
+    Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
@@ -101,9 +101,16 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
 }
 
 fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    let union = options.column_union;
+    if union == ColumnUnion::Any && matches!(format, Format::Csv | Format::Tbl) {
+        let message = "text files are read together where they have the same columns only";
+        return Err(Error::unsupported(message)
+            .at(files.first().map_or_else(String::new, |file| file.object.url()))
+            .advice("leave out --union-columns (union_columns)"));
+    }
     match format {
-        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, job)?)),
-        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, job)?)),
+        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, union, job)?)),
+        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
     }

@@ -42,8 +42,8 @@ pub use lakerace_delta::{
     UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{
-    Batches, Codec, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest, Sink, Source,
-    SourceInfo, TimestampUnit, WriteOptions, Written,
+    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,
+    Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
 };
 pub use lakerace_io::{
     Counts, Error, ErrorKind, FileIo, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::SourceRows;
-use lakerace_format::{Batches, CsvOptions, Format, OrcOptions, ReadPlan, ReadRequest, Source};
+use lakerace_format::{Batches, ColumnUnion, CsvOptions, Format, OrcOptions, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, StorageOptions};
 
 use crate::checksum::{Checksum, checksum};
@@ -32,6 +32,8 @@ pub struct ReadOptions {
     pub csv: CsvOptions,
     /// How ORC is read.
     pub orc: OrcOptions,
+    /// Of which files columns are put together.
+    pub column_union: ColumnUnion,
     /// Settings of the store.
     pub storage: StorageOptions,
 }

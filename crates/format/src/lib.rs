@@ -28,7 +28,9 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
 pub use lakerace_orc::prefetch;
-pub use options::{Codec, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions};
+pub use options::{
+    Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions,
+};
 pub use orc::{OrcSink, OrcSource};
 pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};

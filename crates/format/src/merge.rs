@@ -1,15 +1,20 @@
 //! One schema for many files.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::ColumnUnion;
 use crate::files::OpenFile;
 
 /// One schema for all files: the columns of all of them in the order of their first appearance. A column that is
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
-pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>]) -> Result<SchemaRef> {
+///
+/// # Errors
+/// `Invalid` for files that are not of one table by `union`, and for a column whose types have no wider one.
+pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result<SchemaRef> {
     let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
     let same_constants = |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
     if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
@@ -17,8 +22,11 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>]) -> Result<SchemaRef> {
         return Ok(Arc::new(Schema::new(fields)));
     }
     let mut merged: Vec<Merged<'_, F>> = Vec::new();
-    let mut positions = std::collections::HashMap::new();
+    let mut positions = HashMap::new();
     for (index, file) in files.iter().enumerate() {
+        if union == ColumnUnion::Related {
+            check_related(file.as_ref(), &positions, first.url())?;
+        }
         for field in file.schema().fields() {
             match positions.get(field.name()) {
                 None => {
@@ -43,6 +51,22 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>]) -> Result<SchemaRef> {
         })
         .collect();
     Ok(Arc::new(Schema::new(with_constants(fields, files))))
+}
+
+/// Refuses a file that has fewer than half of the columns in common with those before it, counted by the fewer of both.
+fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &str) -> Result<()> {
+    let names: HashSet<&String> = file.schema().fields().iter().map(|field| field.name()).collect();
+    let shared = names.iter().filter(|name| known.contains_key(**name)).count();
+    if shared * 2 >= names.len().min(known.len()) {
+        return Ok(());
+    }
+    let shared = if shared == 0 { "none".to_owned() } else { shared.to_string() };
+    let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
+    let message = format!("{shared} of its {count} column{s} are among those of the files before it, such as {first}");
+    Err(Error::invalid(message).at(file.url()).advice(
+        "name the files of one table by a pattern such as folder/part-*.parquet, or have a table of the columns of all by \
+         --union-columns (union_columns=True)",
+    ))
 }
 
 /// The columns of the files' places behind their own. The hints of a writer (such as pandas' index) are left out: they

@@ -58,6 +58,18 @@ pub struct CsvOptions {
     pub on_bad_row: OnBadRow,
 }
 
+/// Of which files columns are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnUnion {
+    /// Each file shares half of its columns, or half of those before it, with the files before it: columns may be added
+    /// and left out, and files of different tables are an error.
+    #[default]
+    Related,
+    /// Any files.
+    Any,
+}
+
 /// How ORC is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrcOptions {

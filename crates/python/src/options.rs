@@ -1,10 +1,10 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job, JobOptions,
-    MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result, RowOptions,
-    StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions,
-    parse_duration,
+    ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job,
+    JobOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result,
+    RowOptions, StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
+    WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -101,6 +101,10 @@ impl<'py> Keywords<'py> {
                 ..self.dialect("delimiter")?
             },
             orc: OrcOptions { timestamp_unit: self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default() },
+            column_union: match self.get("union_columns")? {
+                Some(true) => ColumnUnion::Any,
+                Some(false) | None => ColumnUnion::Related,
+            },
             storage: self.storage()?,
         })
     }

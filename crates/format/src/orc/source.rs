@@ -17,7 +17,7 @@ use crate::columns::Columns;
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, Steps, batch_rows, run, steps_ahead};
-use crate::{Batches, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
@@ -34,14 +34,19 @@ pub struct OrcSource {
 impl OrcSource {
     /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
-        Self::open_files(objects.into_iter().map(InputFile::from).collect(), OrcOptions::default(), job)
+        Self::open_files(
+            objects.into_iter().map(InputFile::from).collect(),
+            OrcOptions::default(),
+            ColumnUnion::default(),
+            job,
+        )
     }
 
     /// Like [`Self::open`], of files some of whose columns are constants.
-    pub fn open_files(files: Vec<InputFile>, options: OrcOptions, job: &Job) -> Result<Self> {
+    pub fn open_files(files: Vec<InputFile>, options: OrcOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
         let mut files = open_all(files, open)?;
         settle(&mut files, options.timestamp_unit)?;
-        let schema = merge(&files)?;
+        let schema = merge(&files, union)?;
         Ok(Self { files, schema, options, job: job.clone() })
     }
 

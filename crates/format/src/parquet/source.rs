@@ -13,7 +13,7 @@ use crate::columns::{Columns, roots};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::merge::merge;
 use crate::steps::{Scan, Steps, run, steps_ahead};
-use crate::{Batches, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
+use crate::{Batches, ColumnUnion, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.
@@ -27,13 +27,13 @@ pub struct ParquetSource {
 impl ParquetSource {
     /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
-        Self::open_files(objects.into_iter().map(InputFile::from).collect(), job)
+        Self::open_files(objects.into_iter().map(InputFile::from).collect(), ColumnUnion::default(), job)
     }
 
     /// Like [`Self::open`], of files some of whose columns are constants.
-    pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
+    pub fn open_files(files: Vec<InputFile>, union: ColumnUnion, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, None, tail_bytes))?;
-        let schema = merge(&files)?;
+        let schema = merge(&files, union)?;
         Ok(Self { files, schema, job: job.clone() })
     }
 

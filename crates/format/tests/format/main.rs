@@ -15,4 +15,5 @@ mod parquet_hidden;
 mod parquet_read;
 mod parquet_row_groups;
 mod parquet_write;
+mod related_files;
 mod small_files;

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, TimeUnit, TimestampMicrosecondType};
 use lakerace_format::{
-    CompareOp, InputFile, Literal, OrcOptions, OrcSource, ReadRequest, Source, TimestampUnit, WriteOptions,
+    ColumnUnion, CompareOp, InputFile, Literal, OrcOptions, OrcSource, ReadRequest, Source, TimestampUnit, WriteOptions,
 };
 use lakerace_io::{Error, ErrorKind, Result};
 use lakerace_orc::proto;
@@ -48,7 +48,7 @@ fn table() -> RecordBatch {
 fn open(paths: &[&Path], timestamp_unit: TimestampUnit) -> Result<OrcSource> {
     let job = job(2);
     let files = objects(paths, &job)?.into_iter().map(InputFile::from).collect();
-    OrcSource::open_files(files, OrcOptions { timestamp_unit }, &job)
+    OrcSource::open_files(files, OrcOptions { timestamp_unit }, ColumnUnion::default(), &job)
 }
 
 fn unit(source: &OrcSource, column: &str) -> TimeUnit {
