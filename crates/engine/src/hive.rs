@@ -79,7 +79,9 @@ fn pairs(folder: &str) -> Result<Pairs> {
 fn infer<'a>(name: &str, folders: impl Iterator<Item = &'a Pairs> + Clone) -> DataType {
     let mut values = folders.flat_map(|p| p.iter().filter(|(n, _)| n == name)).filter_map(|(_, v)| v.as_deref());
     let Some(first) = values.clone().next() else { return DataType::Utf8View };
-    if first.parse::<i64>().is_ok() && values.clone().all(|v| v.parse::<i64>().is_ok()) {
+    // A plus is not a number's: `+49` is a code.
+    let is_integer = |value: &str| !value.starts_with('+') && value.parse::<i64>().is_ok();
+    if is_integer(first) && values.clone().all(is_integer) {
         return DataType::Int64;
     }
     if values.all(|v| parse_date(v).is_some()) { DataType::Date32 } else { DataType::Utf8View }

@@ -111,7 +111,7 @@ impl Column {
         if array.data_type() == &self.stored && !self.stored.is_nested() {
             return Ok(Arc::clone(array));
         }
-        check_nanoseconds(&array.to_data()).map_err(named)?;
+        check_digits(&array.to_data()).map_err(named)?;
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let plain = cast_with_options(array, &self.plain, &options)
             .map_err(|e| named(Error::invalid(format!("its values don't fit the table: {e}"))))?;
@@ -120,18 +120,32 @@ impl Column {
     }
 }
 
-/// An error where a timestamp has nanoseconds that microseconds can't hold.
-fn check_nanoseconds(array: &ArrayData) -> Result<()> {
-    if matches!(array.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+/// An error where a time has digits that the table's type can't hold: nanoseconds of a timestamp, the hour of a date.
+fn check_digits(array: &ArrayData) -> Result<()> {
+    let unit = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => Some(1000),
+        DataType::Date64 => Some(DAY_MILLIS),
+        _ => None,
+    };
+    if let Some(unit) = unit {
         let values = &array.buffers()[0].typed_data::<i64>()[array.offset()..array.offset() + array.len()];
         let is_valid = |row: usize| array.nulls().is_none_or(|nulls| nulls.is_valid(row));
-        if let Some(row) = (0..values.len()).find(|row| values[*row] % 1000 != 0 && is_valid(*row)) {
-            return Err(Error::invalid(format!(
-                "a timestamp has nanoseconds ({} since 1970), and Delta counts microseconds",
-                values[row]
-            ))
-            .advice("cast the column to timestamp(us)"));
+        if let Some(row) = (0..values.len()).find(|row| values[*row] % unit != 0 && is_valid(*row)) {
+            let value = values[row];
+            return Err(match unit {
+                DAY_MILLIS => Error::invalid(format!(
+                    "the date64 value {value} ms is not a whole day, and Delta's dates are days"
+                ))
+                .advice("cast the column to a timestamp"),
+                _ => Error::invalid(format!(
+                    "a timestamp has nanoseconds ({value} since 1970), and Delta counts microseconds"
+                ))
+                .advice("cast the column to timestamp(us)"),
+            });
         }
     }
-    array.child_data().iter().try_for_each(check_nanoseconds)
+    array.child_data().iter().try_for_each(check_digits)
 }
+
+/// Milliseconds of a day.
+const DAY_MILLIS: i64 = 86_400_000;

@@ -8,9 +8,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, make_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Date64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Output, Result};
@@ -273,14 +273,22 @@ fn stored_array(column: &ColumnLayout, array: &ArrayRef) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     let named = |message: String| Error::invalid(message).at(format!("column {:?}", column.field.name()));
-    if let Some(dates) = array.as_primitive_opt::<arrow::datatypes::Date64Type>()
-        && let Some(odd) = dates.iter().flatten().find(|ms| ms % MILLISECONDS_OF_A_DAY != 0)
-    {
+    if let Some(odd) = odd_date(array.as_ref()) {
         return Err(named(format!("the date64 value {odd} ms is not a whole day, and Parquet's dates are days"))
             .advice("cast the column to a timestamp"));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, column.stored.data_type(), &options).map_err(|e| named(e.to_string()))
+}
+
+/// A date of 64 bits that is no whole day, at any level.
+fn odd_date(array: &dyn Array) -> Option<i64> {
+    let in_data = |data: ArrayData| odd_date(make_array(data).as_ref());
+    match array.as_primitive_opt::<Date64Type>() {
+        Some(dates) => dates.iter().flatten().find(|ms| ms % MILLISECONDS_OF_A_DAY != 0),
+        None if array.data_type().is_nested() => array.to_data().child_data().iter().cloned().find_map(in_data),
+        None => None,
+    }
 }
 
 const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;

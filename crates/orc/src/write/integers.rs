@@ -37,6 +37,12 @@ impl Values for Integers {
             DataType::Date64 => {
                 extend::<Date64Type>(rows, numbers)?;
                 for value in &mut numbers[before..] {
+                    if *value % DAY != 0 {
+                        return Err(Error::invalid(format!(
+                            "the date64 value {value} ms is not a whole day, and ORC's dates are days; cast the column to \
+                             a timestamp"
+                        )));
+                    }
                     *value = i32::try_from(value.div_euclid(DAY))
                         .map_err(|_| Error::invalid(format!("the date {value} ms after 1970 is out of range")))?
                         .into();

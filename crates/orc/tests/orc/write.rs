@@ -312,7 +312,7 @@ fn options_out_of_range_are_refused() {
 fn narrow_and_wide_types_become_what_orc_has() {
     let columns: [(&str, ArrayRef); 3] = [
         ("h", Arc::new(Float16Array::from(vec![half(0x3c00), half(0xc100)]))),
-        ("d", Arc::new(Date64Array::from(vec![86_400_000, -1]))),
+        ("d", Arc::new(Date64Array::from(vec![86_400_000, -86_400_000]))),
         ("u", Arc::new(UInt32Array::from(vec![u32::MAX, 0]))),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -320,6 +320,11 @@ fn narrow_and_wide_types_become_what_orc_has() {
     assert_eq!(*got[0].column(0).as_primitive::<Float32Type>(), Float32Array::from(vec![1.0, -2.5]));
     assert_eq!(*got[0].column(1).as_primitive::<Date32Type>(), Date32Array::from(vec![1, -1]));
     assert_eq!(*got[0].column(2).as_primitive::<Int64Type>(), Int64Array::from(vec![u32::MAX.into(), 0]));
+    // A date has no hour.
+    for odd in [1, -1, 86_399_999] {
+        let error = refused(Arc::new(Date64Array::from(vec![0, odd])), WriterOptions::default());
+        assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains("not a whole day"), "{error}");
+    }
 }
 
 fn half(bits: u16) -> <Float16Type as ArrowPrimitiveType>::Native {
