@@ -9,21 +9,22 @@ use delta_kernel::{
     FilteredEngineData, JsonHandler, KernelError, KernelResult, KernelResultIterator, KernelResultIteratorStatic,
     ParquetFooter, ParquetHandler, PredicateRef, StorageHandler,
 };
-use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
 use lakerace_io::object_store::ObjectStore;
-use lakerace_io::{Error, ErrorKind, Result, runtime};
+use lakerace_io::{Error, ErrorKind, Result, panics};
 use url::Url;
 
 use crate::error::{from_kernel, to_kernel};
+use crate::executor::QuietExecutor;
 use crate::log_store::LogStore;
 use crate::paths::Paths;
+use crate::recovery::{Distrust, may_be_damage};
 use crate::statistics::lenient;
 
 /// The table's folder as the kernel knows it; see [`LogStore`].
 pub(crate) const ROOT: &str = "table:///";
 
-type Inner = DefaultEngine<TokioMultiThreadExecutor>;
+type Inner = DefaultEngine<QuietExecutor>;
 
 /// What the kernel reads and writes a table's log with.
 pub(crate) struct TableEngine {
@@ -31,23 +32,34 @@ pub(crate) struct TableEngine {
     storage: Arc<Storage>,
     json: Arc<Json>,
     parquet: Arc<Parquet>,
+    distrust: Arc<Distrust>,
 }
 
 impl TableEngine {
     /// For the table in a folder.
     pub fn new(paths: &Arc<Paths>) -> Result<Self> {
-        let log = Arc::new(LogStore::new(&paths.store, &paths.root));
+        let distrust = Arc::new(Distrust::default());
+        let log = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
         let inner = default_engine(log)?;
         let folder = paths.store.url(&paths.root);
         let storage = Arc::new(Storage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
-        let json = Arc::new(Json { inner: inner.json_handler(), folder: folder.clone() });
-        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), folder });
-        Ok(Self { inner, storage, json, parquet })
+        let json = Arc::new(Json {
+            inner: inner.json_handler(),
+            log: LogFiles { folder: folder.clone(), distrust: Arc::clone(&distrust) },
+        });
+        let log = LogFiles { folder, distrust: Arc::clone(&distrust) };
+        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
+        Ok(Self { inner, storage, json, parquet, distrust })
+    }
+
+    /// What of the log is left out.
+    pub fn distrust(&self) -> &Distrust {
+        &self.distrust
     }
 }
 
 fn default_engine(store: Arc<dyn ObjectStore>) -> Result<Inner> {
-    let executor = Arc::new(TokioMultiThreadExecutor::new(runtime()?.clone()));
+    let executor = Arc::new(QuietExecutor::new()?);
     Ok(DefaultEngineBuilder::new(store).with_task_executor(executor).build())
 }
 
@@ -127,7 +139,7 @@ impl StorageHandler for Storage {
 
 struct Json {
     inner: Arc<dyn JsonHandler>,
-    folder: String,
+    log: LogFiles,
 }
 
 impl JsonHandler for Json {
@@ -147,7 +159,7 @@ impl JsonHandler for Json {
     ) -> KernelResult<FileDataReadResultIterator> {
         let inner = Arc::clone(&self.inner);
         let read = move |files: &[FileMeta]| inner.read_json_files(files, Arc::clone(&schema), predicate.clone());
-        named(files, &self.folder, read)
+        named(files, &self.log, read)
     }
 
     fn write_json_file(
@@ -163,7 +175,7 @@ impl JsonHandler for Json {
 struct Parquet {
     inner: Arc<dyn ParquetHandler>,
     paths: Arc<Paths>,
-    folder: String,
+    log: LogFiles,
 }
 
 impl Parquet {
@@ -193,7 +205,8 @@ impl Parquet {
             let (inner, file, store) = self.foreign(name, file)?;
             let read =
                 move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
-            all.push(named(std::slice::from_ref(&file), &store, read)?);
+            let log = LogFiles { folder: store, distrust: Arc::clone(&self.log.distrust) };
+            all.push(named(std::slice::from_ref(&file), &log, read)?);
         }
         Ok(Box::new(all.into_iter().flatten()))
     }
@@ -211,7 +224,7 @@ impl ParquetHandler for Parquet {
         }
         let inner = Arc::clone(&self.inner);
         let read = move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
-        named(files, &self.folder, read)
+        named(files, &self.log, read)
     }
 
     fn write_parquet_file(
@@ -227,26 +240,74 @@ impl ParquetHandler for Parquet {
             let (inner, file, store) = self.foreign(name, file)?;
             return inner.read_parquet_footer(&file).map_err(|e| to_kernel(from_kernel(e).at(place(&store, &file))));
         }
-        self.inner.read_parquet_footer(file).map_err(|e| to_kernel(from_kernel(e).at(place(&self.folder, file))))
+        let read = panics::caught(|| self.inner.read_parquet_footer(file)).unwrap_or_else(|_| Err(panicked()));
+        let footer = read.map_err(|error| self.log.blamed(error, file))?;
+        // A checkpoint without this column would be one of an empty table.
+        if is_classic_checkpoint(file) && footer.schema.field("add").is_none() {
+            let error = Error::corrupt("it is no checkpoint: it has no column \"add\"");
+            return Err(self.log.blamed(to_kernel(error), file));
+        }
+        Ok(footer)
     }
+}
+
+/// What is known of a log when a file of it can't be read.
+#[derive(Clone)]
+struct LogFiles {
+    /// The table's folder, as users know it.
+    folder: String,
+    distrust: Arc<Distrust>,
+}
+
+impl LogFiles {
+    /// The error of a file, with its name. That a checkpoint, or a part of one, can't be read is noted.
+    fn blamed(&self, error: KernelError, file: &FileMeta) -> KernelError {
+        let mut error = from_kernel(error);
+        if may_be_damage(&error) && is_checkpoint(file) {
+            self.distrust.note_damage();
+            if error.kind() == ErrorKind::NotFound {
+                error = Error::corrupt("it does not exist, and the log needs it").advice("restore it");
+            } else if error.kind() != ErrorKind::Corrupt {
+                error = Error::corrupt(error.to_string());
+            }
+        }
+        to_kernel(error.at(place(&self.folder, file)))
+    }
+}
+
+/// Whether a file is a checkpoint, a part of one, or a sidecar.
+fn is_checkpoint(file: &FileMeta) -> bool {
+    let path = file.location.path();
+    path.starts_with("/_delta_log/") && (path.contains(".checkpoint.") || path.starts_with("/_delta_log/_sidecars/"))
+}
+
+/// Whether a file is a checkpoint that is whole by itself: `12.checkpoint.parquet`.
+fn is_classic_checkpoint(file: &FileMeta) -> bool {
+    let name = file.location.path().strip_prefix("/_delta_log/").and_then(|name| name.split_once('.'));
+    name.is_some_and(|(_, rest)| rest == "checkpoint.parquet")
+}
+
+fn panicked() -> KernelError {
+    to_kernel(Error::corrupt("it can't be understood"))
 }
 
 /// Reads files of the log. The handlers read several at once and don't say which one is damaged: that is found out when
 /// it matters, by reading each alone.
 struct Reading<R> {
     files: Vec<FileMeta>,
-    folder: String,
+    log: LogFiles,
     read: R,
     batches: FileDataReadResultIterator,
 }
 
-fn named<R>(files: &[FileMeta], folder: &str, read: R) -> KernelResult<FileDataReadResultIterator>
+fn named<R>(files: &[FileMeta], log: &LogFiles, read: R) -> KernelResult<FileDataReadResultIterator>
 where
     R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send + 'static,
 {
     let batches: FileDataReadResultIterator = Box::new(std::iter::empty());
-    let mut reading = Reading { files: files.to_vec(), folder: folder.to_owned(), read, batches };
-    reading.batches = (reading.read)(&reading.files).map_err(|error| reading.blame(error))?;
+    let mut reading = Reading { files: files.to_vec(), log: log.clone(), read, batches };
+    let begun = panics::caught(|| (reading.read)(&reading.files)).unwrap_or_else(|_| Err(panicked()));
+    reading.batches = begun.map_err(|error| reading.blame(error))?;
     Ok(Box::new(reading))
 }
 
@@ -257,15 +318,18 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> Reading<R> 
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable) {
             return to_kernel(error);
         }
-        let error_of = |file: &FileMeta| match (self.read)(std::slice::from_ref(file)) {
-            Ok(mut batches) => batches.find_map(|batch| batch.err()),
-            Err(error) => Some(error),
+        let error_of = |file: &FileMeta| {
+            let read = || match (self.read)(std::slice::from_ref(file)) {
+                Ok(mut batches) => batches.find_map(|batch| batch.err()),
+                Err(error) => Some(error),
+            };
+            panics::caught(read).unwrap_or_else(|_| Some(panicked()))
         };
         let found = self.files.iter().find_map(|file| Some((file, error_of(file)?)));
-        to_kernel(match found {
-            Some((file, error)) => from_kernel(error).at(place(&self.folder, file)),
-            None => error,
-        })
+        match found {
+            Some((file, error)) => self.log.blamed(error, file),
+            None => to_kernel(error),
+        }
     }
 }
 
@@ -273,7 +337,10 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iter
     type Item = KernelResult<Box<dyn EngineData>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.batches.next()?;
+        let next = panics::caught(|| self.batches.next()).unwrap_or_else(|_| {
+            self.batches = Box::new(std::iter::empty());
+            Some(Err(panicked()))
+        })?;
         Some(next.map_err(|error| self.blame(error)))
     }
 }

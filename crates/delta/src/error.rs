@@ -1,14 +1,12 @@
 //! Errors of the kernel as ours: by what the caller has to do.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use delta_kernel::parquet::errors::ParquetError;
 use delta_kernel::{KernelError, KernelResult};
-use lakerace_io::{Error, object_store, store_error};
+use lakerace_io::{Error, object_store, panics, store_error};
 
 /// Calls into the kernel: its errors and panics become ours. It is given logs of any writer, so that a panic means damage.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    match panics::caught(call) {
         Ok(outcome) => outcome.map_err(from_kernel),
         Err(_) => Err(Error::corrupt("the log can't be understood")),
     }

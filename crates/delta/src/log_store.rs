@@ -18,6 +18,8 @@ use lakerace_io::object_store::{
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
+use crate::recovery::{Distrust, is_hint};
+
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
 /// an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and whole.
 ///
@@ -27,6 +29,7 @@ use lakerace_io::object_store::{
 pub(crate) struct LogStore {
     inner: PrefixStore<Arc<dyn ObjectStore>>,
     known: Arc<Mutex<Known>>,
+    distrust: Arc<Distrust>,
 }
 
 /// What is known of the log.
@@ -47,9 +50,9 @@ const KNOWN_BYTES: usize = 32 << 20;
 const WHOLE_BYTES: u64 = 4 << 20;
 
 impl LogStore {
-    pub fn new(store: &JobStore, root: &Path) -> Self {
+    pub fn new(store: &JobStore, root: &Path, distrust: &Arc<Distrust>) -> Self {
         let inner = PrefixStore::new(Arc::clone(&store.store), root.clone());
-        Self { inner, known: Arc::default() }
+        Self { inner, known: Arc::default(), distrust: Arc::clone(distrust) }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -74,11 +77,24 @@ impl LogStore {
         Ok(Some((meta, bytes)))
     }
 
+    /// `_last_checkpoint`, or that there is none. On a local disk it may be a folder, or a file that can't be opened.
+    async fn hint(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let missing = || Error::NotFound { path: location.to_string(), source: "it is left out".into() };
+        if self.distrust.hides(location) {
+            return Err(missing());
+        }
+        match self.inner.get_opts(location, options).await {
+            Err(Error::Generic { store: "Local", .. }) => Err(missing()),
+            answer => answer,
+        }
+    }
+
     /// A listing, in order; what it says of checkpoints is kept in mind.
     fn listed(&self, listing: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let known = Arc::clone(&self.known);
+        let (known, distrust) = (Arc::clone(&self.known), Arc::clone(&self.distrust));
         let all = async move {
             let mut found: Vec<ObjectMeta> = listing.try_collect().await?;
+            found.retain(|file| !distrust.hides(&file.location));
             // The kernel relies on the order; a disk gives its files in any.
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
             let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
@@ -114,7 +130,8 @@ fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<Ge
 /// Where a range lies in a file; an error where it begins behind its end.
 fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     let found = range.as_range(file.len() as u64);
-    let found = found.map_err(|e| Error::Generic { store: "log", source: Box::new(e) })?;
+    let too_short = |e| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}"));
+    let found = found.map_err(|e| Error::Generic { store: "log", source: Box::new(too_short(e)) })?;
     Ok(found.start as usize..found.end as usize)
 }
 
@@ -174,6 +191,9 @@ impl ObjectStore for LogStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if is_hint(location) {
+            return self.hint(location, options).await;
+        }
         if is_conditional(&options) {
             return self.inner.get_opts(location, options).await;
         }

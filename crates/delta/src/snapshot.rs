@@ -11,6 +11,7 @@ use lakerace_io::{Error, Result};
 
 use crate::columns::TableColumns;
 use crate::files::{TableFile, TableFiles, list};
+use crate::recovery::may_be_damage;
 use crate::{Table, row_counts};
 
 /// The property of a table that names its key: columns, separated by commas.
@@ -21,6 +22,8 @@ pub(crate) const KEY_PROPERTY: &str = "lakerace.primaryKey";
 pub struct Snapshot {
     table: Table,
     kernel: SnapshotRef,
+    /// The same version, where a checkpoint of `kernel` has turned out to be damaged.
+    repaired: Arc<OnceLock<SnapshotRef>>,
     columns: Arc<TableColumns>,
     files: Arc<OnceLock<TableFiles>>,
 }
@@ -29,7 +32,7 @@ impl Snapshot {
     pub(crate) fn new(table: Table, kernel: SnapshotRef) -> Result<Self> {
         let mode = kernel.table_configuration().column_mapping_mode();
         let columns = Arc::new(TableColumns::new(&kernel.schema(), mode)?);
-        Ok(Self { table, kernel, columns, files: Arc::default() })
+        Ok(Self { table, kernel, repaired: Arc::default(), columns, files: Arc::default() })
     }
 
     /// Its number.
@@ -81,7 +84,23 @@ impl Snapshot {
     }
 
     pub(crate) fn kernel(&self) -> &SnapshotRef {
-        &self.kernel
+        self.repaired.get().unwrap_or(&self.kernel)
+    }
+
+    /// Reads the log by the kernel. Where a checkpoint can't be read, it is read again without that one, if the rest makes the version.
+    pub(crate) fn replay<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
+        let error = match read() {
+            Err(error) if may_be_damage(&error) && self.table.distrust().take_damage() => error,
+            done => return done,
+        };
+        if self.repaired.get().is_some() {
+            return Err(error);
+        }
+        self.table.distrust().note_damage();
+        let is_sound = |kernel: &SnapshotRef| list(&Self::new(self.table.clone(), Arc::clone(kernel))?).map(drop);
+        let repaired = self.table.build_around(Some(self.version()), error, &is_sound)?;
+        let _ = self.repaired.set(repaired);
+        read()
     }
 
     /// Its files. The log is read once.
@@ -90,7 +109,7 @@ impl Snapshot {
             return Ok(files);
         }
         let version = self.version();
-        let listed = list(self).map_err(|error| self.place(error))?;
+        let listed = self.replay(|| list(self)).map_err(|error| self.place(error))?;
         self.table.job().check()?;
         // Another thread may have been faster; both lists are the same.
         let _ = self.files.set(listed);

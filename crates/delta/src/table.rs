@@ -7,10 +7,11 @@ use delta_kernel::{KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
 
-use crate::engine::{ROOT, TableEngine};
+use crate::engine::TableEngine;
 use crate::error::guarded;
 use crate::maintain::log_files;
 use crate::paths::Paths;
+use crate::recovery::Distrust;
 use crate::{At, Snapshot};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
@@ -112,14 +113,6 @@ impl Table {
         made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.place()))
     }
 
-    fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {
-        let builder = delta_kernel::Snapshot::builder_for(ROOT);
-        self.kernel(|engine| match version {
-            None => builder.build(engine),
-            Some(version) => builder.at_version(version).build(engine),
-        })
-    }
-
     /// The last version that was there at a moment: the kernel's answer where the table keeps times in its entries, else
     /// by the times that [`history`](crate::history) tells. The kernel takes the last version's time as the store has
     /// it, which may be the time of the version before.
@@ -131,11 +124,23 @@ impl Table {
             if let Some((version, _)) = until.find(|(_, moment)| **moment <= millis) {
                 return Ok(*version);
             }
+            if let Some((version, moment)) = moments.range(..=latest.version()).next() {
+                let message =
+                    format!("there is no version of that time: version {version} was made {}", later(*moment - millis));
+                return Err(Error::not_found(message)
+                    .at(self.place())
+                    .advice("name a later time, or a version by its number; `lakerace history` lists them"));
+            }
         }
         let found = self.kernel(|engine| {
             latest_version_as_of(&latest, engine, millis, HistoryCommitType::Recreatable).map(|commit| commit.version)
         });
         found.map_err(|error| error.at(self.place()))
+    }
+
+    /// What of the log is left out.
+    pub(crate) fn distrust(&self) -> &Distrust {
+        self.inner.engine.distrust()
     }
 
     /// Runs a call of the kernel; its errors and panics become ours.
@@ -179,6 +184,17 @@ impl Table {
     /// See [`Paths::own_paths`].
     pub(crate) fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         self.inner.paths.own_paths(name)
+    }
+}
+
+/// A time after another one, in words.
+fn later(millis: i64) -> String {
+    let seconds = millis.max(0) / 1000;
+    match seconds {
+        0 => format!("{millis} ms later"),
+        1..3600 => format!("{seconds} seconds later"),
+        3600..172_800 => format!("{} hours later", seconds / 3600),
+        _ => format!("{} days later", seconds / 86_400),
     }
 }
 

@@ -114,7 +114,7 @@ impl Job {
 
     /// Tells the user something, once.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
-    pub(crate) fn warn(&self, warning: &str) {
+    pub fn warn(&self, warning: &str) {
         let mut seen = self.file_io_seen().lock();
         if seen.warnings.iter().all(|known| known != warning) {
             seen.warnings.push(warning.to_owned());

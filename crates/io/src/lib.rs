@@ -22,6 +22,7 @@ mod object;
 mod output;
 mod pace;
 mod page_cache;
+pub mod panics;
 mod permit;
 mod plan;
 pub mod profile;

@@ -163,7 +163,12 @@ fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
     if source.downcast_ref::<object_store::path::Error>().is_some() {
         return ErrorKind::Invalid;
     }
-    match status_code(&chain_text(source)) {
+    let text = chain_text(source);
+    if text.contains("Wanted range") {
+        return ErrorKind::Corrupt;
+    }
+    match status_code(&text) {
+        Some(416) => ErrorKind::Corrupt,
         Some(404) => ErrorKind::NotFound,
         Some(412) => ErrorKind::Conflict,
         Some(408 | 429) => ErrorKind::Unavailable,

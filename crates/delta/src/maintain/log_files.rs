@@ -29,6 +29,13 @@ pub(crate) enum LogFileKind {
     Joined { last: u64 },
 }
 
+impl LogFile {
+    /// Whether it would be a checkpoint, or a part of one, and has no bytes: it is none, as the kernel has it.
+    pub fn is_empty_checkpoint(&self) -> bool {
+        matches!(self.kind, LogFileKind::Checkpoint { .. }) && self.info.size_bytes == 0
+    }
+}
+
 /// The folder, in that of the log, with parts of checkpoints.
 const SIDECARS: &str = "_sidecars";
 /// Digits of a version in a name.
@@ -68,7 +75,7 @@ pub(crate) fn moments(files: &[LogFile]) -> BTreeMap<u64, i64> {
 /// The versions of checkpoints that are there whole.
 pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
     let mut parts: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for file in files {
+    for file in files.iter().filter(|file| !file.is_empty_checkpoint()) {
         if let LogFileKind::Checkpoint { parts: of, .. } = file.kind {
             *parts.entry((file.version, of)).or_default() += 1;
         }

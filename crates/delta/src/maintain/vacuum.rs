@@ -186,10 +186,13 @@ fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
 /// The files that were removed from a moment on, as the last checkpoint and the entries behind it tell.
 fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let table = snapshot.table();
-    let batches = table.kernel(|engine| {
-        let actions = snapshot.kernel().log_segment().read_actions(engine, LOG_REMOVE_SCHEMA.clone())?;
-        actions.map(|batch| batch?.actions.try_into_record_batch()).collect::<Result<Vec<_>, _>>()
-    })?;
+    let read = || {
+        table.kernel(|engine| {
+            let actions = snapshot.kernel().log_segment().read_actions(engine, LOG_REMOVE_SCHEMA.clone())?;
+            actions.map(|batch| batch?.actions.try_into_record_batch()).collect::<Result<Vec<_>, _>>()
+        })
+    };
+    let batches = snapshot.replay(read)?;
     let mut paths = HashSet::new();
     for batch in batches {
         table.job().check()?;

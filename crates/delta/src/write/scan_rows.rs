@@ -11,6 +11,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::Snapshot;
+use crate::engine::TableEngine;
 use crate::error::guarded;
 
 /// The files of a version, a row each: with statistics as JSON, and without anything parsed.
@@ -30,12 +31,14 @@ pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
 }
 
 fn scan(snapshot: &Snapshot, stats: StatsOptions) -> Result<Vec<RecordBatch>> {
-    snapshot.table().kernel(|engine| {
-        let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().with_stats(stats).build()?;
+    let read = |engine: &TableEngine| {
+        let scan =
+            snapshot.kernel().clone().scan_builder().without_row_transforms().with_stats(stats.clone()).build()?;
         scan.scan_metadata(engine)?
             .map(|batch| batch.and_then(|batch| batch.scan_files.apply_selection_vector().try_into_record_batch()))
             .collect()
-    })
+    };
+    snapshot.replay(|| snapshot.table().kernel(read))
 }
 
 /// Which rows of a batch are files with such names.

@@ -178,8 +178,8 @@ impl ObjectStore for Meanwhile {
         if location.as_ref().ends_with(&format!("_delta_log/{:020}.json", self.version)) {
             let act = self.act.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(act) = act {
-                // Not on a thread of the runtime: it waits for requests itself.
-                std::thread::spawn(act).join().unwrap();
+                // Not on a thread of the runtime: it waits for requests itself, and another thread of the runtime takes this one's place.
+                tokio::task::block_in_place(|| std::thread::spawn(act).join().unwrap());
             }
         }
         self.inner.put_opts(location, payload, opts).await

@@ -115,6 +115,9 @@ fn a_damaged_checkpoint_is_named() {
         let end = bytes.len();
         bytes[end - 300..end - 200].fill(0xa5);
         fs::write(&checkpoint, &bytes).unwrap();
+        // The entries before it are there.
+        assert_eq!(rows(folder, None).unwrap(), 5);
+        fs::remove_file(log(folder, "00000000000000000003.json")).unwrap();
         check(rows(folder, None), ErrorKind::Corrupt, &["checkpoint.parquet", "version 10"]);
     });
 }

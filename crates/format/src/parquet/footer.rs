@@ -1,12 +1,11 @@
 //! Opening a file: one tail read, the footer, and the checks that everything later relies on.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
-use lakerace_io::{Error, Object, Result};
+use lakerace_io::{Error, Object, Result, panics};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -360,7 +359,7 @@ fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
 
 /// Calls into the parquet crate: its errors and panics become ours. Damaged bytes are what both mostly come from.
 pub(crate) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    match panics::caught(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(from_parquet(what, error)),
         Err(_) => Err(Error::corrupt(format!("{what} can't be decoded"))),

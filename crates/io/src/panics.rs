@@ -1,0 +1,48 @@
+//! Panics that are caught and become errors: they print nothing of their own.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// How many calls of [`quietly`] this thread is in.
+    static QUIET: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs a call whose panics the caller catches: they are not printed. Panics of other threads and calls are, as before.
+pub fn quietly<T>(call: impl FnOnce() -> T) -> T {
+    /// Counts down when the call ends, by a panic, too.
+    struct Inside;
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            QUIET.set(QUIET.get().saturating_sub(1));
+        }
+    }
+    install();
+    QUIET.set(QUIET.get() + 1);
+    let _inside = Inside;
+    call()
+}
+
+/// The outcome of a call, or that it panicked, which is not printed. For libraries that panic on damaged data.
+pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
+    catch_unwind(AssertUnwindSafe(|| quietly(call)))
+}
+
+/// Puts a hook in front of the process's own, once.
+fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |info| {
+            // A thread that ends has no such number any more, and catches nothing.
+            if QUIET.try_with(Cell::get).unwrap_or(0) == 0 {
+                before(info);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+#[path = "panics_tests.rs"]
+mod tests;
