@@ -260,6 +260,7 @@ def schema(
     null_strings: Sequence[str] | None = None,
     header: bool | None = None,
     infer_rows: int | None = None,
+    union_columns: bool | None = None,
 ) -> dict[str, Any]:
     """What a location holds, without reading its data.
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import duckdb
 import pyarrow as pa
 import pytest
+from conftest import ok, run
 from deltalake import DeltaTable, write_deltalake
 
 import lakerace as lr
@@ -99,3 +100,7 @@ def test_unrelated_files_are_one_table_on_request_only(tmp_path: Path) -> None:
     with pytest.raises(lr.InvalidInputError, match=r"2\.parquet.*1\.parquet.*union_columns=True"):
         lr.scan(tmp_path)
     assert lr.scan(tmp_path, union_columns=True).to_arrow().column_names == ["a", "b", "c", "d"]
+    assert len(lr.schema(tmp_path, union_columns=True)["columns"]) == 4
+    assert run("schema", tmp_path).code == 4
+    assert len(ok("schema", tmp_path, "--union-columns", "--json").json["columns"]) == 4
+    assert ok("scan", tmp_path, "--union-columns", "--count", "--json").json["rows"] == 2

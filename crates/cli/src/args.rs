@@ -292,6 +292,9 @@ pub(crate) struct SchemaArgs {
     /// The source's format, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
+    /// Takes Parquet or ORC files that share few columns or none as one table.
+    #[arg(long)]
+    pub(crate) union_columns: bool,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use lakerace::{Error, ReadOptions, Result, SchemaReport, TableReport};
 
 use crate::args::SchemaArgs;
 use crate::human;
-use crate::session::{Session, csv_options, storage_options};
+use crate::session::{Session, column_union, csv_options, storage_options};
 use crate::stdout::Stdout;
 use crate::table::Table;
 
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
         at: args.at.clone(),
         format: args.input_format.map(Into::into),
         csv: csv_options(&args.csv),
+        column_union: column_union(args.union_columns),
         storage: storage_options(&args.store),
         ..ReadOptions::default()
     };

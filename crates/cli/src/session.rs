@@ -94,10 +94,15 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
         orc: OrcOptions { timestamp_unit: read.timestamp_unit.into() },
-        column_union: if read.union_columns { ColumnUnion::Any } else { ColumnUnion::Related },
+        column_union: column_union(read.union_columns),
         storage: storage_options(store),
         ..ReadOptions::default()
     }
+}
+
+/// Of which files columns are put together.
+pub(crate) fn column_union(any: bool) -> ColumnUnion {
+    if any { ColumnUnion::Any } else { ColumnUnion::Related }
 }
 
 /// How CSV is read.
