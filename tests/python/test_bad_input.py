@@ -220,3 +220,40 @@ def test_a_full_disk(tmp_path: Path, ending: str) -> None:
         assert done.code == 8, done.err
         assert "space" in done.err
         assert not list(disk.iterdir())
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_flipped_bit_of_a_page_is_told_by_its_checksum(tmp_path: Path, version: str, dictionary: bool) -> None:
+    rows = 300
+    table = pa.table(
+        {
+            "flat": [i % 50 for i in range(rows)],
+            "struct": [{"a": i % 40, "b": f"text {i % 30}"} for i in range(rows)],
+            "list": [[i % 20] * (i % 4) for i in range(rows)],
+            "map": pa.array([[(f"k{i % 9}", i % 70)] for i in range(rows)], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    path = tmp_path / "x.parquet"
+    options = {"data_page_version": version, "use_dictionary": dictionary, "compression": "none"}
+    pq.write_table(table, path, write_page_checksum=True, **options)
+    whole, chunks = path.read_bytes(), []
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        chunks.append((chunk.path_in_schema, start, start + chunk.total_compressed_size))
+    told = 0
+    for name, start, end in chunks:
+        for at in range(start, end, max(1, (end - start) // 25)):
+            damaged = bytearray(whole)
+            damaged[at] ^= 0x10
+            path.write_bytes(damaged)
+            try:
+                # A header's statistics are no rows, and have no checksum.
+                assert pa.table(lr.scan(path)) == table.cast(pa.table(lr.scan(path)).schema), (name, at)
+            except lr.CorruptDataError as error:
+                assert "x.parquet" in str(error)
+                assert name.split(".")[0] in str(error)
+                told += 1
+    assert told > 20 * len(chunks) * 0.7
