@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::conform::conform;
 use crate::parts::Part;
 use crate::predicate::{Predicate, find_column};
-use crate::{ReadPlan, ReadRequest};
+use crate::{FindBy, ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]
@@ -127,8 +128,17 @@ pub(crate) fn roots(schema: &Schema, fields: &[FieldRef]) -> Vec<Option<usize>> 
     fields.iter().map(|field| known.get(field.name().as_str()).copied()).collect()
 }
 
-/// Widening between files, or a cast that keeps all values but for names inside of nested types.
+/// Widening between files, or a cast that keeps all values but for names inside of nested types. Fields that a struct lacks
+/// are null.
 pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    use DataType as T;
+    match (array.data_type(), to) {
+        (T::Null, _) => return Ok(new_null_array(to, array.len())),
+        (T::Struct(_), T::Struct(_)) | (T::List(_), T::List(_)) | (T::Map(..), T::Map(..)) => {
+            return conform(array, to, to, FindBy::Name);
+        }
+        _ => {}
+    }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let wide = cast_with_options(array, to, &options)
         .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;

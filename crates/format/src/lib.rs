@@ -3,6 +3,7 @@
 mod columns;
 pub mod conform;
 pub mod csv;
+mod duplicates;
 mod expr;
 mod files;
 pub mod folder;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::ColumnUnion;
@@ -93,36 +93,66 @@ struct Merged<'a, F> {
 impl<'a, F: OpenFile> Merged<'a, F> {
     fn widen(&mut self, other: &Field, file: &'a F) -> Result<()> {
         let nullable = self.field.is_nullable() || other.is_nullable();
-        match wider(self.field.data_type(), other.data_type()) {
-            Some(true) => self.from = file,
-            Some(false) => {}
-            None => {
-                let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
-                return Err(Error::invalid(format!(
-                    "column {name:?} is {theirs} here and {ours} in {}",
-                    self.from.url()
-                ))
+        let Some(joined) = joined(self.field.data_type(), other.data_type()) else {
+            let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
+            let message = format!("column {name:?} is {theirs} here and {ours} in {}", self.from.url());
+            return Err(Error::invalid(message)
                 .at(file.url())
                 .advice("read the files apart, or rewrite one with the other's type"));
-            }
-        }
-        if wider(self.field.data_type(), other.data_type()) == Some(true) {
-            self.field.set_data_type(other.data_type().clone());
+        };
+        if joined != *self.field.data_type() {
+            self.from = file;
+            self.field.set_data_type(joined);
         }
         self.field.set_nullable(nullable);
         Ok(())
     }
 }
 
-/// Whether `other` is wider than `known`; `None` where neither holds the other's values.
-fn wider(known: &DataType, other: &DataType) -> Option<bool> {
-    use DataType::{Float32, Float64, Int32, Int64};
-    match (known, other) {
-        (a, b) if a == b => Some(false),
-        // Names and nullability within nested types are told apart by `==`, but hold the same values.
-        (a, b) if a.is_nested() && a.equals_datatype(b) => Some(false),
-        (Int32, Int64) | (Float32, Float64) => Some(true),
-        (Int64, Int32) | (Float64, Float32) => Some(false),
-        _ => None,
+/// The type that holds the values of both, if there is one. A struct has the fields of both.
+fn joined(known: &DataType, other: &DataType) -> Option<DataType> {
+    use DataType as T;
+    Some(match (known, other) {
+        (a, b) if a == b => a.clone(),
+        // A writer that saw nothing but nulls knew no type.
+        (T::Null, typed) | (typed, T::Null) => typed.clone(),
+        (T::Int32, T::Int64) | (T::Int64, T::Int32) => T::Int64,
+        (T::Float32, T::Float64) | (T::Float64, T::Float32) => T::Float64,
+        (T::Struct(a), T::Struct(b)) => T::Struct(joined_fields(a, b)?),
+        (T::List(a), T::List(b)) => T::List(joined_field(a, b)?),
+        (T::LargeList(a), T::LargeList(b)) => T::LargeList(joined_field(a, b)?),
+        (T::Map(a, sorted), T::Map(b, other_sorted)) => T::Map(joined_entries(a, b)?, *sorted && *other_sorted),
+        // Names and nullability within other nested types are told apart by `==`, but hold the same values.
+        (a, b) if a.is_nested() && a.equals_datatype(b) => a.clone(),
+        _ => return None,
+    })
+}
+
+fn joined_field(known: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
+    let data_type = joined(known.data_type(), other.data_type())?;
+    let nullable = known.is_nullable() || other.is_nullable();
+    Some(Arc::new(known.as_ref().clone().with_data_type(data_type).with_nullable(nullable)))
+}
+
+/// The fields of both in the order of their first appearance. One that only one of them has is nullable.
+fn joined_fields(known: &Fields, other: &Fields) -> Option<Fields> {
+    let find = |fields: &Fields, name: &str| fields.iter().find(|field| field.name() == name).cloned();
+    let missing = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+    let mut fields = Vec::with_capacity(known.len());
+    for field in known {
+        fields.push(match find(other, field.name()) {
+            Some(same) => joined_field(field, &same)?,
+            None => missing(field),
+        });
     }
+    fields.extend(other.iter().filter(|field| find(known, field.name()).is_none()).map(missing));
+    Some(fields.into())
+}
+
+/// Key and value of a map are told by their places.
+fn joined_entries(known: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
+    let (DataType::Struct(a), DataType::Struct(b)) = (known.data_type(), other.data_type()) else { return None };
+    let ([key, value], [other_key, other_value]) = (a.as_ref(), b.as_ref()) else { return None };
+    let fields = vec![joined_field(key, other_key)?, joined_field(value, other_value)?];
+    Some(Arc::new(known.as_ref().clone().with_data_type(DataType::Struct(fields.into()))))
 }

@@ -84,15 +84,23 @@ pub(crate) fn narrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 }
 
 /// Calls `each` with every leaf of `whole`, numbered from `next` on, that `part` has as well; a leaf is what Parquet stores
-/// as a column of its own.
+/// as a column of its own. Of a struct that has none of them it is called with the first.
 pub(crate) fn leaves_of_part(whole: &DataType, part: &DataType, next: &mut usize, each: &mut dyn FnMut(usize)) {
     match (whole, part) {
         (DataType::Struct(fields), DataType::Struct(wanted)) => {
+            let (first, mut is_none) = (*next, true);
             for field in fields {
                 match wanted.iter().find(|known| known.name() == field.name()) {
-                    Some(known) => leaves_of_part(field.data_type(), known.data_type(), next, each),
+                    Some(known) => {
+                        is_none = false;
+                        leaves_of_part(field.data_type(), known.data_type(), next, each);
+                    }
                     None => *next += leaf_count(field.data_type()),
                 }
+            }
+            // Any leaf tells where the struct is null.
+            if is_none && *next > first {
+                each(first);
             }
         }
         _ => {
@@ -103,7 +111,8 @@ pub(crate) fn leaves_of_part(whole: &DataType, part: &DataType, next: &mut usize
     }
 }
 
-fn leaf_count(data_type: &DataType) -> usize {
+/// How many columns Parquet stores for a column of this type.
+pub(crate) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
         DataType::List(item)

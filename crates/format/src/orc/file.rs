@@ -12,6 +12,7 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 use super::error::{from_orc, named};
 use super::groups::RowGroups;
 use super::timestamps::FINEST;
+use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::{Constants, InputFile};
 
@@ -96,6 +97,7 @@ fn open_named(file: InputFile, url: &str, opening: &Opening) -> Result<OrcFile> 
     opening.learn_tail(size_bytes - first.unwrap_or(0).min(size_bytes));
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
     let schema = tail.root().to_arrow_schema(FINEST);
+    refuse_duplicates(&schema)?;
     let url = url.to_owned();
     let mut roots = HashMap::with_capacity(schema.fields().len());
     for (root, field) in schema.fields().iter().enumerate() {
@@ -202,10 +204,15 @@ fn note_parts(node: &OrcType, part: &DataType, columns: &mut Vec<u32>) {
         (OrcKind::Struct(own), DataType::Struct(fields))
             if fields.len() < own.len() || fields.iter().any(is_struct) =>
         {
+            let before = columns.len();
             for (name, child) in own {
                 if let Some(field) = fields.iter().find(|field| field.name() == name) {
                     note_parts(child, field.data_type(), columns);
                 }
+            }
+            if columns.len() == before {
+                // It tells where the struct is null.
+                columns.push(node.id);
             }
         }
         _ => columns.push(node.id),

@@ -9,8 +9,8 @@ use parquet::basic::CompressionCodec;
 use super::block::{Block, Pool};
 use super::snappy;
 
-/// No page may be larger, whatever its header says.
-pub(crate) const PAGE_BYTES_AT_MOST: usize = 1 << 30;
+/// No page may be larger: its header has 32 bits for it, one of them the sign.
+pub(crate) const PAGE_BYTES_AT_MOST: usize = i32::MAX as usize;
 
 /// Decompresses `stored` to exactly `length` bytes, which stand at the start of the block.
 pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, pool: &Arc<Pool>) -> Result<Block> {

@@ -1,5 +1,6 @@
 //! From a stored value to the bits that Arrow has for it.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 use super::block::Plain;
@@ -20,6 +21,20 @@ pub(crate) trait Convert: Send {
 
     /// Converts one value, of exactly [`Self::width`] bytes.
     fn convert(&self, stored: &[u8]) -> Self::Out;
+
+    /// What was wrong with a value that was converted so far.
+    fn flaw(&self) -> Option<Flaw> {
+        None
+    }
+}
+
+/// Why a value has no place in Arrow's type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// It lies outside of the type's range.
+    Range,
+    /// It has more digits than the type keeps.
+    Digits,
 }
 
 /// The first bytes of a value, as little-endian words are read.
@@ -78,6 +93,7 @@ converts! {
 pub(crate) struct Int96 {
     units_per_day: i64,
     nanoseconds_per_unit: i64,
+    flaw: Cell<Option<Flaw>>,
 }
 
 /// The Julian day of 1970-01-01.
@@ -85,7 +101,11 @@ const EPOCH_JULIAN_DAY: i64 = 2_440_588;
 
 impl Int96 {
     const fn new(units_per_second: i64) -> Self {
-        Self { units_per_day: 86_400 * units_per_second, nanoseconds_per_unit: 1_000_000_000 / units_per_second }
+        Self {
+            units_per_day: 86_400 * units_per_second,
+            nanoseconds_per_unit: 1_000_000_000 / units_per_second,
+            flaw: Cell::new(None),
+        }
     }
 
     /// To seconds.
@@ -103,7 +123,7 @@ impl Int96 {
         Self::new(1_000_000)
     }
 
-    /// To nanoseconds. Days outside of 1677 to 2262 wrap around, as they do in all readers.
+    /// To nanoseconds. Days outside of 1677 to 2262 are a flaw.
     pub fn nanoseconds() -> Self {
         Self::new(1_000_000_000)
     }
@@ -121,7 +141,18 @@ impl Convert for Int96 {
         let nanoseconds = i64::from_le_bytes(bytes(stored));
         let day = i64::from(i32::from_le_bytes(bytes(stored.get(8..).unwrap_or(&[])))) - EPOCH_JULIAN_DAY;
         let units = nanoseconds / self.nanoseconds_per_unit;
-        day.wrapping_mul(self.units_per_day).wrapping_add(units) as u64
+        if units * self.nanoseconds_per_unit != nanoseconds {
+            self.flaw.set(Some(Flaw::Digits));
+        }
+        let value = day.checked_mul(self.units_per_day).and_then(|start| start.checked_add(units));
+        value.unwrap_or_else(|| {
+            self.flaw.set(Some(Flaw::Range));
+            0
+        }) as u64
+    }
+
+    fn flaw(&self) -> Option<Flaw> {
+        self.flaw.get()
     }
 }
 

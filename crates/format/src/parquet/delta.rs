@@ -6,8 +6,11 @@ use super::block::PageBytes;
 use super::column::page_ends;
 use super::hybrid::unpack;
 
-/// A page must not grow beyond this when its shared prefixes or its differences are written out.
+/// A page must not grow beyond this when its differences are written out.
 const MADE_BYTES_AT_MOST: usize = 1 << 30;
+
+/// A page must not grow beyond this when its shared prefixes are written out.
+const MADE_TEXT_BYTES_AT_MOST: usize = i32::MAX as usize;
 
 /// DELTA_BINARY_PACKED as plain integers of `width` (4 or 8) bytes, at most `count` of them.
 pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBytes> {
@@ -127,7 +130,7 @@ fn prefixed(data: &[u8], count: usize, width: Option<usize>) -> Result<PageBytes
         let prefix = prefix.ok_or_else(|| Error::corrupt("a prefix that is longer than the value before"))?;
         let suffix = suffix(rest, &mut at, length)?;
         let whole = prefix + suffix.len();
-        if plain.len() + whole > MADE_BYTES_AT_MOST {
+        if plain.len() + whole > MADE_TEXT_BYTES_AT_MOST {
             return Err(Error::corrupt("a page with too many bytes once its prefixes are written out"));
         }
         match width {

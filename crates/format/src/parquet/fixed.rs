@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
 use super::column::{PageEncoding, Values, page_ends, slots, stored};
-use super::convert::Convert;
+use super::convert::{Convert, Flaw};
 use super::delta;
 use super::indexes::{Indexes, Slots};
 use super::pieces::Pieces;
@@ -141,11 +141,24 @@ impl<C: Convert> Values for Fixed<C> {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        if let Some(flaw) = self.convert.flaw() {
+            return Err(unfit(flaw, &self.data_type));
+        }
         let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
         let buffer = out.into_buffer(self.len * size_of::<C::Out>());
         let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
         // SAFETY: one buffer of `len` values of the type's width, aligned to 64 bytes, and `len` validity bits.
         Ok(make_array(unsafe { array.build_unchecked() }))
+    }
+}
+
+fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
+    match flaw {
+        Flaw::Range => Error::unsupported(format!("a value lies outside of the range of {data_type}")).advice(
+            "timestamps of 96 bits are read as nanoseconds, but for files of Spark: write the column with 64 bits",
+        ),
+        Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps"))
+            .advice("write the column with nanoseconds of 64 bits"),
     }
 }
 

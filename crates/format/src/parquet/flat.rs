@@ -60,6 +60,7 @@ impl FlatLane {
             places,
             rows: Arc::clone(&source.rows),
             codec: chunk.compression_codec(),
+            plain_bytes: u64::try_from(chunk.uncompressed_size()).unwrap_or(0),
             values: chunk.num_values() as u64,
             pool: Arc::clone(&source.pool),
         });

@@ -1,5 +1,6 @@
 //! Opening a file: one tail read, the footer, and the checks that everything later relies on.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -7,15 +8,18 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result, panics};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
     ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
-use super::footer_mend::without_wrong_fields;
+use super::empty_groups::without_empty_groups;
+use super::footer_mend::{encrypted_leaves, without_wrong_fields};
 use super::index::keep_indexes;
-use super::schema::{with_int96_micros, with_root_views};
+use super::schema::{with_int96_micros, with_nested_int96_micros, with_root_views};
+use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::parts::leaves_of_part;
 use crate::{Constants, HiddenRows, InputFile, TableSchema};
@@ -42,6 +46,8 @@ pub(crate) struct FileMeta {
     pub schema: SchemaRef,
     /// The table that the file belongs to, where that is more than its files.
     pub table: Option<Arc<TableSchema>>,
+    /// Leaf columns that are encrypted.
+    pub encrypted: BTreeSet<usize>,
     /// The number of the first row of each row group.
     pub first_rows: Vec<u64>,
     /// Rows that are not read.
@@ -134,16 +140,21 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
     opening.learn_tail(needed);
 
+    let encrypted = encrypted_leaves(&footer);
     let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
         Some(mended) => decode_footer(&mended),
+        // Columns with keys of their own have no metadata to be read, which all others need, too.
+        None if !encrypted.is_empty() => Err(encryption(&format!("{} of its columns are", encrypted.len()))),
         None => Err(error),
     })?;
     check_row_groups(&metadata, size_bytes)?;
+    let metadata = guarded("the schema", || without_empty_groups(metadata))?;
     let metadata = Arc::new(with_row_count(metadata));
     let arrow = guarded("the schema", || match table {
         None => arrow_metadata(&metadata),
         Some(_) => table_metadata(&metadata),
     })?;
+    refuse_duplicates(arrow.schema())?;
     let schema = match table {
         None => Arc::clone(arrow.schema()),
         Some(table) => table.of_file(arrow.schema(), constants.as_deref())?,
@@ -160,6 +171,7 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
         url: url.to_owned(),
         size_bytes,
         first_rows: first_rows(&metadata),
+        encrypted,
         arrow,
         schema,
         table: table.cloned(),
@@ -190,6 +202,11 @@ fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData> {
     })
 }
 
+fn encryption(what: &str) -> Error {
+    Error::unsupported(format!("{what} encrypted"))
+        .advice("read other columns with --columns, or decrypt the file with its writer's tools")
+}
+
 /// The length that the trailer states, checked against the file's size.
 fn footer_length(tail: &[u8], size: u64) -> Result<u64> {
     if size == 0 {
@@ -200,7 +217,7 @@ fn footer_length(tail: &[u8], size: u64) -> Result<u64> {
     };
     let (length, magic) = trailer.split_at(4);
     if magic == ENCRYPTED_MAGIC {
-        return Err(Error::unsupported("the footer is encrypted").advice("decrypt the file with its writer's tools"));
+        return Err(encryption("the footer is"));
     }
     if magic != MAGIC {
         return Err(Error::corrupt("the file does not end in PAR1: it is not a Parquet file, or it is truncated"));
@@ -230,10 +247,33 @@ fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result
 }
 
 /// The Arrow schema: as the writer hinted, root strings and bytes as views.
+///
+/// Timestamps of 96 bits have nanoseconds, which reach from 1677 to 2262 only. Those of Spark have microseconds, as it keeps
+/// no more digits and writes any year. So have those within other columns: what decodes these does not tell a value out of
+/// range.
 fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
-    let Some(viewed) = with_root_views(hinted.schema()) else { return Ok(hinted) };
+    let stored = metadata.file_metadata().schema_descr();
+    let micros = match has_int96(metadata) {
+        false => Arc::clone(hinted.schema()),
+        true if is_of_spark(metadata) => with_int96_micros(hinted.schema(), stored, None),
+        true => with_nested_int96_micros(hinted.schema(), stored),
+    };
+    let viewed = with_root_views(&micros).unwrap_or(micros);
+    if viewed.fields() == hinted.schema().fields() {
+        return Ok(hinted);
+    }
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
+}
+
+fn has_int96(metadata: &ParquetMetaData) -> bool {
+    metadata.file_metadata().schema_descr().columns().iter().any(|column| column.physical_type() == Type::INT96)
+}
+
+/// Whether Spark wrote the file.
+fn is_of_spark(metadata: &ParquetMetaData) -> bool {
+    let pairs = metadata.file_metadata().key_value_metadata();
+    pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key.starts_with("org.apache.spark.")))
 }
 
 /// The Arrow schema of a table's file: by its Parquet types alone, whatever the writer had in memory. Root strings and
@@ -241,7 +281,7 @@ fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata
 fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(metadata), plain)?;
-    let micros = with_int96_micros(plain.schema(), metadata.file_metadata().schema_descr());
+    let micros = with_int96_micros(plain.schema(), metadata.file_metadata().schema_descr(), Some("UTC".into()));
     let viewed = with_root_views(&micros).unwrap_or(micros);
     if viewed.fields() == plain.schema().fields() {
         return Ok(plain);
@@ -249,14 +289,21 @@ fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
 }
 
-/// Which leaf columns belong to each root column.
+/// Which leaf columns belong to each root column. A group without fields has none, and is no column of Arrow's schema.
 fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usize>>> {
     let descriptor = metadata.file_metadata().schema_descr();
-    let mut leaves = vec![0..0; roots];
+    let mut leaves: Vec<Range<usize>> = Vec::with_capacity(roots);
+    let mut last = None;
     for leaf in 0..descriptor.num_columns() {
         let root = descriptor.get_column_root_idx(leaf);
-        let range = leaves.get_mut(root).ok_or_else(|| Error::corrupt("the schema has more columns than fields"))?;
-        *range = if range.start == range.end { leaf..leaf + 1 } else { range.start..leaf + 1 };
+        match leaves.last_mut() {
+            Some(range) if last == Some(root) => range.end = leaf + 1,
+            _ => leaves.push(leaf..leaf + 1),
+        }
+        last = Some(root);
+    }
+    if leaves.len() != roots {
+        return Err(Error::corrupt(format!("the schema has {} columns with leaves and {roots} fields", leaves.len())));
     }
     Ok(leaves)
 }
@@ -321,7 +368,11 @@ fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64
 impl FileMeta {
     /// The bytes of a column chunk, dictionary included.
     pub fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
-        let range = chunk_range(self.metadata().row_group(row_group).column(leaf))?;
+        let column = self.metadata().row_group(row_group).column(leaf);
+        if self.encrypted.contains(&leaf) {
+            return Err(encryption(&format!("the column {} is", column.column_path())).at(&self.url));
+        }
+        let range = chunk_range(column)?;
         let file = self.metadata().file_metadata();
         if !file.created_by().is_some_and(forgets_headers) {
             return Ok(range);

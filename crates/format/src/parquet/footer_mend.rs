@@ -2,9 +2,12 @@
 //!
 //! Some writers use field numbers of their own, which the format has given to other things since: Dremio's files have a
 //! list where `ColumnMetaData` has the length of a bloom filter. Readers made by the Thrift compiler skip a field whose
-//! type is not the one that they expect; the parquet crate reads on in the wrong place. So such fields are cut out.
+//! type is not the one that they expect; the parquet crate reads on in the wrong place. So such fields are cut out, and so
+//! are types that the format does not have.
 //!
 //! Sources: Apache Thrift, `thrift-compact-protocol.md`; parquet-format, `parquet.thrift`.
+
+use std::collections::BTreeSet;
 
 /// Types of the compact protocol.
 mod wire {
@@ -24,21 +27,41 @@ mod wire {
     pub(super) const UUID: u8 = 13;
 }
 
+/// The last `ConvertedType` of the format, INTERVAL. Old writers had types of their own behind it: parquet-cpp marked
+/// columns of nulls so. Without it a column is of its physical type.
+const LAST_CONVERTED_TYPE: i64 = 21;
+
 /// Structs in structs beyond this are refused. The format has fewer than ten.
 const DEPTH_AT_MOST: usize = 32;
 
 /// The footer without the fields that have another type than the format gives them. `None` where there is no such field,
 /// or where the bytes are no footer.
 pub(crate) fn without_wrong_fields(footer: &[u8]) -> Option<Vec<u8>> {
-    let mut mender = Mender { input: footer, at: 0, out: Vec::with_capacity(footer.len()), cut: 0 };
+    let mut mender = Mender::new(footer);
     mender.structure(Struct::File)?;
     (mender.cut > 0).then_some(mender.out)
 }
+
+/// The leaf columns that are encrypted under a footer that is not. Such a footer is signed: 28 bytes stand between its end,
+/// which is a zero, and the trailer. No other one is looked at.
+pub(crate) fn encrypted_leaves(footer: &[u8]) -> BTreeSet<usize> {
+    const SIGNATURE_BYTES: usize = 28;
+    let last = footer.len().checked_sub(SIGNATURE_BYTES + 1).and_then(|at| footer.get(at));
+    let mut mender = Mender::new(footer);
+    if last == Some(&wire::STOP) && mender.structure(Struct::File).is_some() {
+        return mender.encrypted;
+    }
+    BTreeSet::new()
+}
+
+/// The field of a column chunk that tells by which key it is encrypted.
+const CRYPTO_METADATA: i16 = 8;
 
 /// The structs whose fields are looked at.
 #[derive(Debug, Clone, Copy)]
 enum Struct {
     File,
+    SchemaElement,
     RowGroup,
     Chunk,
     ChunkMetaData,
@@ -49,6 +72,8 @@ enum Struct {
 enum Field {
     /// A value of this type, kept as it is.
     Plain(u8),
+    /// A number of 32 bits from 0 to this one, kept as it is.
+    UpTo(i64),
     /// A list of this type, kept as it is.
     ListOf(u8),
     /// A list of structs that are looked at.
@@ -60,14 +85,19 @@ enum Field {
 impl Struct {
     /// What the format has in a field; `None` where it has none of this number.
     fn field(self, id: i16) -> Option<Field> {
-        use Field::{ListOf, One, Plain, Structs};
+        use Field::{ListOf, One, Plain, Structs, UpTo};
         Some(match (self, id) {
             (Self::File, 1) => Plain(wire::I32),
             (Self::File, 3) => Plain(wire::I64),
             (Self::File, 4) => Structs(Self::RowGroup),
-            (Self::File, 2 | 5 | 7) => ListOf(wire::STRUCT),
+            (Self::File, 2) => Structs(Self::SchemaElement),
+            (Self::File, 5 | 7) => ListOf(wire::STRUCT),
             (Self::File, 6 | 9) => Plain(wire::BINARY),
             (Self::File, 8) => Plain(wire::STRUCT),
+            (Self::SchemaElement, 1..=3 | 5 | 7..=9) => Plain(wire::I32),
+            (Self::SchemaElement, 4) => Plain(wire::BINARY),
+            (Self::SchemaElement, 6) => UpTo(LAST_CONVERTED_TYPE),
+            (Self::SchemaElement, 10) => Plain(wire::STRUCT),
             (Self::RowGroup, 1) => Structs(Self::Chunk),
             (Self::RowGroup, 2 | 3 | 5 | 6) => Plain(wire::I64),
             (Self::RowGroup, 4) => ListOf(wire::STRUCT),
@@ -95,9 +125,18 @@ struct Mender<'a> {
     out: Vec<u8>,
     /// Fields left out.
     cut: usize,
+    /// The number of the column chunk in its row group.
+    chunk: usize,
+    /// The numbers of those that are encrypted.
+    encrypted: BTreeSet<usize>,
 }
 
-impl Mender<'_> {
+impl<'a> Mender<'a> {
+    fn new(footer: &'a [u8]) -> Self {
+        let out = Vec::with_capacity(footer.len());
+        Self { input: footer, at: 0, out, cut: 0, chunk: 0, encrypted: BTreeSet::new() }
+    }
+
     fn structure(&mut self, kind: Struct) -> Option<()> {
         let (mut last, mut last_kept) = (0i16, 0i16);
         loop {
@@ -112,6 +151,9 @@ impl Mender<'_> {
                 step => last.checked_add(i16::from(step))?,
             };
             last = id;
+            if matches!(kind, Struct::Chunk) && id == CRYPTO_METADATA {
+                self.encrypted.insert(self.chunk);
+            }
             let expected = kind.field(id);
             if expected.is_some_and(|field| !self.fits(field, found)) {
                 self.skip(found, 0)?;
@@ -136,13 +178,19 @@ impl Mender<'_> {
         let start = self.at;
         let (_, count) = self.list_header()?;
         self.out.extend_from_slice(&self.input[start..self.at]);
-        (0..count).try_for_each(|_| self.structure(kind))
+        (0..count).try_for_each(|number| {
+            if matches!(kind, Struct::Chunk) {
+                self.chunk = usize::try_from(number).ok()?;
+            }
+            self.structure(kind)
+        })
     }
 
     /// Whether a field of type `found`, which begins here, is what the format has there.
     fn fits(&self, field: Field, found: u8) -> bool {
         let (outer, inner) = match field {
             Field::Plain(expected) => (expected, None),
+            Field::UpTo(last) => return found == wire::I32 && (0..=last).contains(&self.number()),
             Field::One(_) => (wire::STRUCT, None),
             Field::ListOf(inner) => (wire::LIST, Some(inner)),
             Field::Structs(_) => (wire::LIST, Some(wire::STRUCT)),
@@ -151,6 +199,13 @@ impl Mender<'_> {
         let list_fits =
             |inner| self.input.get(self.at).is_some_and(|header| header & 0x0f == inner || header >> 4 == 0);
         found == outer && inner.is_none_or(list_fits)
+    }
+
+    /// The number that begins here; -1 where none does.
+    fn number(&self) -> i64 {
+        let mut ahead = Mender { at: self.at, ..Mender::new(&[]) };
+        ahead.input = self.input;
+        ahead.varint().map_or(-1, zigzag)
     }
 
     fn field_header(&mut self, id: i16, last: i16, found: u8) {

@@ -15,6 +15,7 @@ mod codec;
 mod column;
 mod convert;
 mod delta;
+mod empty_groups;
 mod encode;
 mod encode_block;
 mod encode_boolean;

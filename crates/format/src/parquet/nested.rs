@@ -133,9 +133,16 @@ struct ChunkBytes {
 }
 
 impl ChunkBytes {
-    /// The end of the chunk that `start` lies in.
+    /// The number of the chunk that `start` lies in. Where a writer's lengths are too short, a chunk reaches into the one
+    /// after it, which then is the one that is meant.
+    fn number(&self, start: u64) -> Option<usize> {
+        let all = self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.contains(&start));
+        all.max_by_key(|(_, chunk)| chunk.start).map(|(number, _)| number)
+    }
+
+    /// The chunk that `start` lies in.
     fn chunk(&self, start: u64) -> Result<&Range<u64>, ParquetError> {
-        let found = self.chunks.iter().find(|chunk| chunk.contains(&start));
+        let found = self.number(start).and_then(|number| self.chunks.get(number));
         found.ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside of the column chunk")))
     }
 }
@@ -143,8 +150,7 @@ impl ChunkBytes {
 impl ChunkBytes {
     /// Releases what was not released yet of the chunk that `start` lies in, up to `end`.
     fn release_to(&self, start: u64, end: u64) {
-        let at = self.chunks.iter().zip(&self.released).find(|(chunk, _)| chunk.contains(&start));
-        let Some((_, released)) = at else { return };
+        let Some(released) = self.number(start).and_then(|number| self.released.get(number)) else { return };
         let from = released.fetch_max(end, Ordering::Relaxed);
         if from < end {
             self.fetcher.release(self.file, from..end);

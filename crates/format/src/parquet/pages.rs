@@ -23,6 +23,8 @@ pub(crate) struct PageWalk {
     fetcher: Fetcher,
     file: u32,
     codec: CompressionCodec,
+    /// The most bytes that a page may have once decompressed.
+    page_bytes_at_most: usize,
     pool: Arc<Pool>,
     /// What is left of the chunk.
     left: Range<u64>,
@@ -104,6 +106,8 @@ pub(crate) struct Chunk {
     pub rows: Arc<Vec<Range<u64>>>,
     /// Its codec.
     pub codec: CompressionCodec,
+    /// Its bytes once decompressed, as the footer says.
+    pub plain_bytes: u64,
     /// Its values, nulls included: the rows of a flat column.
     pub values: u64,
     /// Memory.
@@ -113,13 +117,15 @@ pub(crate) struct Chunk {
 impl PageWalk {
     /// Begins at the front.
     pub fn new(chunk: Chunk) -> Self {
-        let Chunk { fetcher, file, range, places, rows, codec, values, pool } = chunk;
+        let Chunk { fetcher, file, range, places, rows, codec, plain_bytes, values, pool } = chunk;
         let released = range.start;
         let left = match &places {
             Some(places) => places.dictionary.clone(),
             None => range,
         };
-        Self { fetcher, file, codec, pool, left, places, next_place: 0, rows, values_left: values, released }
+        let page_bytes_at_most = page_bytes_at_most(plain_bytes);
+        let (next_place, values_left) = (0, values);
+        Self { fetcher, file, codec, page_bytes_at_most, pool, left, places, next_place, rows, values_left, released }
     }
 
     /// The header of the next data or dictionary page.
@@ -134,7 +140,7 @@ impl PageWalk {
                     header.stored_bytes, self.left.start
                 )));
             }
-            if header.plain_bytes > PAGE_BYTES_AT_MOST {
+            if header.plain_bytes > self.page_bytes_at_most {
                 return Err(Error::corrupt(format!("a page claims to have {} bytes", header.plain_bytes)));
             }
             self.left.start = body.end;
@@ -301,6 +307,13 @@ impl Drop for PageWalk {
             }
         }
     }
+}
+
+/// A page larger than this needs a footer that says so of its chunk: one damaged header must not take so much memory.
+const UNPROVEN_PAGE_BYTES_AT_MOST: usize = 1 << 30;
+
+fn page_bytes_at_most(chunk_bytes: u64) -> usize {
+    usize::try_from(chunk_bytes).unwrap_or(usize::MAX).clamp(UNPROVEN_PAGE_BYTES_AT_MOST, PAGE_BYTES_AT_MOST)
 }
 
 fn too_few() -> Error {

@@ -8,6 +8,7 @@ mod csv_inferred;
 mod csv_read;
 mod csv_round_trip;
 mod folder_sink;
+mod foreign_files;
 mod foreign_statistics;
 mod nested_columns;
 mod orc;
