@@ -1,62 +1,124 @@
 //! Sorted runs of rows on the local disk, for what does not fit into memory.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
-use std::path::Path;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
-use lakerace_io::{Error, Result};
-use tempfile::TempDir;
+use lakerace_io::{Error, Result, private_file, release};
+
+/// Runs in one file that nobody else can open: see [`private_file`]. However many they are, they take one descriptor.
+#[derive(Debug, Clone)]
+pub(crate) struct Spill {
+    file: Arc<File>,
+    end: u64,
+}
+
+/// Where a run is in its file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    from: u64,
+    to: u64,
+}
 
 /// A run that is being read.
-pub(crate) type RunReader = StreamReader<BufReader<File>>;
+pub(crate) type RunReader = StreamReader<BufReader<Part>>;
 
-/// A new folder in the system's place for temporary files (`TMPDIR`), which goes when this does.
-pub(crate) fn folder(prefix: &str) -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix(prefix).tempdir();
-    made.map_err(|error| Error::from(error).at(std::env::temp_dir().display()))
+/// A part of a file, read or written from its beginning on.
+#[derive(Debug)]
+pub(crate) struct Part {
+    file: Arc<File>,
+    at: u64,
+    /// The end of what is read.
+    to: u64,
+}
+
+impl Read for Part {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.to - self.at).unwrap_or(usize::MAX).min(bytes.len());
+        let read = self.file.read_at(&mut bytes[..left], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write_at(bytes, self.at)?;
+        self.at += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes a run.
 pub(crate) struct RunWriter<'a> {
-    writer: StreamWriter<BufWriter<File>>,
-    path: &'a Path,
+    writer: StreamWriter<BufWriter<Part>>,
+    spill: &'a mut Spill,
 }
 
-impl<'a> RunWriter<'a> {
-    /// To a new file, of batches with this schema.
-    pub fn create(path: &'a Path, schema: &Schema) -> Result<Self> {
-        let file = File::create(path).map_err(|error| Error::from(error).at(path.display()))?;
-        let writer = StreamWriter::try_new(BufWriter::new(file), schema).map_err(|error| broken(error, path))?;
-        Ok(Self { writer, path })
+impl Spill {
+    /// No runs yet, in a new file.
+    pub fn create() -> Result<Self> {
+        Ok(Self { file: Arc::new(private_file()?), end: 0 })
     }
 
+    /// Begins a run of batches with this schema behind the others.
+    pub fn begin(&mut self, schema: &Schema) -> Result<RunWriter<'_>> {
+        let part = Part { file: Arc::clone(&self.file), at: self.end, to: u64::MAX };
+        let writer = StreamWriter::try_new(BufWriter::new(part), schema).map_err(broken)?;
+        Ok(RunWriter { writer, spill: self })
+    }
+
+    /// Reads the batches of a run, or some columns of them. Errors of the reader go through [`broken`].
+    pub fn open(&self, run: Run, projection: Option<Vec<usize>>) -> Result<RunReader> {
+        let part = Part { file: Arc::clone(&self.file), at: run.from, to: run.to };
+        StreamReader::try_new(BufReader::new(part), projection).map_err(broken)
+    }
+
+    /// Gives the disk space of a run back, which is not read any more.
+    pub fn forget(&self, run: Run) {
+        release(&self.file, run.from..run.to);
+    }
+
+    /// Bytes of all runs.
+    #[cfg(test)]
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+}
+
+impl RunWriter<'_> {
     /// Writes the next batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch).map_err(|error| broken(error, self.path))
+        self.writer.write(batch).map_err(broken)
     }
 
-    /// Ends the file.
-    pub fn finish(mut self) -> Result<()> {
-        self.writer.finish().map_err(|error| broken(error, self.path))
+    /// Ends the run.
+    pub fn finish(self) -> Result<Run> {
+        let Self { mut writer, spill } = self;
+        writer.finish().map_err(broken)?;
+        let buffer = writer.into_inner().map_err(broken)?;
+        let part = buffer.into_inner().map_err(|error| broken(ArrowError::from(error.into_error())))?;
+        let run = Run { from: spill.end, to: part.at };
+        spill.end = part.at;
+        Ok(run)
     }
-}
-
-/// Reads the file's batches, or some columns of them. Errors of the reader go through [`broken`].
-pub(crate) fn open(path: &Path, projection: Option<Vec<usize>>) -> Result<RunReader> {
-    let file = File::open(path).map_err(|error| Error::from(error).at(path.display()))?;
-    StreamReader::try_new(BufReader::new(file), projection).map_err(|error| broken(error, path))
 }
 
 /// What is wrong with a run.
-pub(crate) fn broken(error: ArrowError, path: &Path) -> Error {
+pub(crate) fn broken(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::IoError(_, error) => Error::from(error),
         error => Error::internal(format!("a sorted run can't be kept: {error}")),
     };
-    error.at(path.display())
+    error.at(format!("a temporary file in {}", std::env::temp_dir().display()))
 }

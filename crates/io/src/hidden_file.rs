@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
+
+use crate::left_overs::hold;
+use crate::permissions::KeptPermissions;
 
 /// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
 const MARK: &str = ".lakerace-";
@@ -21,6 +25,8 @@ pub(crate) struct HiddenFile {
     target: PathBuf,
     /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
     made_folders: Vec<PathBuf>,
+    /// Those of the file that has the name already: the new one gets them.
+    permissions: Option<KeptPermissions>,
     published: bool,
 }
 
@@ -40,10 +46,14 @@ impl HiddenFile {
         let mut known = folders();
         known.extend(make_folders(folder)?);
         let made_folders = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
-        let created = create_hidden(folder, &target);
+        let permissions = KeptPermissions::of(&target);
+        let created = create_hidden(folder, &target, permissions.is_some());
         drop(known);
         match created {
-            Ok((file, hidden)) => Ok(Self { file, hidden, target, made_folders, published: false }),
+            Ok((file, hidden)) => {
+                hold(&file);
+                Ok(Self { file, hidden, target, made_folders, permissions, published: false })
+            }
             Err(e) => {
                 give_up_folders(&made_folders);
                 Err(e)
@@ -57,8 +67,11 @@ impl HiddenFile {
     }
 
     /// Gives the file its name, in one step. One that has the name already is replaced, or an error of kind
-    /// `AlreadyExists`.
+    /// `AlreadyExists`. It has the permissions of the file that is replaced, or those of any new file.
     pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
+        if let Some(permissions) = self.permissions {
+            permissions.give_to(&self.file)?;
+        }
         if replace {
             std::fs::rename(&self.hidden, &self.target)?;
         } else {
@@ -98,6 +111,13 @@ pub(crate) fn is_hidden_name(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
 }
 
+/// Whether a name is exactly as [`create_hidden`] and staged folders make it.
+pub(crate) fn is_own_name(name: &str) -> bool {
+    let random = name.strip_prefix('.').and_then(|name| name.strip_suffix(ENDING)?.rsplit_once(MARK));
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    random.is_some_and(|(_, random)| random.len() == 16 && random.bytes().all(is_hex))
+}
+
 /// Makes a folder and those above it that are missing, and says which, the outermost first.
 pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
@@ -124,8 +144,9 @@ pub fn remove_folders(made: &[PathBuf]) {
     }
 }
 
-/// `.NAME.lakerace-RANDOM.tmp`: hidden, and told from other programs' files by its name.
-fn create_hidden(folder: &Path, target: &Path) -> std::io::Result<(File, PathBuf)> {
+/// `.NAME.lakerace-RANDOM.tmp`: hidden, and told from other programs' files by its name. A private one is for its owner alone.
+fn create_hidden(folder: &Path, target: &Path, is_private: bool) -> std::io::Result<(File, PathBuf)> {
+    let mode = if is_private { 0o600 } else { 0o666 };
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     // Names have 255 bytes at most.
     let mut end = name.len().min(200);
@@ -134,7 +155,7 @@ fn create_hidden(folder: &Path, target: &Path) -> std::io::Result<(File, PathBuf
     }
     loop {
         let hidden = folder.join(format!(".{}{MARK}{:016x}{ENDING}", &name[..end], rand::random::<u64>()));
-        match File::options().write(true).create_new(true).open(&hidden) {
+        match File::options().write(true).create_new(true).mode(mode).open(&hidden) {
             Ok(file) => return Ok((file, hidden)),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
 use super::*;
 
 fn files(folder: &Path) -> [HiddenFile; 2] {
@@ -52,4 +54,27 @@ fn folders_of_files_that_appeared_and_are_given_up_go_with_the_last_file() {
     assert!(folder.path().join("x").exists() && !folder.path().join("x/y").exists());
     drop(later);
     assert!(!folder.path().join("x").exists());
+}
+
+#[test]
+fn a_file_that_is_replaced_hands_its_permissions_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
+    let target = folder.path().join("a");
+    std::fs::write(folder.path().join("usual"), b"").unwrap();
+    let mut new = HiddenFile::create(target.clone()).unwrap();
+    new.publish(true).unwrap();
+    assert_eq!(mode(&target), mode(&folder.path().join("usual")));
+    for kept in [0o600, 0o640, 0o664, 0o444, 0o755] {
+        std::fs::set_permissions(&target, std::fs::Permissions::from_mode(kept)).unwrap();
+        let mut other = HiddenFile::create(target.clone()).unwrap();
+        // Nobody else reads it while it is written.
+        assert_eq!(mode(&other.hidden), 0o600);
+        other.publish(true).unwrap();
+        assert_eq!(mode(&target), kept, "{kept:o}");
+    }
+    // No new contents run as another user.
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    HiddenFile::create(target.clone()).unwrap().publish(true).unwrap();
+    assert_eq!(mode(&target), 0o755);
 }

@@ -10,6 +10,7 @@ use super::IfExists;
 use super::behind::Behind;
 use super::ring::{self, Ring};
 use crate::hidden_file::HiddenFile;
+use crate::left_overs::remove_left_overs;
 use crate::location::file_path;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
@@ -58,6 +59,10 @@ impl LocalFile {
     pub(super) fn create(store: &JobStore, path: &object_store::path::Path, if_exists: IfExists) -> Result<Self> {
         let target = resolve_link(file_path(path));
         check_target(&target, if_exists)?;
+        // Folders of tables have many files, and are looked through by vacuum.
+        if let (Some(folder), true) = (target.parent(), if_exists != IfExists::ErrorAtEnd) {
+            remove_left_overs(folder);
+        }
         let hidden = HiddenFile::create(target)?;
         let job = store.job.clone();
         job.begin_file(|wanted| ring::probe(&hidden.file, wanted));

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
@@ -10,12 +9,15 @@ use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
-use tempfile::TempDir;
 
-use crate::spill::{self, RunWriter};
+use crate::spill::{self, Spill};
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;
+/// Runs that are read side by side at most: then they become one.
+const RUNS_AT_MOST: usize = 64;
+/// Batches that rows of one are taken from at most: each takes memory of its own.
+const BATCHES_AT_MOST: usize = 1024;
 /// What a row takes beside its values and its key while it is sorted: its number.
 const BYTES_PER_ROW: u64 = 8;
 
@@ -26,8 +28,10 @@ pub(crate) struct Sorter {
     limit_bytes: u64,
     batches: Vec<RecordBatch>,
     bytes: u64,
-    runs: Vec<PathBuf>,
-    folder: Option<TempDir>,
+    runs: Vec<spill::Run>,
+    spill: Option<Spill>,
+    /// Rows of a batch of the runs at most.
+    run_rows: usize,
 }
 
 impl Sorter {
@@ -36,7 +40,7 @@ impl Sorter {
         let key = Arc::new(Field::new("key", DataType::Binary, false));
         let fields: Vec<_> = schema.fields().iter().cloned().chain([key]).collect();
         let schema = Arc::new(Schema::new(fields));
-        Self { schema, limit_bytes, batches: Vec::new(), bytes: 0, runs: Vec::new(), folder: None }
+        Self { schema, limit_bytes, batches: Vec::new(), bytes: 0, runs: Vec::new(), spill: None, run_rows: BATCH_ROWS }
     }
 
     /// Takes rows; a key for each.
@@ -53,36 +57,65 @@ impl Sorter {
 
     /// The rows in order, without their keys.
     pub fn finish(mut self) -> Result<Sorted> {
-        let memory = sorted(std::mem::take(&mut self.batches));
-        if self.runs.is_empty() {
-            return Ok(Sorted { sources: vec![Source::memory(memory)?], _folder: None });
-        }
+        let batch_rows = self.batch_rows();
+        let memory = sorted(std::mem::take(&mut self.batches), batch_rows);
+        let Some(spill) = &self.spill else {
+            return Ok(Sorted { sources: vec![Source::memory(memory)?], batch_rows });
+        };
         // What is in memory came last, and so is the last of those with equal keys.
-        let runs = self.runs.iter().map(|path| Source::run(path));
+        let runs = self.runs.iter().map(|run| Source::run(spill, *run));
         let sources = runs.chain([Source::memory(memory)]).collect::<Result<_>>()?;
-        Ok(Sorted { sources, _folder: self.folder })
+        Ok(Sorted { sources, batch_rows })
     }
 
     /// Puts what is in memory on the disk as a run.
     fn spill(&mut self) -> Result<()> {
-        let folder = match &self.folder {
-            Some(folder) => folder,
-            None => self.folder.insert(spill::folder("lakerace-sort-")?),
+        let mut spill = match self.spill.take() {
+            Some(spill) => spill,
+            None => Spill::create()?,
         };
-        let path = folder.path().join(format!("{}.arrow", self.runs.len()));
-        let mut run = RunWriter::create(&path, &self.schema)?;
-        for batch in sorted(std::mem::take(&mut self.batches)) {
+        if self.runs.len() == RUNS_AT_MOST {
+            let joined = self.join(&mut spill)?;
+            self.runs.drain(..).for_each(|run| spill.forget(run));
+            self.runs.push(joined);
+        }
+        let mut run = spill.begin(&self.schema)?;
+        let batch_rows = self.batch_rows();
+        self.run_rows = batch_rows;
+        for batch in sorted(std::mem::take(&mut self.batches), batch_rows) {
             run.write(&batch.map_err(internal)?)?;
         }
-        run.finish()?;
+        self.runs.push(run.finish()?);
         self.bytes = 0;
-        self.runs.push(path);
+        self.spill = Some(spill);
         Ok(())
+    }
+
+    /// Makes one run of all.
+    fn join(&self, spill: &mut Spill) -> Result<spill::Run> {
+        let sources = self.runs.iter().map(|run| Source::run(spill, *run)).collect::<Result<_>>()?;
+        let mut all = Sorted { sources, batch_rows: self.run_rows };
+        let mut run = spill.begin(&self.schema)?;
+        while let Some(batch) = all.next_with_keys()? {
+            run.write(&batch)?;
+        }
+        run.finish()
+    }
+
+    /// Rows of a batch so that one of each run takes half of the memory, at most, if all rows are like those in memory.
+    fn batch_rows(&self) -> usize {
+        let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        let row_bytes = (self.bytes / rows.max(1) as u64).max(1);
+        let most = self.limit_bytes / 2 / RUNS_AT_MOST as u64 / row_bytes;
+        usize::try_from(most).unwrap_or(BATCH_ROWS).clamp(1, self.run_rows)
     }
 }
 
 /// The rows of these batches in the order of their keys.
-fn sorted(batches: Vec<RecordBatch>) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send {
+fn sorted(
+    batches: Vec<RecordBatch>,
+    batch_rows: usize,
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send {
     let keys: Vec<BinaryArray> = batches.iter().map(key_column).collect();
     let rows = keys.iter().map(Array::len).sum();
     let mut order: Vec<(u32, u32)> = Vec::with_capacity(rows);
@@ -93,7 +126,7 @@ fn sorted(batches: Vec<RecordBatch>) -> impl Iterator<Item = Result<RecordBatch,
     drop(keys);
     let mut given = 0;
     std::iter::from_fn(move || {
-        let slice = &order[given..order.len().min(given + BATCH_ROWS)];
+        let slice = &order[given..order.len().min(given + batch_rows)];
         given += slice.len();
         let places: Vec<(usize, usize)> = slice.iter().map(|(batch, row)| (*batch as usize, *row as usize)).collect();
         let batches: Vec<&RecordBatch> = batches.iter().collect();
@@ -108,8 +141,7 @@ fn key_column(batch: &RecordBatch) -> BinaryArray {
 /// Sorted rows.
 pub(crate) struct Sorted {
     sources: Vec<Source>,
-    /// The runs, until the last row is read.
-    _folder: Option<TempDir>,
+    batch_rows: usize,
 }
 
 /// A run, or what stayed in memory.
@@ -130,9 +162,8 @@ impl Source {
         Self::over(Box::new(batches.map(|batch| batch.map_err(internal))))
     }
 
-    fn run(path: &Path) -> Result<Self> {
-        let (reader, path) = (spill::open(path, None)?, path.to_owned());
-        Self::over(Box::new(reader.map(move |batch| batch.map_err(|error| spill::broken(error, &path)))))
+    fn run(spill: &Spill, run: spill::Run) -> Result<Self> {
+        Self::over(Box::new(spill.open(run, None)?.map(|batch| batch.map_err(spill::broken))))
     }
 
     fn over(batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>) -> Result<Self> {
@@ -155,8 +186,12 @@ impl Source {
 impl Sorted {
     /// The next rows in order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.next_with_keys()?.map(|batch| without_key(&batch)).transpose()
+    }
+
+    fn next_with_keys(&mut self) -> Result<Option<RecordBatch>> {
         if let [source] = self.sources.as_mut_slice() {
-            let batch = source.ahead.take().map(|ahead| without_key(&ahead.batch)).transpose()?;
+            let batch = source.ahead.take().map(|ahead| ahead.batch);
             source.advance()?;
             return Ok(batch);
         }
@@ -166,7 +201,7 @@ impl Sorted {
         let mut places = Vec::with_capacity(BATCH_ROWS);
         let keys = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.key()?.to_vec(), at)));
         let mut heap: BinaryHeap<Reverse<(Vec<u8>, usize)>> = keys.map(Reverse).collect();
-        while places.len() < BATCH_ROWS {
+        while places.len() < self.batch_rows.max(64) && batches.len() < BATCHES_AT_MOST {
             let Some(Reverse((_, at))) = heap.pop() else { break };
             let source = &mut self.sources[at];
             let Some(ahead) = &mut source.ahead else { continue };
@@ -188,7 +223,7 @@ impl Sorted {
             return Ok(None);
         }
         let all: Vec<&RecordBatch> = batches.iter().collect();
-        without_key(&interleave_record_batch(&all, &places).map_err(internal)?).map(Some)
+        interleave_record_batch(&all, &places).map(Some).map_err(internal)
     }
 }
 

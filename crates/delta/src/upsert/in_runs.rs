@@ -28,6 +28,8 @@ pub(crate) type Write<'a> = &'a mut (dyn FnMut(&RecordBatch) -> Result<()> + Sen
 
 /// Rows that are written at once.
 const SLICE_ROWS: usize = 65_536;
+/// The rows of so many runs take the memory of an upsert.
+const RUNS_IN_MEMORY: usize = super::RUNS_IN_MEMORY as usize;
 /// Rows of a run at least, as the exponent of two: fewer are no order.
 const LEAST_RUN_BITS: u32 = 8;
 /// A run of rows that are so many times larger than the first ones ends early.
@@ -39,10 +41,10 @@ impl InRuns<'_> {
     /// Errors: those of the source and of `write`; `Conflict` where the source has other rows than when its keys were read.
     pub fn write(&self, batches: Batches, rows: u32, order: Option<Vec<u32>>, write: Write<'_>) -> Result<()> {
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0)).peekable();
-        let threads = self.job.options().threads;
+        let (threads, memory_bytes) = (self.job.options().threads, self.run_bytes.saturating_mul(RUNS_IN_MEMORY));
         let Some(order) = order else {
             let mut next = 0;
-            for piece in numbered_pieces(batches, threads) {
+            for piece in numbered_pieces(batches, threads, memory_bytes) {
                 self.job.check()?;
                 let (first_row, piece) = piece?;
                 next = next_row(first_row, &piece, rows)?;
@@ -82,7 +84,7 @@ impl InRuns<'_> {
             }
             Ok(parts)
         };
-        let pieces = numbered_pieces(batches, threads);
+        let pieces = numbered_pieces(batches, threads, memory_bytes);
         parallel::behind(pieces, (PIECES_AHEAD, threads), pack, |parts: Vec<Part>| {
             parts.into_iter().try_for_each(|part| run.push(part, write))
         })?;

@@ -87,7 +87,7 @@ fn runs_of_larger_rows_end_early() {
 #[test]
 fn rows_in_order_are_not_touched() {
     let keys: Vec<i64> = (0..2000).collect();
-    let all = written(batches(&keys, &|_| 4), None, 1000, 2000).unwrap();
+    let all = written(batches(&keys, &|_| 4), None, 1 << 30, 2000).unwrap();
     assert_eq!(all.iter().map(Vec::len).collect::<Vec<_>>(), [700, 700, 600]);
     assert_eq!(all.concat(), keys);
 }

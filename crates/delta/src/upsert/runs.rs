@@ -1,23 +1,28 @@
 //! Sources that don't fit into memory: sorted runs on the local disk, merged again in the order of keys.
 
-use std::path::{Path, PathBuf};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
-use tempfile::TempDir;
 
 use super::chunk::{Chunk, ChunkBuilder, OnDuplicate};
 use super::operator::MergeOperators;
 use crate::key::{KeyColumns, Keys};
-use crate::spill::{self, RunReader, RunWriter};
+use crate::spill::{self, RunReader, Spill};
 
 /// Rows that a run is written and read by at most.
 const BATCH_ROWS: usize = 8192;
-/// Runs that are read side by side at most: then they become one.
-const RUNS_AT_MOST: usize = 256;
+/// Runs that are read side by side at least and at most: more become one.
+const RUNS_AT_ONCE: RangeInclusive<usize> = 4..=256;
+/// What reading a run takes beside its rows, in bytes: its buffer and its messages, and what describes each column.
+const RUN_BYTES: usize = 16 << 10;
+const COLUMN_BYTES: usize = 2 << 10;
+/// Rows of several runs that are taken in as one piece, where each run has few of them: a piece takes memory of its own.
+const PIECE_ROWS: usize = 1024;
 
 /// Sorted chunks of one source, put on the local disk in the order of the source.
 #[derive(Debug, Clone)]
@@ -28,10 +33,17 @@ pub(crate) struct Runs {
     operators: MergeOperators,
     /// Bytes that merging them may take.
     limit_bytes: usize,
-    folder: Arc<TempDir>,
-    files: Vec<PathBuf>,
-    /// Files that there were, which names the next one.
-    made: usize,
+    spill: Spill,
+    /// In the order of the source; those of the same level are of about the same size.
+    places: Vec<Place>,
+    /// As many are read side by side.
+    at_once: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    level: u32,
+    run: spill::Run,
 }
 
 /// The runs' rows, in chunks that follow on each other in the order of keys, one row a key.
@@ -41,24 +53,21 @@ pub(crate) struct MergedChunks {
     schema: SchemaRef,
     runs: Vec<Run>,
     limit_bytes: usize,
+    at_once: usize,
     on_duplicate: OnDuplicate,
     operators: MergeOperators,
-    /// The runs' files, until the last row is read.
-    _folder: Arc<TempDir>,
 }
 
 /// A run that is being read.
 #[derive(Debug)]
 struct Run {
     reader: RunReader,
-    path: PathBuf,
     /// The rows read and not yet given, with their keys. `None` at the end of the run.
     ahead: Option<(RecordBatch, Keys)>,
 }
 
 impl Runs {
-    /// No runs yet, in a new folder of the system's place for temporary files (`TMPDIR`), which goes when this does.
-    /// Merging them takes about `limit_bytes`.
+    /// No runs yet. Merging them takes about `limit_bytes`.
     pub fn new(
         columns: KeyColumns,
         schema: SchemaRef,
@@ -66,41 +75,60 @@ impl Runs {
         operators: MergeOperators,
         limit_bytes: usize,
     ) -> Result<Self> {
-        let folder = Arc::new(spill::folder("lakerace-upsert-")?);
-        Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, folder, files: Vec::new(), made: 0 })
+        let (spill, places) = (Spill::create()?, Vec::new());
+        let one_bytes = RUN_BYTES + schema.fields().len() * COLUMN_BYTES;
+        let at_once = (limit_bytes / 4 / one_bytes).clamp(*RUNS_AT_ONCE.start(), *RUNS_AT_ONCE.end());
+        Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, spill, places, at_once })
     }
 
     /// How many there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.files.len()
+        self.places.len()
     }
 
     /// Writes a chunk as the next run.
     pub fn push(&mut self, chunk: &Chunk) -> Result<()> {
-        if self.files.len() == RUNS_AT_MOST {
-            self.join()?;
+        while let Some(from) = self.full_level() {
+            self.join(from)?;
         }
         let batch_rows = self.batch_rows(chunk);
-        self.write(std::iter::once(Ok(chunk)), batch_rows)
+        self.write(std::iter::once(Ok(chunk)), batch_rows, 0)
     }
 
-    /// Makes one run of all.
-    fn join(&mut self) -> Result<()> {
-        let mut merged = self.merge()?;
-        let Some(first) = merged.next().transpose()? else { return Ok(()) };
-        let batch_rows = self.batch_rows(&first);
-        self.write(std::iter::once(Ok(first)).chain(merged), batch_rows)?;
-        for file in self.files.drain(..self.files.len() - 1) {
-            std::fs::remove_file(&file).map_err(|error| Error::from(error).at(file.display()))?;
+    /// Behind the last chunk: leaves as many runs as are read side by side.
+    pub fn settle(&mut self) -> Result<()> {
+        while self.places.len() > self.at_once {
+            // One more than there are too many: they become one.
+            let joined = (self.places.len() - self.at_once + 1).min(self.at_once);
+            self.join(self.places.len() - joined)?;
         }
+        Ok(())
+    }
+
+    /// Where the last runs begin that are of one level, if they are as many as are read side by side.
+    fn full_level(&self) -> Option<usize> {
+        let level = self.places.last()?.level;
+        let count = self.places.iter().rev().take_while(|place| place.level == level).count();
+        (count >= self.at_once).then(|| self.places.len() - count)
+    }
+
+    /// Makes one run of those from this one on.
+    fn join(&mut self, from: usize) -> Result<()> {
+        let joined: Vec<Place> = self.places.drain(from..).collect();
+        let (schema, operators) = (Arc::clone(&self.schema), self.operators.clone());
+        let mut merged = self.merged(&joined, schema, None, self.on_duplicate, operators)?;
+        let Some(first) = merged.next().transpose()? else { return Ok(()) };
+        let (batch_rows, level) = (self.batch_rows(&first), joined.iter().map(|place| place.level).max().unwrap_or(0));
+        self.write(std::iter::once(Ok(first)).chain(merged), batch_rows, level + 1)?;
+        joined.iter().for_each(|place| self.spill.forget(place.run));
         Ok(())
     }
 
     /// Rows of a batch so that one of each run takes half of the memory, at most.
     fn batch_rows(&self, chunk: &Chunk) -> usize {
         let row_bytes = (chunk.row_bytes() / chunk.rows().max(1)).max(1);
-        (self.limit_bytes / 2 / RUNS_AT_MOST / row_bytes).clamp(1, BATCH_ROWS)
+        (self.limit_bytes / 2 / self.at_once / row_bytes).clamp(1, BATCH_ROWS)
     }
 
     /// Writes a run.
@@ -108,10 +136,9 @@ impl Runs {
         &mut self,
         chunks: impl Iterator<Item = Result<C>>,
         batch_rows: usize,
+        level: u32,
     ) -> Result<()> {
-        let path = self.folder.path().join(format!("{}.arrow", self.made));
-        self.made += 1;
-        let mut run = RunWriter::create(&path, &self.schema)?;
+        let mut run = self.spill.begin(&self.schema)?;
         for chunk in chunks {
             for batch in chunk?.borrow().sorted().batches(batch_rows) {
                 let batch = batch?;
@@ -120,14 +147,14 @@ impl Runs {
                 run.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(internal)?)?;
             }
         }
-        run.finish()?;
-        self.files.push(path);
+        let run = run.finish()?;
+        self.places.push(Place { level, run });
         Ok(())
     }
 
     /// The runs' rows. Of rows in several runs with the same key, those of a later run are the later ones.
     pub fn merge(&self) -> Result<MergedChunks> {
-        self.merged(Arc::clone(&self.schema), None, self.on_duplicate, self.operators.clone())
+        self.merged(&self.places, Arc::clone(&self.schema), None, self.on_duplicate, self.operators.clone())
     }
 
     /// The runs' keys, in rows of the key columns alone.
@@ -135,39 +162,40 @@ impl Runs {
         let at = |name: &str| self.schema.index_of(name).map_err(internal);
         let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(self.schema.project(&columns).map_err(internal)?);
-        self.merged(schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
+        self.merged(&self.places, schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
     }
 
     fn merged(
         &self,
+        places: &[Place],
         schema: SchemaRef,
         projection: Option<Vec<usize>>,
         on_duplicate: OnDuplicate,
         operators: MergeOperators,
     ) -> Result<MergedChunks> {
-        let open = |path: &PathBuf| Run::open(path, projection.clone(), &self.columns);
-        let runs = self.files.iter().map(open).collect::<Result<_>>()?;
+        let open = |place: &Place| Run::open(self.spill.open(place.run, projection.clone())?, &self.columns);
+        let runs = places.iter().map(open).collect::<Result<_>>()?;
         Ok(MergedChunks {
             columns: self.columns.clone(),
             schema,
             runs,
             limit_bytes: self.limit_bytes / 2,
+            at_once: self.at_once,
             on_duplicate,
             operators,
-            _folder: Arc::clone(&self.folder),
         })
     }
 }
 
 impl Run {
-    fn open(path: &Path, projection: Option<Vec<usize>>, columns: &KeyColumns) -> Result<Self> {
-        let mut run = Self { reader: spill::open(path, projection)?, path: path.to_owned(), ahead: None };
+    fn open(reader: RunReader, columns: &KeyColumns) -> Result<Self> {
+        let mut run = Self { reader, ahead: None };
         run.read_ahead(columns)?;
         Ok(run)
     }
 
     fn read_ahead(&mut self, columns: &KeyColumns) -> Result<()> {
-        let batch = self.reader.next().transpose().map_err(|error| spill::broken(error, &self.path))?;
+        let batch = self.reader.next().transpose().map_err(spill::broken)?;
         self.ahead = match batch {
             Some(batch) => Some((batch.clone(), columns.keys(&batch, 0)?)),
             None => None,
@@ -192,22 +220,42 @@ impl Run {
 impl MergedChunks {
     fn next_chunk(&mut self) -> Result<Option<Chunk>> {
         let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
+        let (mut pieces, mut rows, mut rounds) = (Vec::new(), 0, 0);
         // One look ahead at least, however little memory there is.
         while builder.rows() == 0 || !builder.is_full(self.limit_bytes) {
             // All that has arrived of every run up to the nearest end of what was read ahead. Keys are distinct within
             // a run, so the rows of one key are all among them.
             let ends = self.runs.iter().filter_map(|run| run.ahead.as_ref()).map(|(_, keys)| keys.last());
             let Some(bound) = ends.reduce(Keys::smaller) else { break };
+            let before = pieces.len();
             for run in &mut self.runs {
-                if let Some(batch) = run.take_up_to(&bound, &self.columns)? {
-                    builder.push(batch)?;
-                }
+                pieces.extend(run.take_up_to(&bound, &self.columns)?);
+            }
+            // All that was read ahead is half of the memory: so a part of it is, about.
+            rows += pieces[before..].iter().map(RecordBatch::num_rows).sum::<usize>();
+            rounds += 1;
+            if rows >= PIECE_ROWS || rounds * 8 >= self.at_once {
+                self.take_in(&mut pieces, &mut builder)?;
+                (rows, rounds) = (0, 0);
             }
         }
+        self.take_in(&mut pieces, &mut builder)?;
         if builder.rows() == 0 {
             return Ok(None);
         }
         builder.finish(self.on_duplicate, &self.operators).map(Some)
+    }
+
+    /// Takes in pieces: as they are, or as one where they are small.
+    fn take_in(&self, pieces: &mut Vec<RecordBatch>, builder: &mut ChunkBuilder) -> Result<()> {
+        let rows: usize = pieces.iter().map(RecordBatch::num_rows).sum();
+        if pieces.len() > 1 && rows / pieces.len() < PIECE_ROWS / 2 {
+            let schema = pieces[0].schema();
+            let one = concat_batches(&schema, &*pieces).map_err(internal)?;
+            pieces.clear();
+            return builder.push(one);
+        }
+        pieces.drain(..).try_for_each(|piece| builder.push(piece))
     }
 }
 

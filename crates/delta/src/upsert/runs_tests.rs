@@ -44,7 +44,6 @@ fn runs_are_merged_in_windows_of_the_limit() {
     // Three runs of 30,000 rows: more than one batch each.
     let run = |first: i64| (0..30_000).map(|n| (first + 3 * n, format!("{first}"))).collect::<Vec<_>>();
     let runs = runs(&[run(0), run(1), run(2)], OnDuplicate::Error, &MergeOperators::default(), 2 << 20);
-    let folder = runs.folder.path().to_owned();
     assert_eq!(runs.len(), 3);
     let merged = runs.merge().unwrap();
     drop(runs);
@@ -59,7 +58,6 @@ fn runs_are_merged_in_windows_of_the_limit() {
     }
     assert_eq!(next, 90_000);
     assert!((3..20).contains(&chunks), "{chunks}");
-    assert!(!folder.exists(), "the runs' folder is left behind");
 }
 
 #[test]
@@ -86,10 +84,25 @@ fn keys_are_merged_alone_and_again() {
 
 #[test]
 fn many_runs_become_one() {
-    let chunks: Vec<_> = (0..RUNS_AT_MOST as i64 + 3).map(|n| vec![(n % 50, format!("{n}"))]).collect();
-    let runs = runs(&chunks, OnDuplicate::Last, &MergeOperators::default(), 1 << 20);
+    let chunks: Vec<_> = (0..*RUNS_AT_ONCE.end() as i64 + 3).map(|n| vec![(n % 50, format!("{n}"))]).collect();
+    let mut runs = runs(&chunks, OnDuplicate::Last, &MergeOperators::default(), 1 << 30);
     assert_eq!(runs.len(), 4);
-    assert_eq!(std::fs::read_dir(runs.folder.path()).unwrap().count(), 4);
+    runs.settle().unwrap();
+    assert_eq!(runs.len(), 4);
+    let pairs: Vec<_> = runs.merge().unwrap().flat_map(|chunk| pairs_of(&chunk.unwrap())).collect();
+    let expected: BTreeMap<i64, String> = chunks.into_iter().flatten().collect();
+    assert_eq!(pairs, expected.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn more_runs_than_are_read_at_once_are_joined_level_by_level() {
+    // Four at once, which are joined twice over.
+    let chunks: Vec<_> = (0..71).map(|n: i64| vec![(n % 20, format!("{n}")), (100 + n, "one".to_owned())]).collect();
+    let mut runs = runs(&chunks, OnDuplicate::Last, &MergeOperators::default(), 1);
+    assert_eq!(runs.at_once, 4);
+    assert!((5..=10).contains(&runs.len()), "{} runs", runs.len());
+    runs.settle().unwrap();
+    assert!(runs.len() <= 4, "{} runs", runs.len());
     let pairs: Vec<_> = runs.merge().unwrap().flat_map(|chunk| pairs_of(&chunk.unwrap())).collect();
     let expected: BTreeMap<i64, String> = chunks.into_iter().flatten().collect();
     assert_eq!(pairs, expected.into_iter().collect::<Vec<_>>());
@@ -101,7 +114,7 @@ fn only_the_rows_of_a_batch_are_written() {
     let mut pairs: Vec<(i64, String)> = (0..16_000).map(|n| (n, format!("a text of its own, number {n}"))).collect();
     pairs[0].1 = "x".repeat(100_000);
     let written = runs(&[pairs], OnDuplicate::Last, &MergeOperators::default(), 1 << 30);
-    let bytes = std::fs::metadata(&written.files[0]).unwrap().len();
+    let bytes = written.spill.bytes();
     assert!(bytes < 1_100_000, "{bytes}");
 }
 

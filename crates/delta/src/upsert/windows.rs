@@ -46,7 +46,9 @@ pub(crate) struct Gather<'a> {
 
 /// Rows that are taken in at once at least and at most: a source may give all of its rows in one batch.
 const PIECE_ROWS: RangeInclusive<usize> = 4096..=131_072;
-/// Bytes of all pieces that are under way, about: many threads have smaller ones.
+/// Rows of a piece at least where the memory is less than it takes to have [`UNDER_WAY_BYTES`] beside the rows.
+const LEAST_PIECE_ROWS: usize = 64;
+/// Bytes of all pieces that are under way, about: many threads have smaller ones. They are no more than a quarter of the rows'.
 const UNDER_WAY_BYTES: usize = 96 << 20;
 /// Pieces that wait while others are packed: without them, the source's threads would wait for that.
 pub(super) const PIECES_AHEAD: usize = 2;
@@ -66,23 +68,31 @@ impl Gather<'_> {
             self.job.check()?;
             reader.read(self.fit.fit(&piece)?, first_row, packs.load(Ordering::Relaxed), thread)
         };
-        parallel::behind(numbered_pieces(batches, threads), (PIECES_AHEAD, threads), read, |rows| {
-            open.push_read(rows)?;
-            packs.fetch_or(open.is_packed(), Ordering::Relaxed);
-            open.make_room(self.memory_bytes);
-            if open.is_full(self.memory_bytes) {
-                first_row += open.rows() as u64;
-                let full = std::mem::replace(&mut open, builder(first_row));
-                self.spill(full, schema, &mut runs)?;
-            }
-            Ok(())
-        })?;
+        parallel::behind(
+            numbered_pieces(batches, threads, self.memory_bytes),
+            (PIECES_AHEAD, threads),
+            read,
+            |rows| {
+                open.push_read(rows)?;
+                packs.fetch_or(open.is_packed(), Ordering::Relaxed);
+                open.make_room(self.memory_bytes);
+                if open.is_full(self.memory_bytes) {
+                    first_row += open.rows() as u64;
+                    let full = std::mem::replace(&mut open, builder(first_row));
+                    self.spill(full, schema, &mut runs)?;
+                }
+                Ok(())
+            },
+        )?;
         if runs.is_some() && open.rows() > 0 {
             let last = std::mem::replace(&mut open, builder(first_row));
             self.spill(last, schema, &mut runs)?;
         }
         match runs {
-            Some(runs) => Ok(Windows::Disk(runs)),
+            Some(mut runs) => {
+                runs.settle()?;
+                Ok(Windows::Disk(runs))
+            }
             None => open.finish(self.on_duplicate, self.operators).map(Windows::Memory),
         }
     }
@@ -103,10 +113,11 @@ impl Gather<'_> {
     }
 }
 
-/// Pieces of batches for so many threads, and the number of their first row.
+/// Pieces of batches for so many threads beside so many bytes of rows, and the number of their first row.
 pub(super) fn numbered_pieces(
     mut batches: impl Iterator<Item = Result<RecordBatch>>,
     threads: usize,
+    memory_bytes: usize,
 ) -> impl Iterator<Item = Result<(u64, RecordBatch)>> {
     let (mut next_row, mut rest): (u64, Option<(RecordBatch, usize)>) = (FIRST_ROW, None);
     std::iter::from_fn(move || {
@@ -114,7 +125,7 @@ pub(super) fn numbered_pieces(
             Some(rest) => rest,
             None => match batches.find(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0))? {
                 Ok(batch) => {
-                    let rows = piece_rows(&batch, threads);
+                    let rows = piece_rows(&batch, threads, memory_bytes);
                     (batch, rows)
                 }
                 Err(error) => return Some(Err(error)),
@@ -130,12 +141,14 @@ pub(super) fn numbered_pieces(
 }
 
 /// Rows of each piece of a batch.
-fn piece_rows(batch: &RecordBatch, threads: usize) -> usize {
+fn piece_rows(batch: &RecordBatch, threads: usize, memory_bytes: usize) -> usize {
     // Those that are packed, those that wait for an earlier one, and those ahead.
     let pieces = 2 * threads.max(1) + PIECES_AHEAD;
     let bytes: usize = batch.columns().iter().map(value_bytes).sum();
     let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);
-    (UNDER_WAY_BYTES / pieces / row_bytes).clamp(*PIECE_ROWS.start(), *PIECE_ROWS.end())
+    let under_way_bytes = UNDER_WAY_BYTES.min(memory_bytes / 4);
+    let least = if under_way_bytes == UNDER_WAY_BYTES { *PIECE_ROWS.start() } else { LEAST_PIECE_ROWS };
+    (under_way_bytes / pieces / row_bytes).clamp(least, *PIECE_ROWS.end())
 }
 
 impl Windows {

@@ -1,12 +1,15 @@
 //! A local folder that is made, or replaced, in one step.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, IfExists, JobStore, Output, Result, make_folders, remove_folders};
+use lakerace_io::{
+    Error, IfExists, JobStore, KeptPermissions, Output, Result, hold, make_folders, remove_folders, remove_left_overs,
+};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
@@ -20,7 +23,11 @@ const DATA_ENDINGS: [&str; 9] =
 pub(super) struct Staged {
     store: JobStore,
     hidden: PathBuf,
+    /// The hidden folder, which is held while it is open.
+    handle: File,
     target: PathBuf,
+    /// Those of the folder that is replaced.
+    permissions: Option<KeptPermissions>,
     replaces: bool,
     /// Names of its files, in order.
     names: Vec<String>,
@@ -61,11 +68,21 @@ impl Staged {
         hidden_name.push(name);
         hidden_name.push(format!(".lakerace-{:016x}.tmp", rand::random::<u64>()));
         let hidden = parent.join(hidden_name);
-        if let Err(e) = fs::create_dir(&hidden) {
-            remove_folders(&made);
-            return Err(Error::from(e).at(url));
-        }
-        Ok(Self { store: store.clone(), hidden, target, replaces, names: Vec::new(), made, is_published: false })
+        remove_left_overs(parent);
+        let permissions = KeptPermissions::of(&target);
+        // Nobody else reads what is to replace a folder of unknown readers.
+        let mode = if permissions.is_some() { 0o700 } else { 0o777 };
+        let handle = match DirBuilder::new().mode(mode).create(&hidden).and_then(|()| File::open(&hidden)) {
+            Ok(handle) => handle,
+            Err(e) => {
+                let _ = fs::remove_dir(&hidden);
+                remove_folders(&made);
+                return Err(Error::from(e).at(url));
+            }
+        };
+        hold(&handle);
+        let (store, names) = (store.clone(), Vec::new());
+        Ok(Self { store, hidden, handle, target, permissions, replaces, names, made, is_published: false })
     }
 
     /// A new file of this name.
@@ -79,6 +96,9 @@ impl Staged {
     /// Puts the folder in its place; gives the paths of its files.
     pub(super) fn publish(mut self) -> Result<Vec<String>> {
         let target = self.target.display().to_string();
+        if let Some(permissions) = self.permissions {
+            permissions.give_to(&self.handle).map_err(|e| Error::from(e).at(&target))?;
+        }
         // Renaming a folder replaces an empty one, and no other.
         match fs::rename(&self.hidden, &self.target) {
             Ok(()) => self.is_published = true,

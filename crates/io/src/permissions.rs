@@ -1,0 +1,42 @@
+//! The permissions of what is replaced.
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::Result;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+/// The mode and the owner of a file or folder that another one is to take the place of.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptPermissions {
+    mode: u32,
+    uid: u32,
+    gid: u32,
+}
+
+impl KeptPermissions {
+    /// Those of what is there; `None` where nothing is.
+    pub fn of(target: &Path) -> Option<Self> {
+        std::fs::metadata(target).ok().map(|metadata| Self::from(&metadata))
+    }
+
+    /// Gives them to a file or folder. The owner stays another one where this user may not change it. Where the group stays another
+    /// one, that group may do no more than everybody.
+    pub fn give_to(self, file: &File) -> Result<()> {
+        let now = file.metadata()?;
+        if (now.uid(), now.gid()) != (self.uid, self.gid) && fchown(file, Some(self.uid), Some(self.gid)).is_err() {
+            // A user may give a file to those groups that he is in.
+            let _ = fchown(file, None, Some(self.gid));
+        }
+        let keeps_group = file.metadata()?.gid() == self.gid;
+        let everybody = (self.mode & 0o7) << 3;
+        let mode = if keeps_group { self.mode } else { self.mode & (!0o070 | everybody) };
+        file.set_permissions(Permissions::from_mode(mode))
+    }
+}
+
+impl From<&Metadata> for KeptPermissions {
+    fn from(metadata: &Metadata) -> Self {
+        // New contents have no more rights than their reader: no bits that change the user.
+        Self { mode: metadata.mode() & 0o777, uid: metadata.uid(), gid: metadata.gid() }
+    }
+}

@@ -1,0 +1,31 @@
+//! Files for what does not fit into memory, which no other user can read.
+
+use std::fs::{File, Permissions};
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::{Error, Result};
+
+/// A new file in the system's place for temporary files (`TMPDIR`), to be read and written. It has no name, so nobody else can open
+/// it, and it goes with its last handle: also where the process is killed. Where the file system knows no files without a
+/// name, its name is removed at once. Its mode is 0600.
+pub fn private_file() -> Result<File> {
+    let private = |file: File| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file);
+    tempfile::tempfile().and_then(private).map_err(|error| Error::from(error).at(std::env::temp_dir().display()))
+}
+
+/// Gives the disk space of a part of a file back. A file system that can't do that keeps it until the file goes.
+pub fn release(file: &File, bytes: Range<u64>) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = fallocate(file, flags, bytes.start, bytes.end.saturating_sub(bytes.start));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, bytes);
+}
+
+#[cfg(test)]
+#[path = "private_file_tests.rs"]
+mod tests;
