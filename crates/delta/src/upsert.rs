@@ -108,6 +108,9 @@ const SLICE_ROWS: usize = 65_536;
 const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
+/// Bytes of a column in a row group at least, and of all columns together, where memory is little.
+const LEAST_CHUNK_BYTES: u64 = 64 << 10;
+const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
 /// How often rows are made again because another writer has changed what they were made from.
 const REMAKES: u32 = 100;
 
@@ -314,10 +317,14 @@ impl Upsert<'_> {
     }
 
     /// How files are written: with row groups of which two fit into a quarter of the memory, or, unless options ask for larger ones,
-    /// into a twelfth of it: what is encoded sooner is written sooner, and its memory is used again.
+    /// into a twelfth of it: what is encoded sooner is written sooner, and its memory is used again. They have some bytes of each
+    /// column at least: what a footer says of a row group takes memory, too.
     fn write_options(&self) -> WriteOptions {
         let (usual, most) = (self.options.memory_bytes / 24, self.options.memory_bytes / 8);
-        let row_group_bytes = self.options.write.row_group_bytes.unwrap_or(usual).min(most).max(1);
+        let columns = self.shape.written.fields().len() as u64;
+        let least = (columns * LEAST_CHUNK_BYTES).min(LEAST_ROW_GROUP_BYTES);
+        let asked = self.options.write.row_group_bytes.unwrap_or(usual.max(least));
+        let row_group_bytes = asked.min(most.max(least)).max(1);
         WriteOptions { row_group_bytes: Some(row_group_bytes), ..self.options.write.clone() }
     }
 

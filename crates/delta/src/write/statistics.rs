@@ -1,72 +1,166 @@
 //! Statistics of a file's values, for the log.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray};
-use arrow::compute::concat;
-use arrow::datatypes::{Field, Int64Type, Schema};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    StringViewArray, StringViewBuilder, StructArray, UInt32Array, downcast_primitive_array, new_null_array,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{concat, max, min, nullif, take};
+use arrow::datatypes::{ArrowNumericType, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_io::{Error, Result};
 
 use crate::error::from_kernel;
 
-/// Collects the statistics of one file. The kernel knows which columns have any and how they are written down; it compares
-/// every text with the least and the largest so far, wherever in memory it is. So it is shown those two of each batch
-/// alone, with nulls for the others, which are taken off the nulls in the end.
+/// Batches of which each column keeps two values: then it keeps two of these. So a file takes the same memory in many batches
+/// as in few.
+const KEPT_AT_MOST: usize = 64;
+
+/// Collects the statistics of one file. The kernel knows which columns have any and how they are written down, but keeps some
+/// kilobytes of each batch that it is shown. So it is shown one, of two rows that have the least and the largest value of each
+/// column; nulls and rows are counted here.
 pub(super) struct Statistics {
     kernel: FileStatsAccumulator,
-    /// By column: nulls that there are, less those that the kernel was shown.
-    nulls: HashMap<String, i64>,
+    /// That of the batches, and its columns, once there is one.
+    known: Option<(SchemaRef, Vec<Column>)>,
+    rows: i64,
+}
+
+/// What is known of a column.
+struct Column {
+    name: String,
+    nulls: i64,
+    values: Values,
+}
+
+enum Values {
+    /// Of each of some batches the least and the largest value.
+    Leaf(Vec<ArrayRef>),
+    Struct(Vec<Column>),
 }
 
 impl Statistics {
     pub fn new(kernel: FileStatsAccumulator) -> Self {
-        Self { kernel, nulls: HashMap::new() }
+        Self { kernel, known: None, rows: 0 }
     }
 
     /// Takes rows in.
     pub fn merge(&mut self, rows: &RecordBatch) -> Result<()> {
-        let schema = rows.schema();
-        let (mut fields, mut columns) = (Vec::new(), Vec::new());
-        for (field, column) in schema.fields().iter().zip(rows.columns()) {
-            let thin = column.as_string_view_opt().and_then(thinned).transpose()?;
-            match thin {
-                Some(thin) => {
-                    let nulls = self.nulls.entry(field.name().clone()).or_default();
-                    *nulls += column.null_count() as i64 - thin.null_count() as i64;
-                    fields.push(Arc::new(Field::clone(field).with_nullable(true)));
-                    columns.push(thin);
-                }
-                None => {
-                    fields.push(Arc::clone(field));
-                    columns.push(Arc::clone(column));
-                }
-            }
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-        let rows = RecordBatch::try_new_with_options(Arc::new(schema), columns, &options).map_err(internal)?;
-        self.kernel.merge(&rows).map_err(from_kernel)
+        let (_, columns) = self.known.get_or_insert_with(|| (rows.schema(), columns(rows.schema_ref().fields())));
+        self.rows += rows.num_rows() as i64;
+        columns.iter_mut().zip(rows.columns()).try_for_each(|(column, array)| column.merge(array, None))
     }
 
     /// The statistics as the kernel takes them with the file.
-    pub fn finish(self) -> Result<StructArray> {
+    pub fn finish(mut self) -> Result<StructArray> {
+        let Some((schema, columns)) = self.known.take() else {
+            return Err(Error::internal("a file without rows was begun"));
+        };
+        let fields = nullable(schema.fields());
+        let arrays = columns.iter().zip(&fields).map(|(column, field)| column.two(field.data_type()));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+        let options = RecordBatchOptions::new().with_row_count(Some(2));
+        let two = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).map_err(internal)?;
+        self.kernel.merge(&two).map_err(from_kernel)?;
         let statistics = self.kernel.finish().map_err(from_kernel)?;
-        let statistics = statistics.ok_or_else(|| Error::internal("a file without rows was begun"))?;
-        map_child(&statistics, "nullCount", &|counts| {
-            let mut counts = counts.as_struct().clone();
-            for (name, more) in &self.nulls {
-                counts = map_child(&counts, name, &|count| {
-                    let known = count.as_primitive_opt::<Int64Type>();
-                    let known = known.ok_or_else(|| Error::internal("the kernel counts nulls in another type"))?;
-                    let count = known.unary::<_, Int64Type>(|count| count + more);
-                    Ok(Arc::new(count) as ArrayRef)
-                })?;
-            }
-            Ok(Arc::new(counts) as ArrayRef)
-        })
+        let statistics = statistics.ok_or_else(|| Error::internal("a batch has no statistics"))?;
+        let count = |count: i64| Arc::new(Int64Array::from(vec![count])) as ArrayRef;
+        let statistics = map_child(&statistics, "numRecords", &|_| Ok(count(self.rows)))?;
+        map_child(&statistics, "nullCount", &|counts| Ok(Arc::new(null_counts(counts.as_struct(), &columns)?) as _))
     }
+}
+
+fn columns(fields: &Fields) -> Vec<Column> {
+    let column = |field: &FieldRef| Column {
+        name: field.name().clone(),
+        nulls: 0,
+        values: match field.data_type() {
+            DataType::Struct(fields) => Values::Struct(columns(fields)),
+            _ => Values::Leaf(Vec::new()),
+        },
+    };
+    fields.iter().map(column).collect()
+}
+
+impl Column {
+    /// Takes values in. Those of a struct that is null, `above`, are null.
+    fn merge(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) -> Result<()> {
+        let nulls = NullBuffer::union(array.nulls(), above);
+        self.nulls += match array.data_type() {
+            DataType::Null => array.len(),
+            _ => nulls.as_ref().map_or(0, NullBuffer::null_count),
+        } as i64;
+        let kept = match &mut self.values {
+            Values::Struct(columns) => {
+                let children = columns.iter_mut().zip(array.as_struct().columns());
+                return children.into_iter().try_for_each(|(column, child)| column.merge(child, nulls.as_ref()));
+            }
+            Values::Leaf(kept) => kept,
+        };
+        let two = match above.filter(|above| above.null_count() > 0) {
+            Some(above) => {
+                let hidden = BooleanArray::new(!above.inner(), None);
+                extremes(&nullif(array, &hidden).map_err(internal)?)?
+            }
+            None => extremes(array)?,
+        };
+        kept.extend(two);
+        if kept.len() >= KEPT_AT_MOST {
+            *kept = joined(kept)?.into_iter().collect();
+        }
+        Ok(())
+    }
+
+    /// The least and the largest value, or nulls where there is none, in a column of this type.
+    fn two(&self, data_type: &DataType) -> Result<ArrayRef> {
+        match (&self.values, data_type) {
+            (Values::Struct(columns), DataType::Struct(fields)) => {
+                if fields.is_empty() {
+                    return Ok(Arc::new(StructArray::new_empty_fields(2, None)));
+                }
+                let arrays = columns.iter().zip(fields).map(|(column, field)| column.two(field.data_type()));
+                let arrays = arrays.collect::<Result<Vec<_>>>()?;
+                Ok(Arc::new(StructArray::try_new(fields.clone(), arrays, None).map_err(internal)?))
+            }
+            (Values::Leaf(kept), _) => Ok(joined(kept)?.unwrap_or_else(|| new_null_array(data_type, 2))),
+            (Values::Struct(_), _) => Err(Error::internal("a file's column has changed its type")),
+        }
+    }
+}
+
+/// The least and the largest of the values of several pairs.
+fn joined(kept: &[ArrayRef]) -> Result<Option<ArrayRef>> {
+    match kept {
+        [] => Ok(None),
+        [one] => Ok(Some(Arc::clone(one))),
+        many => extremes(&concat(&many.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(internal)?),
+    }
+}
+
+/// The same fields, with nulls wherever a struct may have them.
+fn nullable(fields: &Fields) -> Fields {
+    let field = |field: &FieldRef| {
+        let field = Field::clone(field).with_nullable(true);
+        let data_type = match field.data_type() {
+            DataType::Struct(fields) => DataType::Struct(nullable(fields)),
+            other => other.clone(),
+        };
+        field.with_data_type(data_type)
+    };
+    fields.iter().map(field).collect()
+}
+
+/// The counts of nulls of these columns in place of those that the kernel was shown.
+fn null_counts(counts: &StructArray, columns: &[Column]) -> Result<StructArray> {
+    columns.iter().try_fold(counts.clone(), |counts, column| {
+        map_child(&counts, &column.name, &|count| match (&column.values, count.as_struct_opt()) {
+            (Values::Struct(columns), Some(inner)) => Ok(Arc::new(null_counts(inner, columns)?) as ArrayRef),
+            _ => Ok(Arc::new(Int64Array::from(vec![column.nulls])) as ArrayRef),
+        })
+    })
 }
 
 /// A struct with one of its fields changed, where it has it.
@@ -77,17 +171,45 @@ fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<
     StructArray::try_new(of.fields().clone(), columns, of.nulls().cloned()).map_err(internal)
 }
 
-/// As many rows, of which the first two have the least and the largest text and the others none. `None` where that would
-/// be no less to look at.
-fn thinned(texts: &StringViewArray) -> Option<Result<ArrayRef>> {
-    let more = texts.len().checked_sub(2).filter(|more| *more > 0)?;
-    let (least, largest) = extremes(texts)?;
-    let two = StringViewArray::from(vec![texts.value(least), texts.value(largest)]);
-    Some(concat(&[&two, &StringViewArray::new_null(more)]).map_err(internal))
+/// The least and the largest value, in an array of its own. `None` where all are null, or are of a type that the log has no
+/// bounds of.
+fn extremes(array: &ArrayRef) -> Result<Option<ArrayRef>> {
+    let array = array.as_ref();
+    Ok(downcast_primitive_array!(
+        array => two_numbers(array),
+        DataType::Utf8View => two_texts(array.as_string_view()),
+        DataType::Utf8 => two_rows(array, array.as_string::<i32>().iter())?,
+        DataType::LargeUtf8 => two_rows(array, array.as_string::<i64>().iter())?,
+        _ => None
+    ))
+}
+
+fn two_numbers<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<ArrayRef> {
+    let two = PrimitiveArray::<T>::from_iter_values([min(array)?, max(array)?]);
+    Some(Arc::new(two.with_data_type(array.data_type().clone())))
+}
+
+fn two_rows<'a>(array: &dyn Array, texts: impl Iterator<Item = Option<&'a str>>) -> Result<Option<ArrayRef>> {
+    let (mut least, mut largest): (Option<(&str, u32)>, Option<(&str, u32)>) = (None, None);
+    for (row, text) in texts.enumerate().filter_map(|(row, text)| Some((row as u32, text?))) {
+        least = least.filter(|(least, _)| *least <= text).or(Some((text, row)));
+        largest = largest.filter(|(largest, _)| *largest >= text).or(Some((text, row)));
+    }
+    let Some(((_, least), (_, largest))) = least.zip(largest) else { return Ok(None) };
+    take(array, &UInt32Array::from(vec![least, largest]), None).map(Some).map_err(internal)
+}
+
+fn two_texts(texts: &StringViewArray) -> Option<ArrayRef> {
+    let (least, largest) = extreme_rows(texts)?;
+    let two = [texts.value(least), texts.value(largest)];
+    let bytes = two.iter().map(|text| text.len() as u32).sum::<u32>().max(1);
+    let mut builder = StringViewBuilder::with_capacity(2).with_fixed_block_size(bytes);
+    two.iter().for_each(|text| builder.append_value(text));
+    Some(Arc::new(builder.finish()))
 }
 
 /// The rows of the least and of the largest text; `None` where all are null.
-fn extremes(texts: &StringViewArray) -> Option<(usize, usize)> {
+fn extreme_rows(texts: &StringViewArray) -> Option<(usize, usize)> {
     let views = texts.views();
     // The first four bytes of a text are in its view: as a number of the same order they decide nearly always.
     let prefix = |row: usize| ((views[row] >> 32) as u32).swap_bytes();
