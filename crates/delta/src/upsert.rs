@@ -108,6 +108,8 @@ const SLICE_ROWS: usize = 65_536;
 const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
+/// Memory that there must be for each column, and twice for the rest.
+const LEAST_COLUMN_BYTES: u64 = 16 << 10;
 /// Bytes of a column in a row group at least, and of all columns together, where memory is little.
 const LEAST_CHUNK_BYTES: u64 = 64 << 10;
 const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
@@ -146,6 +148,7 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> 
         Ends::Delete => Shape::of_delete(&snapshot, rows.schema(), options),
     };
     let shape = shape.map_err(named)?;
+    check_memory(options, shape.written.fields().len()).map_err(named)?;
     let first = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
     match first.keys_ahead(&rows)? {
         Some(ahead) if ahead.rows == 0 => return Ok(Changed::default()),
@@ -165,6 +168,17 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> 
     }
     Err(named(Error::conflict(format!("other writers have changed the same rows {REMAKES} times")))
         .advice("run it again when they are done"))
+}
+
+/// An error where memory is less than some rows, and a buffer for each of so many columns, take.
+fn check_memory(options: &UpsertOptions, columns: usize) -> Result<()> {
+    let least = LEAST_COLUMN_BYTES * (columns as u64 + 2);
+    if options.memory_bytes >= least {
+        return Ok(());
+    }
+    let (limit, plural) = (options.memory_bytes, if columns == 1 { "" } else { "s" });
+    Err(Error::usage(format!("a memory limit of {limit} bytes is too small for rows of {columns} column{plural}"))
+        .advice(format!("allow {least} bytes or more (--memory-limit)")))
 }
 
 /// The version behind one that has become too old.
