@@ -61,6 +61,14 @@ impl Decimal {
         self.is_negative
     }
 
+    /// Whether it has as many digits as `other`, and `middle` is as far from it as from the next number of so many digits.
+    pub fn is_beside(&self, other: &Self, middle: &Self) -> bool {
+        let Some(below) = middle.digits.strip_suffix('5') else { return false };
+        let same_place = self.exponent == other.exponent && self.exponent == middle.exponent + 1;
+        let (Ok(below), Ok(digits)) = (below.parse::<u64>(), self.digits.parse::<u64>()) else { return false };
+        same_place && self.is_negative == middle.is_negative && (digits == below || digits == below + 1)
+    }
+
     /// The number times 10^`scale`, rounded down, and whether that left something out. `None` where 256 bits are too few.
     pub fn floor(&self, scale: i32) -> Option<(i256, bool)> {
         if self.digits.is_empty() {

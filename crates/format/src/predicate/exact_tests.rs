@@ -85,6 +85,13 @@ fn floats_are_what_their_shortest_text_says() {
     check_equal(&single, "0.100000001490116119384765625");
     check_apart(&single, "0.1000000001", true);
     check_apart(&single, "0.0999999999", false);
+    // Midway between two texts of as many digits.
+    let single: ArrayRef = Arc::new(Float32Array::from(vec![5811.65625]));
+    check_equal(&single, "5811.6562");
+    check_equal(&single, "5811.6563");
+    check_equal(&single, "5811.65625");
+    check_apart(&single, "5811.6561", false);
+    check_apart(&single, "5811.6564", true);
     let single: ArrayRef = Arc::new(Float32Array::from(vec![16_777_216.0]));
     check_apart(&single, "16777217", true);
     check_equal(&single, "16777216");

@@ -189,6 +189,7 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<Place> {
 }
 
 /// A number is at a float where it is the float's shortest text, such as 0.1, or its exact value; else it is between two floats.
+/// Of two texts that are as short and as near, printers of floats choose one or the other.
 fn place_float(number: &Decimal, data_type: &DataType) -> Place {
     let text = number.text();
     let (nearest, before, shortest) = match data_type {
@@ -208,13 +209,17 @@ fn place_float(number: &Decimal, data_type: &DataType) -> Place {
     if !nearest.is_finite() {
         return if number.is_negative() { Place::Below } else { Place::Above };
     }
-    let value = Decimal::parse(&shortest);
-    let is_exact = || Decimal::parse(&format!("{nearest:.EXACT_PLACES$}")).as_ref() == Some(number);
-    match value.as_ref().map(|value| value.cmp(number)) {
-        Some(Ordering::Equal) => Place::At(Value::Float(nearest)),
-        _ if is_exact() => Place::At(Value::Float(nearest)),
-        Some(Ordering::Greater) => Place::After(Value::Float(before)),
-        _ => Place::After(Value::Float(nearest)),
+    let at = Place::At(Value::Float(nearest));
+    let Some(value) = Decimal::parse(&shortest) else { return at };
+    let is_exact = || {
+        let exact = Decimal::parse(&format!("{nearest:.EXACT_PLACES$}"));
+        exact.is_some_and(|exact| exact == *number || number.is_beside(&value, &exact))
+    };
+    match value.cmp(number) {
+        Ordering::Equal => at,
+        _ if is_exact() => at,
+        Ordering::Greater => Place::After(Value::Float(before)),
+        Ordering::Less => Place::After(Value::Float(nearest)),
     }
 }
 
