@@ -27,10 +27,12 @@ impl KeptPermissions {
             // A user may give a file to those groups that he is in.
             let _ = fchown(file, None, Some(self.gid));
         }
-        let keeps_group = file.metadata()?.gid() == self.gid;
+        let now = file.metadata()?;
+        let keeps_group = now.gid() == self.gid;
         let everybody = (self.mode & 0o7) << 3;
         let mode = if keeps_group { self.mode } else { self.mode & (!0o070 | everybody) };
-        file.set_permissions(Permissions::from_mode(mode))
+        // Some file systems have one mode for all files, and refuse to be asked.
+        if now.mode() & 0o7777 == mode { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode)) }
     }
 }
 
