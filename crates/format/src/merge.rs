@@ -120,7 +120,16 @@ fn joined(known: &DataType, other: &DataType) -> Option<DataType> {
         (T::Float32, T::Float64) | (T::Float64, T::Float32) => T::Float64,
         (T::Struct(a), T::Struct(b)) => T::Struct(joined_fields(a, b)?),
         (T::List(a), T::List(b)) => T::List(joined_field(a, b)?),
-        (T::LargeList(a), T::LargeList(b)) => T::LargeList(joined_field(a, b)?),
+        (T::LargeList(a), T::LargeList(b) | T::List(b)) | (T::List(a), T::LargeList(b)) => {
+            T::LargeList(joined_field(a, b)?)
+        }
+        // Libraries have their own ideas of the width of offsets, and hint at them in their files.
+        (T::Utf8 | T::LargeUtf8 | T::Utf8View, T::Utf8 | T::LargeUtf8 | T::Utf8View) => T::LargeUtf8,
+        (T::Binary | T::LargeBinary | T::BinaryView, T::Binary | T::LargeBinary | T::BinaryView) => T::LargeBinary,
+        (T::Dictionary(_, value), plain) | (plain, T::Dictionary(_, value)) => match plain {
+            T::Dictionary(_, other) => joined(value, other)?,
+            plain => joined(value, plain)?,
+        },
         (T::Map(a, sorted), T::Map(b, other_sorted)) => T::Map(joined_entries(a, b)?, *sorted && *other_sorted),
         // Names and nullability within other nested types are told apart by `==`, but hold the same values.
         (a, b) if a.is_nested() && a.equals_datatype(b) => a.clone(),

@@ -63,9 +63,14 @@ const LEAST_STEP_ROWS: u64 = 1024;
 /// A step of a column of 8 bytes is half a megabyte: it is still in the second-level cache when it is looked at.
 const MOST_STEP_ROWS: u64 = 64 << 10;
 
+/// A step of the fewest rows has no more bytes than these: offsets of 32 bits reach twice as far, and memory is finite.
+const STEP_BYTES_AT_MOST: u64 = 1 << 30;
+
 /// The rows of a step whose rows take so many bytes each.
 pub(crate) fn batch_rows(row_bytes: u64) -> usize {
-    (BATCH_BYTES / row_bytes.max(1)).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS) as usize
+    let row_bytes = row_bytes.max(1);
+    let most = (STEP_BYTES_AT_MOST / row_bytes).max(1);
+    (BATCH_BYTES / row_bytes).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS).min(most) as usize
 }
 
 /// Decoded bytes that may wait for the consumer.

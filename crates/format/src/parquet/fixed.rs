@@ -152,7 +152,8 @@ impl<C: Convert> Values for Fixed<C> {
     }
 }
 
-fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
+/// The error for a value that its type can't hold.
+pub(super) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
     match flaw {
         Flaw::Range => Error::unsupported(format!("a value lies outside of the range of {data_type}")).advice(
             "timestamps of 96 bits are read as nanoseconds, but for files of Spark: write the column with 64 bits",

@@ -8,7 +8,6 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result, panics};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
@@ -18,7 +17,7 @@ use parquet::file::metadata::{
 use super::empty_groups::without_empty_groups;
 use super::footer_mend::{encrypted_leaves, without_wrong_fields};
 use super::index::keep_indexes;
-use super::schema::{with_int96_micros, with_nested_int96_micros, with_root_views};
+use super::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::parts::leaves_of_part;
@@ -249,17 +248,15 @@ fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result
 /// The Arrow schema: as the writer hinted, root strings and bytes as views.
 ///
 /// Timestamps of 96 bits have nanoseconds, which reach from 1677 to 2262 only. Those of Spark have microseconds, as it keeps
-/// no more digits and writes any year. So have those within other columns: what decodes these does not tell a value out of
-/// range.
+/// no more digits and writes any year. A value that does not fit is an error, at every level.
 fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
     let stored = metadata.file_metadata().schema_descr();
-    let micros = match has_int96(metadata) {
+    let micros = match has_int96(metadata) && is_of_spark(metadata) {
         false => Arc::clone(hinted.schema()),
-        true if is_of_spark(metadata) => with_int96_micros(hinted.schema(), stored, None),
-        true => with_nested_int96_micros(hinted.schema(), stored),
+        true => with_int96_micros(hinted.schema(), stored, None),
     };
-    let viewed = with_root_views(&micros).unwrap_or(micros);
+    let viewed = with_large_texts(&with_root_views(&micros).unwrap_or(micros), metadata);
     if viewed.fields() == hinted.schema().fields() {
         return Ok(hinted);
     }
@@ -267,7 +264,8 @@ fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata
 }
 
 fn has_int96(metadata: &ParquetMetaData) -> bool {
-    metadata.file_metadata().schema_descr().columns().iter().any(|column| column.physical_type() == Type::INT96)
+    let stored = metadata.file_metadata().schema_descr();
+    (0..stored.num_columns()).any(|leaf| is_int96(stored, leaf))
 }
 
 /// Whether Spark wrote the file.

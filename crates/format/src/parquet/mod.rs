@@ -41,6 +41,7 @@ mod index;
 mod indexes;
 mod lane;
 mod nested;
+mod nested_int96;
 mod pages;
 mod pieces;
 mod planning;

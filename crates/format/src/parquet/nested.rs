@@ -18,6 +18,8 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::footer::guarded;
 use super::lane::LaneSource;
+use super::nested_int96::CheckedGroup;
+use super::schema::is_int96;
 
 /// One root column of one row group, decoded by the parquet crate.
 pub(crate) struct NestedLane {
@@ -28,7 +30,7 @@ pub(crate) struct NestedLane {
 }
 
 /// An error of ours on its way through the crate, which turns errors into text.
-type Failure = Arc<Mutex<Option<Error>>>;
+pub(super) type Failure = Arc<Mutex<Option<Error>>>;
 
 impl NestedLane {
     /// Prepares the lane.
@@ -48,17 +50,23 @@ impl NestedLane {
             size: source.file.size_bytes,
             failure: Arc::clone(&failure),
         };
+        let rows = group.num_rows() as u64;
+        let is_whole = source.rows.len() == 1 && source.rows[0] == (0..rows);
+        let selection = (!is_whole).then(|| selection(&source.rows, rows));
+        let stored = source.file.arrow.parquet_schema();
+        let has_int96 = leaves.iter().any(|leaf| is_int96(stored, *leaf));
         let reader = guarded("the column", || {
-            let mask = ProjectionMask::leaves(source.file.arrow.parquet_schema(), leaves);
+            if has_int96 {
+                return CheckedGroup::new(source, root, bytes).reader(leaves, source.step_rows, selection);
+            }
+            let mask = ProjectionMask::leaves(stored, leaves);
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, source.file.arrow.clone())
                 .with_row_groups(vec![source.row_group])
                 .with_projection(mask)
                 .with_batch_size(source.step_rows);
-            let rows = group.num_rows() as u64;
-            if source.rows.len() == 1 && source.rows[0] == (0..rows) {
-                builder.build()
-            } else {
-                builder.with_row_selection(selection(&source.rows, rows)).build()
+            match selection {
+                None => builder.build(),
+                Some(selection) => builder.with_row_selection(selection).build(),
             }
         })?;
         Ok(Self { reader, rest: None, failure })
@@ -95,6 +103,10 @@ impl NestedLane {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         let batch = match (next, failure) {
             (Err(_), Some(failure)) => return Err(failure),
+            (Err(error), None) if error.to_string().contains(OFFSET_OVERFLOW) => {
+                return Err(Error::unsupported("the texts of a batch have more than 2 GiB")
+                    .advice("read fewer rows at once: --batch-rows (batch_rows)"));
+            }
             (next, _) => next?,
         };
         let batch = batch.filter(|batch| batch.num_rows() > 0 && batch.num_columns() == 1);
@@ -103,6 +115,9 @@ impl NestedLane {
             .ok_or_else(|| Error::corrupt("its pages hold fewer rows than the footer says"))
     }
 }
+
+/// What the crate says where offsets of 32 bits are too few.
+const OFFSET_OVERFLOW: &str = "index overflow";
 
 /// The row ranges as the crate wants them.
 fn selection(ranges: &[Range<u64>], rows: u64) -> RowSelection {
@@ -122,14 +137,14 @@ fn selection(ranges: &[Range<u64>], rows: u64) -> RowSelection {
 }
 
 /// The fetcher as the crate reads from it: page by page, releasing what lies behind.
-struct ChunkBytes {
+pub(super) struct ChunkBytes {
     fetcher: Fetcher,
     file: u32,
     chunks: Vec<Range<u64>>,
     /// Up to where each chunk was released.
     released: Vec<AtomicU64>,
     size: u64,
-    failure: Failure,
+    pub(super) failure: Failure,
 }
 
 impl ChunkBytes {
@@ -194,14 +209,14 @@ impl ChunkReader for ChunkBytes {
 }
 
 /// Keeps an error of ours aside and gives the crate a stand-in.
-fn keep(failure: &Failure, error: Error) -> ParquetError {
+pub(super) fn keep(failure: &Failure, error: Error) -> ParquetError {
     let stand_in = ParquetError::General(error.to_string());
     *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     stand_in
 }
 
 /// Reads page headers.
-struct ChunkRead {
+pub(super) struct ChunkRead {
     fetcher: Fetcher,
     file: u32,
     at: Range<u64>,

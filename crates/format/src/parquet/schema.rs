@@ -1,12 +1,12 @@
 //! The Arrow types that columns are decoded to.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::basic::Type;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
-
-use crate::parts::leaf_count;
 
 /// The schema with root strings and bytes as views and without root dictionaries; `None` where that changes nothing.
 pub(crate) fn with_root_views(schema: &Schema) -> Option<SchemaRef> {
@@ -36,34 +36,61 @@ fn view_type(data_type: &DataType) -> Option<DataType> {
 
 /// The schema with timestamps of 96 bits as microseconds in this time zone, at every level.
 pub(crate) fn with_int96_micros(schema: &Schema, stored: &SchemaDescriptor, zone: Option<Arc<str>>) -> SchemaRef {
-    int96_micros(schema, stored, &DataType::Timestamp(TimeUnit::Microsecond, zone), |_| true)
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
+    with_leaves(schema, &|leaf, known| match is_int96(stored, leaf) {
+        true => micros.clone(),
+        false => known.clone(),
+    })
 }
 
-/// The schema with those timestamps of 96 bits as microseconds that stand in other columns.
-pub(crate) fn with_nested_int96_micros(schema: &Schema, stored: &SchemaDescriptor) -> SchemaRef {
-    int96_micros(schema, stored, &DataType::Timestamp(TimeUnit::Microsecond, None), DataType::is_nested)
+/// Whether a leaf column has timestamps of 96 bits.
+pub(crate) fn is_int96(stored: &SchemaDescriptor, leaf: usize) -> bool {
+    leaf < stored.num_columns() && stored.column(leaf).physical_type() == Type::INT96
 }
 
-fn int96_micros(
-    schema: &Schema,
-    stored: &SchemaDescriptor,
-    to: &DataType,
-    which: impl Fn(&DataType) -> bool,
-) -> SchemaRef {
+/// Bytes of a column chunk from which on its texts may be too many for offsets of 32 bits.
+const LARGE_CHUNK_BYTES: i64 = 1 << 30;
+
+/// The schema with 64-bit offsets for texts and bytes within other columns, where a row group has so many of them that 32 bits
+/// may be too few for a batch. Root columns are views and have no such bound.
+pub(crate) fn with_large_texts(schema: &SchemaRef, metadata: &ParquetMetaData) -> SchemaRef {
+    let groups = metadata.row_groups();
+    let is_large = |leaf: usize| {
+        let chunk_bytes = |group: &RowGroupMetaData| group.columns().get(leaf).map(|c| c.uncompressed_size());
+        groups.iter().filter_map(chunk_bytes).any(|bytes| bytes >= LARGE_CHUNK_BYTES)
+    };
+    let leaves = metadata.file_metadata().schema_descr().num_columns();
+    if !(0..leaves).any(is_large) {
+        return Arc::clone(schema);
+    }
+    with_leaves(schema, &|leaf, known| match known {
+        DataType::Utf8 if is_large(leaf) => DataType::LargeUtf8,
+        DataType::Binary if is_large(leaf) => DataType::LargeBinary,
+        _ => known.clone(),
+    })
+}
+
+/// The types of the leaf columns of a column.
+pub(crate) fn leaf_types(field: &FieldRef) -> Vec<DataType> {
+    let types = RefCell::new(Vec::new());
+    let note = |_, known: &DataType| {
+        types.borrow_mut().push(known.clone());
+        known.clone()
+    };
+    with_leaves_of(field, &mut 0, &note);
+    types.into_inner()
+}
+
+/// The schema with other types for its leaf columns, each told by its number and its type.
+fn with_leaves(schema: &Schema, to: &dyn Fn(usize, &DataType) -> DataType) -> SchemaRef {
     let mut next = 0;
-    let fields = schema.fields().iter().map(|field| {
-        if which(field.data_type()) {
-            return int96_as(field, stored, to, &mut next);
-        }
-        next += leaf_count(field.data_type());
-        Arc::clone(field)
-    });
-    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<FieldRef>>(), schema.metadata().clone()))
+    let fields: Vec<FieldRef> = schema.fields().iter().map(|field| with_leaves_of(field, &mut next, to)).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-fn int96_as(field: &FieldRef, stored: &SchemaDescriptor, to: &DataType, leaf: &mut usize) -> FieldRef {
+fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &DataType) -> DataType) -> FieldRef {
     use DataType as T;
-    let mut below = |field: &FieldRef| int96_as(field, stored, to, leaf);
+    let mut below = |field: &FieldRef| with_leaves_of(field, next, to);
     let data_type = match field.data_type() {
         T::Struct(fields) => T::Struct(fields.iter().map(below).collect()),
         T::List(field) => T::List(below(field)),
@@ -72,11 +99,11 @@ fn int96_as(field: &FieldRef, stored: &SchemaDescriptor, to: &DataType, leaf: &m
         T::LargeListView(field) => T::LargeListView(below(field)),
         T::FixedSizeList(field, length) => T::FixedSizeList(below(field), *length),
         T::Map(entries, sorted) => T::Map(below(entries), *sorted),
-        flat => {
-            let number = std::mem::replace(leaf, *leaf + 1);
-            let is_int96 = number < stored.num_columns() && stored.column(number).physical_type() == Type::INT96;
-            if is_int96 { to.clone() } else { flat.clone() }
-        }
+        flat => to(std::mem::replace(next, *next + 1), flat),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
