@@ -4,22 +4,28 @@
 //! after an update. Of other versions it follows from the files and deletion vectors that came and went: a row that was replaced
 //! is one deleted and one inserted. Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files>.
 
+mod pieces;
+
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use delta_kernel::Engine;
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::engine::arrow_data::EngineDataArrowExt;
+use delta_kernel::schema::StructType;
 use delta_kernel::table_changes::TableChanges;
 use delta_kernel::table_changes::scan::TableChangesScan;
 use lakerace_format::Batches;
 use lakerace_io::{Error, Job, Result};
 use url::Url;
 
+use self::pieces::Columns;
 use crate::Table;
+use crate::columns::TableColumns;
 use crate::engine::{ROOT, TableEngine};
 use crate::error::{from_kernel, guarded};
 
@@ -33,8 +39,11 @@ const AHEAD: usize = 2;
 /// The changes of the versions from `from` to `to` (the last one where it is not said), both included: the table's columns, and
 /// `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
 ///
-/// The table must have had `delta.enableChangeDataFeed` in all of these versions, and the same schema in the first and the last
-/// one: else it is an error of kind `Unsupported` or `Invalid`.
+/// Where the schema changes within the range, all rows have the columns of its last version: those that were added later are
+/// null, and those that were widened have the wider type.
+///
+/// The table must have had `delta.enableChangeDataFeed` in all of these versions: else it is an error of kind `Unsupported`. So are
+/// types that can't become those of the last version.
 pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
     let named = |error: Error| error.at(table.place());
     if to.is_some_and(|to| to < from) {
@@ -47,31 +56,64 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
         return Err(named(Error::not_found(message)));
     }
     let engine = Arc::new(TableEngine::new(table.paths())?);
+    let range = from..=to.unwrap_or(latest.version());
+    let pieces = pieces::pieces(engine.as_ref(), range).map_err(named)?;
+    let scans = pieces.iter().map(|piece| scan(engine.as_ref(), piece)).collect::<Result<Vec<_>>>().map_err(named)?;
+    let (schema, pieces) = conforming(&pieces, scans).map_err(named)?;
+    Ok(read(pieces, engine, schema, table.job().clone(), table.place().to_owned()))
+}
+
+/// The changes of versions that have one schema.
+fn scan(engine: &TableEngine, versions: &RangeInclusive<u64>) -> Result<TableChangesScan> {
     let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
-    let feed = guarded(|| TableChanges::try_new(root, engine.as_ref(), from, to)).map_err(named)?;
-    let scan = guarded(|| feed.into_scan_builder().build()).map_err(named)?;
-    let schema: Schema =
-        scan.logical_schema().as_ref().try_into_arrow().map_err(|e| named(Error::unsupported(e.to_string())))?;
-    let fields =
-        schema.fields().iter().map(|field| field.as_ref().clone().with_metadata(arrow::datatypes::Metadata::default()));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-    Ok(read(scan, engine, Arc::clone(&schema), table.job().clone(), table.place().to_owned()))
+    let (from, to) = (*versions.start(), *versions.end());
+    let feed = guarded(|| TableChanges::try_new(root, engine, from, Some(to)))?;
+    guarded(|| feed.into_scan_builder().build())
+}
+
+/// Versions that have one schema, and the way from it to the last one.
+struct Piece {
+    scan: TableChangesScan,
+    columns: Columns,
+}
+
+/// The last schema, and how the rows of each piece come to it.
+fn conforming(versions: &[RangeInclusive<u64>], scans: Vec<TableChangesScan>) -> Result<(SchemaRef, Vec<Piece>)> {
+    let last = scans.last().ok_or_else(|| Error::internal("no version is to be read"))?.logical_schema().clone();
+    let whole = arrow_schema(&last)?;
+    let schema = Arc::new(if scans.len() == 1 { whole } else { pieces::nullable(&whole) });
+    let piece = |(versions, scan): (&RangeInclusive<u64>, TableChangesScan)| {
+        let own = scan.logical_schema().clone();
+        let columns = Columns::new(&own, &arrow_schema(&own)?, &last, &schema).map_err(|error| {
+            let end = versions.end();
+            error.advice(format!("read the changes up to version {end} (--to {end}) and those behind it apart"))
+        })?;
+        Ok(Piece { scan, columns })
+    };
+    let pieces = versions.iter().zip(scans).map(piece).collect::<Result<_>>()?;
+    Ok((schema, pieces))
+}
+
+/// A schema without what the log alone needs to know of it.
+fn arrow_schema(schema: &StructType) -> Result<Schema> {
+    let schema: Schema = schema.try_into_arrow().map_err(|e| Error::unsupported(e.to_string()))?;
+    Ok(Schema::new(schema.fields().iter().map(TableColumns::plain).collect::<Vec<_>>()))
 }
 
 /// Reads on a thread of its own: the kernel's reader stays on one.
-fn read(scan: TableChangesScan, engine: Arc<TableEngine>, schema: SchemaRef, job: Job, place: String) -> Batches {
+fn read(pieces: Vec<Piece>, engine: Arc<TableEngine>, schema: SchemaRef, job: Job, place: String) -> Batches {
     let (sender, receiver) = sync_channel::<Result<RecordBatch>>(AHEAD);
     let given = Arc::clone(&schema);
     let work = move || -> Result<()> {
-        let batches = guarded(|| scan.execute(engine as Arc<dyn Engine>))?;
-        for batch in batches {
-            job.check()?;
-            let batch = batch.and_then(EngineDataArrowExt::try_into_record_batch).map_err(from_kernel)?;
-            let batch = RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec());
-            let batch = batch.map_err(|e| Error::internal(format!("changes in another schema: {e}")))?;
-            if sender.send(Ok(batch)).is_err() {
-                // Nobody reads them any more.
-                return Ok(());
+        for Piece { scan, columns } in pieces {
+            let batches = guarded(|| scan.execute(Arc::clone(&engine) as Arc<dyn Engine>))?;
+            for batch in batches {
+                job.check()?;
+                let batch = batch.and_then(EngineDataArrowExt::try_into_record_batch).map_err(from_kernel)?;
+                if sender.send(Ok(columns.conform(&batch)?)).is_err() {
+                    // Nobody reads them any more.
+                    return Ok(());
+                }
             }
         }
         Ok(())

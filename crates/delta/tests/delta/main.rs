@@ -9,6 +9,7 @@ mod counts;
 mod damage;
 mod faults;
 mod feed;
+mod feed_schemas;
 mod foreign;
 mod foreign_statistics;
 mod fuzz;

@@ -1,0 +1,174 @@
+//! A range of versions in pieces of one schema each, and their rows in the schema of the last one.
+//!
+//! Columns are matched by the names that they have in files, which a renamed column keeps and a column that was dropped and added
+//! again does not. A column that a piece lacks is null in its rows.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use delta_kernel::schema::{DataType as KernelType, MetadataValue, StructField, StructType};
+use delta_kernel::{Engine, Snapshot, StorageHandler};
+use lakerace_format::FindBy;
+use lakerace_format::conform::{check, conform};
+use lakerace_io::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use url::Url;
+
+use crate::engine::ROOT;
+use crate::error::guarded;
+use crate::table::LOG;
+
+/// The metadata of a field that has its name in files.
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+
+/// A line of an entry, as far as schemas need it.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "metaData")]
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    schema_string: String,
+}
+
+/// The versions of a range that have the same schema, piece by piece.
+pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<Vec<RangeInclusive<u64>>> {
+    let (from, to) = range.into_inner();
+    let first = guarded(|| Snapshot::builder_for(ROOT).at_version(from).build(engine))?;
+    let (storage, mut schema) = (engine.storage_handler(), first.schema().as_ref().clone());
+    let (mut pieces, mut begin) = (Vec::new(), from);
+    for version in from + 1..=to {
+        match new_schema(storage.as_ref(), version)? {
+            Some(new) if new != schema => {
+                pieces.push(begin..=version - 1);
+                (begin, schema) = (version, new);
+            }
+            _ => {}
+        }
+    }
+    pieces.push(begin..=to);
+    Ok(pieces)
+}
+
+/// The schema that an entry gives to the table; `None` where it gives none. The kernel reads the same entries, and they are fetched once.
+fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<StructType>> {
+    let name = format!("{LOG}/{version:020}.json");
+    let url = Url::parse(ROOT).and_then(|root| root.join(&name)).map_err(|e| Error::internal(e.to_string()))?;
+    let read = guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>());
+    let entry = match read {
+        Ok(entry) => entry.concat(),
+        // What it means that there is none, the kernel says.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let corrupt = |e: serde_json::Error| Error::corrupt(format!("its metadata can't be read: {e}")).at(name.clone());
+    let may_have = |line: &&[u8]| line.windows(KEY.len()).any(|part| part == KEY);
+    for line in entry.split(|byte| *byte == b'\n').filter(may_have) {
+        if let Some(metadata) = serde_json::from_slice::<Line>(line).map_err(corrupt)?.metadata {
+            return serde_json::from_str(&metadata.schema_string).map(Some).map_err(corrupt);
+        }
+    }
+    Ok(None)
+}
+
+/// What a line with a schema has in it.
+const KEY: &[u8] = b"\"metaData\"";
+
+/// From the columns of a piece to those of the last one.
+pub(super) struct Columns {
+    schema: SchemaRef,
+    /// For each column of the last piece: where it is in this one, and its type with the names that fields have in this one.
+    columns: Vec<(Option<usize>, DataType)>,
+}
+
+impl Columns {
+    /// `own` and `own_fields` are the piece's columns for the kernel and for Arrow, `last` and `schema` those of the last one.
+    pub fn new(own: &StructType, own_fields: &Schema, last: &StructType, schema: &SchemaRef) -> Result<Self> {
+        let own_columns: Vec<&StructField> = own.fields().collect();
+        let column = |(field, to): (&StructField, &FieldRef)| {
+            let at = own_columns.iter().position(|own| stored_name(own) == stored_name(field));
+            let stored = named_as(field.data_type(), at.map(|at| own_columns[at].data_type()), to.data_type());
+            if let Some(at) = at {
+                let from = own_fields.field(at).data_type();
+                check(from, to.data_type(), &stored, FindBy::Name).map_err(|error| {
+                    let message = format!("its type has changed from {from} to {}", to.data_type());
+                    let error = Error::new(ErrorKind::Unsupported, format!("{message}: {}", error.message()));
+                    error.at(format!("column {:?}", field.name()))
+                })?;
+            }
+            Ok((at, stored))
+        };
+        let columns = last.fields().zip(schema.fields()).map(column).collect::<Result<_>>()?;
+        Ok(Self { schema: Arc::clone(schema), columns })
+    }
+
+    /// Rows of the piece as rows of the last one.
+    pub fn conform(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |((at, stored), field): (&(Option<usize>, DataType), &FieldRef)| match at {
+            Some(at) => conform(batch.column(*at), field.data_type(), stored, FindBy::Name)
+                .map_err(|error| error.at(format!("column {:?}", field.name()))),
+            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        };
+        let columns = self.columns.iter().zip(self.schema.fields()).map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|e| Error::internal(format!("changes in another schema: {e}")))
+    }
+}
+
+/// A schema in which everything may be null: rows of earlier schemas lack columns.
+pub(super) fn nullable(schema: &Schema) -> Schema {
+    Schema::new(schema.fields().iter().map(nullable_field).collect::<Vec<_>>())
+}
+
+fn nullable_field(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(nullable_field).collect()),
+        DataType::List(item) => DataType::List(nullable_field(item)),
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type).with_nullable(true))
+}
+
+/// The name that a field has in files.
+fn stored_name(field: &StructField) -> &str {
+    match field.metadata.get(PHYSICAL_NAME) {
+        Some(MetadataValue::String(name)) => name,
+        _ => field.name(),
+    }
+}
+
+/// A type of the last piece, whose fields are named as `own` names the same ones. Those that it lacks get a name that no field has.
+fn named_as(last: &KernelType, own: Option<&KernelType>, data_type: &DataType) -> DataType {
+    let renamed =
+        |field: &FieldRef, name: &str, data_type: DataType| Arc::new(Field::new(name, data_type, field.is_nullable()));
+    match (last, own, data_type) {
+        (KernelType::Struct(last), Some(KernelType::Struct(own)), DataType::Struct(fields)) => {
+            let field = |(last, field): (&StructField, &FieldRef)| {
+                let own = own.fields().find(|own| stored_name(own) == stored_name(last));
+                let name = own.map_or("", |own| own.name());
+                let data_type = named_as(last.data_type(), own.map(StructField::data_type), field.data_type());
+                renamed(field, name, data_type)
+            };
+            DataType::Struct(last.fields().zip(fields).map(field).collect())
+        }
+        (KernelType::Array(last), Some(KernelType::Array(own)), DataType::List(item)) => {
+            let data_type = named_as(last.element_type(), Some(own.element_type()), item.data_type());
+            DataType::List(renamed(item, item.name(), data_type))
+        }
+        (KernelType::Map(last), Some(KernelType::Map(own)), DataType::Map(entries, sorted)) => {
+            let DataType::Struct(parts) = entries.data_type() else { return data_type.clone() };
+            let [key, value] = parts.as_ref() else { return data_type.clone() };
+            let key_type = named_as(last.key_type(), Some(own.key_type()), key.data_type());
+            let value_type = named_as(last.value_type(), Some(own.value_type()), value.data_type());
+            let parts = [renamed(key, key.name(), key_type), renamed(value, value.name(), value_type)];
+            DataType::Map(renamed(entries, entries.name(), DataType::Struct(parts.into_iter().collect())), *sorted)
+        }
+        _ => data_type.clone(),
+    }
+}
