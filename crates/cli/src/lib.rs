@@ -18,6 +18,7 @@ mod schema;
 mod session;
 mod stdout;
 mod table;
+mod terminal;
 mod tpch;
 mod upsert;
 mod value;
@@ -28,6 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use lakerace::{Error, ErrorKind, Result};
+use lakerace_io::printable;
 
 use args::{Cli, Command};
 use session::Session;
@@ -61,7 +63,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => return usage(error, wants_json),
+        Err(error) => return usage(error, args, wants_json),
     };
     match dispatch(cli, host) {
         Ok(code) => code,
@@ -92,7 +94,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
 }
 
 /// Help and version go to stdout with 0; a wrong command line goes to stderr with 2.
-fn usage(mut error: clap::Error, wants_json: bool) -> u8 {
+fn usage(mut error: clap::Error, args: &[OsString], wants_json: bool) -> u8 {
     let is_asked_for = matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion);
     if is_asked_for {
         // A reader that went away has seen enough of the help.
@@ -106,7 +108,11 @@ fn usage(mut error: clap::Error, wants_json: bool) -> u8 {
         let first = text.split("\n\n").next().unwrap_or_default();
         return failure::report(&Error::usage(failure::one_line(first)).advice("see --help"), true);
     }
-    let _ = error.print();
+    // A name that the shell has put there must not reach the terminal, and is told from colours by nothing else.
+    match args.iter().any(|arg| arg.to_string_lossy().chars().any(char::is_control)) {
+        true => eprint!("{}", printable(&error.render().to_string())),
+        false => drop(error.print()),
+    }
     ErrorKind::Usage.exit_code()
 }
 

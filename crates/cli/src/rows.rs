@@ -16,6 +16,7 @@ use lakerace_io::{IfExists, Location, Output};
 use crate::args::RowFormat;
 use crate::stdout::Stdout;
 use crate::table::{Table, terminal_width};
+use crate::terminal::{self, Escaped};
 
 /// Bytes gathered before they go to the output: a part of an upload is made of many.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -39,7 +40,14 @@ enum Encoder {
 impl RowSink {
     /// Rows to stdout.
     pub(crate) fn stdout(format: RowFormat, schema: SchemaRef) -> Result<Self> {
-        let out = Box::new(Stdout::lock());
+        let out: Box<dyn Write> = match (format, terminal::is_stdout()) {
+            (RowFormat::Arrow, true) => {
+                return Err(Error::usage("Arrow IPC is binary, and standard output is a terminal")
+                    .advice("name a file by -o, or send the output to one or to a program"));
+            }
+            (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(Escaped::new(Stdout::lock())),
+            _ => Box::new(Stdout::lock()),
+        };
         Ok(Self { encoder: Encoder::new(format, schema, out, true)?, file: None })
     }
 

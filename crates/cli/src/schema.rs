@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use lakerace::{Error, ReadOptions, Result, SchemaReport, TableReport};
+use lakerace_io::printable;
 
 use crate::args::SchemaArgs;
 use crate::human;
@@ -46,7 +47,7 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let line = format!("format: {}, rows: {rows}, {files}, {}{units}", info.format, human::bytes(info.bytes));
     let mut out = Stdout::lock();
     if let Some(table) = &schema.table {
-        writeln!(out, "{}", version_words(table)).map_err(|e| Error::from(e).at("standard output"))?;
+        writeln!(out, "{}", printable(&version_words(table))).map_err(|e| Error::from(e).at("standard output"))?;
     }
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
 }

@@ -1,10 +1,12 @@
 //! One run of a job command: its job, its clock, and how its outcome is told.
 
+use std::cell::Cell;
+
 use lakerace::{
     Clock, ColumnUnion, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result,
     StorageOptions,
 };
-use lakerace_io::ALLOW_FOREIGN_PATHS;
+use lakerace_io::{ALLOW_FOREIGN_PATHS, printable};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -17,6 +19,7 @@ pub(crate) struct Session {
     pub(crate) global: Global,
     pub(crate) job: Job,
     clock: Clock,
+    has_warned: Cell<bool>,
 }
 
 impl Session {
@@ -34,7 +37,7 @@ impl Session {
         let clock = Clock::start();
         let job = Job::new(job_options(store, defaults));
         interrupt::cancels(&job);
-        Self { global, job, clock }
+        Self { global, job, clock, has_warned: Cell::new(false) }
     }
 
     /// A progress line while the job runs.
@@ -50,8 +53,7 @@ impl Session {
     /// Ends the command: with `--json` the report and `more` as one object on stdout, else a summary on stderr.
     pub(crate) fn done(&self, verb: &str, rows: u64, more: impl Serialize) -> Result<()> {
         let report = self.report(rows);
-        let warnings = self.job.warnings();
-        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        let warnings = self.warn();
         if self.global.json {
             let written = json!({ "io": self.job.file_io(), "warnings": warnings });
             return stdout::line(&json_line(&[&json!(report), &written, &json!(more)])?);
@@ -60,11 +62,27 @@ impl Session {
         Ok(())
     }
 
+    /// Tells what the user should know although nothing failed, once.
+    fn warn(&self) -> Vec<String> {
+        let warnings = self.job.warnings();
+        if !self.has_warned.replace(true) {
+            warnings.iter().for_each(|warning| eprintln!("warning: {}", printable(warning)));
+        }
+        warnings
+    }
+
     /// Tells the user something beside the data.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
-            eprintln!("{text}");
+            eprintln!("{}", printable(text));
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Commands that end in an error, or print no summary, have warnings, too.
+        self.warn();
     }
 }
 

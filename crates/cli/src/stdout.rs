@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lakerace::{Error, Result};
+use lakerace_io::printable;
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -56,8 +57,8 @@ pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Prints one line.
+/// Prints one line, or several, with control characters escaped as in JSON.
 pub(crate) fn line(text: &str) -> Result<()> {
     let mut out = Stdout::lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
+    writeln!(out, "{}", printable(text)).and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
 }

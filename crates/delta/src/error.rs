@@ -15,7 +15,7 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Er
 /// An error of the kernel as ours. One of ours that travelled through it comes out unchanged.
 pub(crate) fn from_kernel(error: KernelError) -> Error {
     use KernelError as K;
-    let text = error.to_string();
+    let text = plain(&error.to_string());
     match error {
         K::Backtraced { source, .. } => from_kernel(*source),
         K::GenericError { source } => match source.downcast::<Error>() {
@@ -44,6 +44,55 @@ pub(crate) fn from_kernel(error: KernelError) -> Error {
         _ => Error::corrupt(text),
     }
 }
+
+/// What the kernel and the libraries below it put in front of what they say: names of their own types.
+const FRAMES: [&str; 22] = [
+    "Generic delta kernel error: ",
+    "Generic error: ",
+    "Arrow error: ",
+    "Arrow: ",
+    "Parquet error: ",
+    "Parquet argument error: ",
+    "External: ",
+    "EOF: ",
+    "NYI: ",
+    "Json error: ",
+    "Parser error: ",
+    "Cast error: ",
+    "Compute error: ",
+    "Schema error: ",
+    "Invalid argument error: ",
+    "Internal error: ",
+    "Internal error ",
+    "Error interacting with object store: ",
+    "Object store path error: ",
+    "Deletion Vector error: ",
+    "Error writing checkpoint: ",
+    "Join failure: ",
+];
+
+/// A text of the kernel without the names of its types and functions, and without a backtrace.
+pub(crate) fn plain(text: &str) -> String {
+    let mut text = text.lines().next().unwrap_or_default().trim();
+    while let Some(rest) = FRAMES.iter().find_map(|frame| text.strip_prefix(frame)) {
+        text = rest.trim();
+    }
+    let text = text.strip_suffix("This is a kernel bug, please report.").unwrap_or(text).trim().trim_end_matches('.');
+    if text.is_empty() {
+        return "the log can't be understood".to_owned();
+    }
+    // `… non-nullable StructArray child: Field { "path": Utf8 }`
+    if let Some((before, field)) = text.split_once(NULL_FIELD) {
+        let name = field.split('"').next().unwrap_or_default();
+        return format!("{before}its field {name:?} is missing or null");
+    }
+    // `Unknown("name")` is a feature that the kernel does not know.
+    let known = text.replace("Unknown(\"", "\"");
+    if known.len() == text.len() { known } else { known.replace("\")", "\"") }
+}
+
+/// What Arrow says in front of the name of a field.
+const NULL_FIELD: &str = "Encountered unmasked nulls in non-nullable StructArray child: Field { \"";
 
 fn of_store(error: object_store::Error) -> Error {
     let error = store_error(error, "");

@@ -107,7 +107,7 @@ fn normal(name: &str) -> Result<Path, String> {
     if parts.is_empty() {
         return Err("it has no name".to_owned());
     }
-    Path::parse(parts.join("/")).map_err(|e| e.to_string())
+    Path::parse(parts.join("/")).map_err(|_| "a path has no control characters".to_owned())
 }
 
 /// Whether a name, as it is encoded, is a URL (`s3://…`, `file:/…`) or an absolute path. Another colon does not make one: names of

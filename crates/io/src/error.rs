@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::printable;
+
 /// What the caller has to do about an error.
 ///
 /// The kinds map one to one to exit codes of the command and to exception classes in Python.
@@ -67,7 +69,8 @@ impl ErrorKind {
 /// A result with lakerace's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error that names its place and what to do. Displays as `place: message (advice)`.
+/// An error that names its place and what to do. Displays as `place: message (advice)`, control characters
+/// escaped.
 ///
 /// ```
 /// use lakerace_io::Error;
@@ -163,11 +166,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.0.place {
-            write!(f, "{place}: ")?;
+            write!(f, "{}: ", printable(place))?;
         }
-        f.write_str(&self.0.message)?;
+        f.write_str(&printable(&self.0.message))?;
         if let Some(advice) = &self.0.advice {
-            write!(f, " ({advice})")?;
+            write!(f, " ({})", printable(advice))?;
         }
         Ok(())
     }
@@ -177,7 +180,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {self}", self.0.kind)?;
         match &self.0.source {
-            Some(source) => write!(f, " [caused by {source}]"),
+            Some(source) => write!(f, " [caused by {}]", printable(&source.to_string())),
             None => Ok(()),
         }
     }

@@ -27,6 +27,7 @@ pub mod panics;
 mod permissions;
 mod permit;
 mod plan;
+mod printable;
 mod private_file;
 pub mod profile;
 #[cfg(feature = "proxy")]
@@ -48,6 +49,7 @@ pub use object::{JobStore, Object, ObjectInfo, Tail};
 pub use output::{Deferred, IfExists, Output};
 pub use permissions::KeptPermissions;
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
+pub use printable::printable;
 pub use private_file::{private_file, release};
 pub use store_error::store_error;
 

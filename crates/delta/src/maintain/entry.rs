@@ -21,7 +21,7 @@ pub(crate) struct Entry {
 
 /// Who made a version, and how.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub(crate) struct CommitInfo {
     pub in_commit_timestamp: Option<i64>,
     pub operation: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct CommitInfo {
 
 /// A file that a version added or removed, or by which it tells of changes.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub(crate) struct FileAction {
     pub path: String,
     pub size: Option<u64>,
@@ -41,14 +41,14 @@ pub(crate) struct FileAction {
 
 /// A deletion vector by its place.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub(crate) struct VectorName {
     pub storage_type: String,
     pub path_or_inline_dv: String,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Line {
     commit_info: Option<CommitInfo>,
     add: Option<FileAction>,
