@@ -74,10 +74,11 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, or a generated table such as tpch:lineitem?sf=1.
+    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated table such as
+    /// tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Where to: a path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
+    /// Where to: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, or `-` (standard output).
     #[arg(value_name = "DST")]
     pub(crate) target: String,
     /// A target that exists: fail, replace it, or add to it (folders, tables).
@@ -91,7 +92,8 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// What to read: a path or URL of a file, a folder, a glob or a Delta table, or a generated table such as tpch:lineitem?sf=1.
+    /// What to read: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated table such as
+    /// tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
@@ -121,7 +123,7 @@ pub(crate) struct UpsertArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// Where the rows are from: a path or URL of a file, a folder, a glob or a Delta table.
+    /// Where the rows are from: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// The columns by which rows are found. Default: those that the table names (lakerace.primaryKey).
@@ -161,7 +163,7 @@ pub(crate) struct DeleteArgs {
     /// The rows for which this SQL expression is true.
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true, required_unless_present = "keys")]
     pub(crate) filter: Option<String>,
-    /// The rows that have the key of a row in this file, folder, glob or Delta table.
+    /// The rows that have the key of a row in this file, folder, glob or Delta table, or in `-` (standard input).
     #[arg(long, value_name = "SRC", conflicts_with = "filter")]
     pub(crate) keys: Option<String>,
     /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
@@ -283,13 +285,13 @@ pub(crate) enum Duplicate {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What to look at: a path or URL of a file, a folder, a glob or a Delta table.
+    /// What to look at: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// This version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
-    /// The source's format, where its name does not say it.
+    /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
     /// Takes Parquet or ORC files that share few columns or none as one table.
@@ -346,7 +348,7 @@ pub(crate) struct ReadArgs {
     /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,
-    /// The source's format, where its name does not say it.
+    /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
     /// ORC: the unit of timestamps; `auto` is ns, or us for columns with times before 1677 or after 2262. A given unit rounds
@@ -362,7 +364,7 @@ pub(crate) struct ReadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArgs {
-    /// The target's format, where its name does not say it.
+    /// The target's format, where its name does not say it. Default of a folder and of `-`: that of the source.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) output_format: Option<FileFormat>,
     /// Codec of the target: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level where it has levels.
@@ -510,6 +512,10 @@ pub(crate) enum FileFormat {
     Orc,
     Csv,
     Tbl,
+    /// Arrow IPC: a stream, or a file where the name ends in .arrow.
+    Arrow,
+    /// One JSON object a line; written only.
+    Jsonl,
 }
 
 /// `--format` of `scan`.
@@ -564,6 +570,8 @@ impl From<FileFormat> for Format {
             FileFormat::Orc => Self::Orc,
             FileFormat::Csv => Self::Csv,
             FileFormat::Tbl => Self::Tbl,
+            FileFormat::Arrow => Self::Arrow,
+            FileFormat::Jsonl => Self::Jsonl,
         }
     }
 }

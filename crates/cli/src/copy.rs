@@ -1,6 +1,7 @@
 //! `lakerace copy`.
 
-use lakerace::{CopyOptions, CsvOptions, Evolve, Result, WriteOptions};
+use lakerace::{CopyOptions, CsvOptions, Error, Evolve, Result, WriteOptions};
+use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
 use crate::args::{Change, CopyArgs, CsvArgs, WriteArgs};
@@ -8,6 +9,11 @@ use crate::maintain;
 use crate::session::{Session, csv_options, read_options};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
+    if args.target == STANDARD_STREAM && session.global.json {
+        return Err(Error::usage("rows and JSON can't both go to standard output")
+            .at(&args.target)
+            .advice("name a file, or leave --json out"));
+    }
     let options = CopyOptions {
         read: read_options(&args.input),
         write: write_options(&args.write, &args.input.csv),

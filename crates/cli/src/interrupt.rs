@@ -1,8 +1,12 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first one cancels the job, which then leaves nothing behind; the second one kills.
+//! Ctrl-C, SIGTERM and SIGHUP: the first one cancels the job, which then leaves nothing behind; the second one kills. What
+//! does not end by itself is ended.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use lakerace::{ErrorKind, Job};
+
+use crate::stdout;
 
 /// The job to cancel; `None` until one runs and after it was cancelled.
 static RUNNING: Mutex<Option<Job>> = Mutex::new(None);
@@ -19,6 +23,7 @@ pub(crate) fn cancels(job: &Job) {
         match job {
             Some(job) => {
                 job.cancel();
+                std::thread::spawn(end_for_certain);
                 eprintln!("interrupted: cleaning up (Ctrl-C again kills)");
             }
             None => std::process::exit(ErrorKind::Cancelled.exit_code().into()),
@@ -27,6 +32,26 @@ pub(crate) fn cancels(job: &Job) {
     if ignores_hangups {
         ignore_hangups();
     }
+}
+
+/// How long a cancelled job may clean up: longer than its parts wait for a store that does not answer.
+const CLEANING_UP: Duration = Duration::from_secs(30);
+
+/// How long a write to standard output may take after the job was cancelled: nobody may be reading.
+const LAST_WRITE: Duration = Duration::from_millis(500);
+
+/// Ends the process where the cancelled job does not: it waits for a reader of standard output, or for a disk or store
+/// that does not answer.
+fn end_for_certain() {
+    let (began, mut writing_since) = (Instant::now(), None);
+    while began.elapsed() < CLEANING_UP {
+        writing_since = if stdout::is_writing() { writing_since.or_else(|| Some(Instant::now())) } else { None };
+        if writing_since.is_some_and(|since: Instant| since.elapsed() > LAST_WRITE) {
+            break;
+        }
+        std::thread::sleep(LAST_WRITE / 10);
+    }
+    std::process::exit(ErrorKind::Cancelled.exit_code().into());
 }
 
 /// Whether a hangup is ignored: `nohup` arranges that, and wants it to stay so.

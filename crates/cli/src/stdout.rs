@@ -1,12 +1,15 @@
 //! Standard output, which may close early.
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lakerace::{Error, Result};
 use lakerace_io::printable;
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Writes that are under way.
+static WRITES: AtomicUsize = AtomicUsize::new(0);
 
 /// Standard output that remembers when its reader went away.
 pub(crate) struct Stdout(io::StdoutLock<'static>);
@@ -19,12 +22,24 @@ impl Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).inspect_err(note)
+        noted(|| self.0.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().inspect_err(note)
+        noted(|| self.0.flush())
     }
+}
+
+/// Whether a thread waits for standard output to take something.
+pub(crate) fn is_writing() -> bool {
+    WRITES.load(Ordering::Relaxed) > 0
+}
+
+fn noted<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    WRITES.fetch_add(1, Ordering::Relaxed);
+    let outcome = write();
+    WRITES.fetch_sub(1, Ordering::Relaxed);
+    outcome.inspect_err(note)
 }
 
 fn note(error: &io::Error) {
@@ -44,17 +59,17 @@ impl Writer {
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().write(bytes).inspect_err(note)
+        noted(|| self.0.lock().write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().flush().inspect_err(note)
+        noted(|| self.0.lock().flush())
     }
 }
 
 /// Whether the reader of our standard output went away.
 pub(crate) fn is_closed() -> bool {
-    CLOSED.load(Ordering::Relaxed)
+    CLOSED.load(Ordering::Relaxed) || lakerace_io::PipeWriter::is_stdout_closed()
 }
 
 /// Prints one line, or several, with control characters escaped as in JSON.

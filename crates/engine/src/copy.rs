@@ -47,11 +47,14 @@ pub struct CopyOptions {
 /// Copies `source` to `target`: all of it appears there, or nothing.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     // What is wrong with the target shows before anything is read.
-    let target = Target::resolve(target, options, job)?;
+    let mut target = Target::resolve(target, options, job)?;
     let scan = match &target {
         Target::Table(table) => typed::open(source, &options.read, table.table(), options.evolve, job)?,
-        Target::Files(files) => Scan::open(&tpch::for_files(source, files.format()), &options.read, job)?,
+        Target::Files(_) | Target::Stream(_) => {
+            Scan::open(&tpch::for_files(source, target.format()), &options.read, job)?
+        }
     };
+    target.take_format(format_named(&scan.format()))?;
     target.refuse_sources(scan.plan())?;
     if let Some(rows) = scan.known_rows() {
         job.meter().plan_write(rows);
@@ -61,8 +64,17 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
 
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
-    let target = Target::resolve(target, options, job)?;
+    let mut target = Target::resolve(target, options, job)?;
+    target.take_format(None)?;
     run(batches, target, options, job)
+}
+
+/// The format of files that are written like what a source calls itself: the files of a Delta table are Parquet.
+fn format_named(source: &str) -> Option<Format> {
+    match source {
+        "delta" => Some(Format::Parquet),
+        other => Format::ALL.into_iter().find(|format| format.name() == other),
+    }
 }
 
 /// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.

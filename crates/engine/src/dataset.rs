@@ -6,8 +6,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo, UnitPlan,
+    ArrowSource, Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource,
+    Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
@@ -15,6 +15,7 @@ use crate::ReadOptions;
 use crate::delta;
 use crate::files::{Files, Found, find_files};
 use crate::hive::partitions;
+use crate::piped;
 use crate::tpch;
 
 /// Files that are read as one table, those that their partition excludes left out.
@@ -52,17 +53,17 @@ pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>,
         return Ok(Opened::files(Arc::new(source)));
     }
     not_yet_built(location)?;
+    if let Some(files) = piped::find(location, options, job)? {
+        refuse_version(location, options)?;
+        return open_files(files, options, filter, job).map(Opened::files);
+    }
     let location = Location::parse(location)?;
     let files = match find_files(&location, options, job)? {
         Found::Files(files) => files,
         Found::DeltaTable => return Opened::table(&location, options, job),
         Found::Nothing => return Err(Error::not_found("there are no data files").at(location.as_str())),
     };
-    if options.at.is_some() {
-        return Err(Error::unsupported("a version is asked for, and files have none")
-            .at(location.as_str())
-            .advice("leave it out; Delta tables have versions"));
-    }
+    refuse_version(location.as_str(), options)?;
     let format = files.format;
     match open_files(files, options, filter, job) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -74,6 +75,15 @@ pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>,
             }
         }
         other => other.map(Opened::files),
+    }
+}
+
+fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
+    match options.at {
+        None => Ok(()),
+        Some(_) => Err(Error::unsupported("a version is asked for, and files have none")
+            .at(place)
+            .advice("leave it out; Delta tables have versions")),
     }
 }
 
@@ -113,6 +123,10 @@ fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job
         Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
+        Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),
+        Format::Jsonl => Err(Error::unsupported("JSON lines are written, and not read")
+            .at(files.first().map_or_else(String::new, |file| file.object.url()))
+            .advice("convert them to CSV, Parquet or Arrow IPC; where they are CSV, say --input-format csv (format)")),
     }
 }
 

@@ -23,6 +23,7 @@ mod files;
 mod filter;
 mod hive;
 mod maintain;
+mod piped;
 mod queue;
 mod rebatch;
 mod report;

@@ -4,13 +4,14 @@ use arrow::datatypes::SchemaRef;
 use lakerace_delta::Evolve;
 use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
-use lakerace_format::{Codec, Format, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
+use lakerace_format::{ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::dataset::not_yet_built;
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
+use crate::piped::StreamTarget;
 use crate::tpch;
 use crate::{CopyMode, CopyOptions};
 
@@ -20,6 +21,8 @@ pub(crate) enum Target {
     Files(FileTarget),
     /// A Delta table.
     Table(TableTarget),
+    /// Standard output, a named pipe or a device.
+    Stream(StreamTarget),
 }
 
 impl Target {
@@ -31,6 +34,10 @@ impl Target {
         }
         tpch::refuse_target(target)?;
         not_yet_built(target)?;
+        if let Some(stream) = StreamTarget::resolve(target, options.format, job)? {
+            refuse_table_options(target, options)?;
+            return Ok(Self::Stream(stream));
+        }
         let location = Location::parse(target)?;
         let (store, path) = location.open(&options.read.storage, job)?;
         let is_folder = target.ends_with('/') || store.local_files;
@@ -38,20 +45,33 @@ impl Target {
         if is_folder && options.mode != CopyMode::Error && delta::is_table(&store, &path)? {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
-        let has_evolve = options.evolve != Evolve::default();
-        if !options.partition_by.is_empty() || !options.table_properties.is_empty() || has_evolve {
-            return Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve")
-                .at(location.as_str())
-                .advice("put delta: before the folder of a new table"));
-        }
+        refuse_table_options(location.as_str(), options)?;
         FileTarget::resolve(target, options, job).map(Self::Files)
+    }
+
+    /// The format of its files, where it has been said.
+    pub(crate) fn format(&self) -> Option<Format> {
+        match self {
+            Self::Files(files) => files.format,
+            Self::Stream(stream) => stream.format(),
+            Self::Table(_) => None,
+        }
+    }
+
+    /// Takes the format of what is read where nothing says another.
+    pub(crate) fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+        match self {
+            Self::Files(files) => files.take_format(format),
+            Self::Stream(stream) => stream.take_format(format),
+            Self::Table(_) => Ok(()),
+        }
     }
 
     /// Fails where the copy would replace what it reads. A table keeps the rows of its versions.
     pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
         match self {
             Self::Files(files) => files.refuse_sources(plan),
-            Self::Table(_) => Ok(()),
+            Self::Table(_) | Self::Stream(_) => Ok(()),
         }
     }
 
@@ -66,26 +86,42 @@ impl Target {
             Self::Files(files) if !files.is_folder => {
                 let mut output = files.output()?;
                 let deferred = output.defer();
-                Ok((file_sink(output, files.format, schema, &options.write, job)?, Some(deferred)))
+                Ok((file_sink(output, files.known_format()?, schema, &options.write, job)?, Some(deferred)))
             }
             other => Ok((other.create(schema, options, job)?, None)),
         }
     }
 
     /// Begins to write.
-    pub(crate) fn create(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         match self {
+            Self::Stream(stream) => {
+                let format = stream.format().ok_or_else(|| Error::internal("a stream of no format"))?;
+                file_sink(stream.output(job), format, schema, &options.write, job)
+            }
             Self::Files(files) => files.create(schema, options, job),
             Self::Table(table) => table.create(&schema, options),
         }
     }
 }
 
+/// Fails where options are given that only Delta tables take.
+fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
+    let has_evolve = options.evolve != Evolve::default();
+    if options.partition_by.is_empty() && options.table_properties.is_empty() && !has_evolve {
+        return Ok(());
+    }
+    Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve")
+        .at(place)
+        .advice("put delta: before the folder of a new table"))
+}
+
 /// A file, or a folder of files.
 pub(crate) struct FileTarget {
     store: JobStore,
     path: Path,
-    format: Format,
+    /// `None` where only what is copied can tell it.
+    format: Option<Format>,
     is_folder: bool,
     mode: CopyMode,
     /// As the user wrote it.
@@ -98,19 +134,24 @@ impl FileTarget {
         let place = location.as_str().to_owned();
         let (store, path) = location.open(&options.read.storage, job)?;
         let format = options.format.or_else(|| format_of(path.as_ref()));
-        let format = format.ok_or_else(|| unknown_format(&place))?;
         let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
+            target.known_format()?;
             target.check_file(on_disk.is_some())?;
         }
         Ok(target)
     }
 
-    /// The format of its files.
-    pub(crate) fn format(&self) -> Format {
-        self.format
+    fn known_format(&self) -> Result<Format> {
+        self.format.ok_or_else(|| unknown_format(&self.place))
+    }
+
+    /// Files of a folder are of the source's format where nothing says another.
+    fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+        self.format = self.format.or(format);
+        self.known_format().map(drop)
     }
 
     fn check_file(&self, is_on_disk: bool) -> Result<()> {
@@ -124,7 +165,9 @@ impl FileTarget {
                 if !exists {
                     return Ok(());
                 }
-                Err(Error::conflict("it exists already").at(&self.place).advice("choose another name, or overwrite it"))
+                Err(Error::conflict("it exists already")
+                    .at(&self.place)
+                    .advice("choose another name, or replace it by --mode overwrite"))
             }
         }
     }
@@ -162,7 +205,7 @@ impl FileTarget {
         if self.is_folder {
             return self.create_folder(schema, options, job);
         }
-        file_sink(self.output()?, self.format, schema, &options.write, job)
+        file_sink(self.output()?, self.known_format()?, schema, &options.write, job)
     }
 
     /// The one file.
@@ -179,9 +222,9 @@ impl FileTarget {
             CopyMode::Overwrite => FolderMode::Overwrite,
             CopyMode::Append => FolderMode::Append,
         };
-        let (format, write, job) = (self.format, options.write.of_each_file(), job.clone());
+        let (format, write, job) = (self.known_format()?, options.write.of_each_file(), job.clone());
         let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));
-        let extension = extension(self.format, &options.write);
+        let extension = extension(format, &options.write);
         FolderSink::create(&self.store, &self.path, mode, extension, &options.write, make)
     }
 }
@@ -199,6 +242,8 @@ pub(crate) fn file_sink(
         Format::Orc => OrcSink::create(output, schema, options, job),
         Format::Csv => CsvSink::create(output, schema, Dialect::Csv, options, job),
         Format::Tbl => CsvSink::create(output, schema, Dialect::Tbl, options, job),
+        Format::Arrow => ArrowSink::create(output, &schema, options),
+        Format::Jsonl => JsonLinesSink::create(output, &schema, options),
     }
 }
 
@@ -214,5 +259,7 @@ pub(crate) fn extension(format: Format, options: &WriteOptions) -> &'static str 
         (Format::Tbl, Codec::Gzip) => "tbl.gz",
         (Format::Tbl, Codec::Zstd) => "tbl.zst",
         (Format::Tbl, _) => "tbl",
+        (Format::Arrow, _) => "arrow",
+        (Format::Jsonl, _) => "jsonl",
     }
 }

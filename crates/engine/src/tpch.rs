@@ -41,9 +41,9 @@ pub(crate) fn refuse_target(target: &str) -> Result<()> {
 
 /// The name of a source whose rows go to files of a format: TBL files of `lineitem` have whole quantities, as dbgen writes
 /// them, unless the name says otherwise.
-pub(crate) fn for_files(source: &str, format: Format) -> Cow<'_, str> {
+pub(crate) fn for_files(source: &str, format: Option<Format>) -> Cow<'_, str> {
     match source.parse::<Spec>() {
-        Ok(spec) if format == Format::Tbl && !source.contains("quantity=") => {
+        Ok(spec) if format == Some(Format::Tbl) && !source.contains("quantity=") => {
             Cow::Owned(Spec { whole_quantities: true, ..spec }.to_string())
         }
         _ => Cow::Borrowed(source),

@@ -1,5 +1,6 @@
-//! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`.
+//! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`; Arrow IPC and, written only, JSON lines.
 
+mod arrow_ipc;
 mod columns;
 pub mod conform;
 pub mod csv;
@@ -9,6 +10,7 @@ mod files;
 pub mod folder;
 mod hidden;
 mod input;
+mod json_lines;
 mod merge;
 pub mod names;
 mod options;
@@ -25,9 +27,11 @@ mod steps;
 mod table;
 mod variant;
 
+pub use arrow_ipc::{ArrowSink, ArrowSource};
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
+pub use json_lines::JsonLinesSink;
 pub use lakerace_orc::prefetch;
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions,

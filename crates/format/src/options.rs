@@ -18,6 +18,27 @@ pub enum Format {
     Csv,
     /// TPC's `|`-terminated fields without a header.
     Tbl,
+    /// Arrow IPC, a stream or a file.
+    Arrow,
+    /// One JSON object a line. Written only.
+    Jsonl,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 6] = [Self::Parquet, Self::Orc, Self::Csv, Self::Tbl, Self::Arrow, Self::Jsonl];
+
+    /// The name by which options say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Orc => "orc",
+            Self::Csv => "csv",
+            Self::Tbl => "tbl",
+            Self::Arrow => "arrow",
+            Self::Jsonl => "jsonl",
+        }
+    }
 }
 
 /// What to do with a CSV row that does not fit the schema.

@@ -194,6 +194,10 @@ impl std::error::Error for Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
+        // One of our own that went through a reader or writer.
+        if let Some(own) = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+            return own.clone();
+        }
         use std::io::ErrorKind as Io;
         let kind = match error.kind() {
             Io::NotFound => ErrorKind::NotFound,

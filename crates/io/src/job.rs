@@ -1,13 +1,14 @@
 //! The context that every job carries: its meter, its cancel flag and its limits.
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::file_io::FileIoSeen;
 use crate::page_cache::PageCache;
+use crate::pipe::Pipe;
 use crate::{Error, FileIo, Meter, RangeOptions, Result};
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
@@ -39,6 +40,7 @@ pub struct Job {
     cancelled: Arc<AtomicBool>,
     file_io_seen: Arc<FileIoSeen>,
     page_cache: Arc<PageCache>,
+    pipes: Arc<Mutex<HashMap<String, Arc<Pipe>>>>,
 }
 
 impl Job {
@@ -50,6 +52,7 @@ impl Job {
             cancelled: Arc::default(),
             file_io_seen: Arc::default(),
             page_cache: Arc::default(),
+            pipes: Arc::default(),
         }
     }
 
@@ -75,6 +78,11 @@ impl Job {
 
     pub(crate) fn file_io_seen(&self) -> &FileIoSeen {
         &self.file_io_seen
+    }
+
+    /// The pipes that this job has opened, by name.
+    pub(crate) fn pipes(&self) -> MutexGuard<'_, HashMap<String, Arc<Pipe>>> {
+        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn page_cache(&self) -> &PageCache {

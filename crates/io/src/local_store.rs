@@ -6,7 +6,7 @@
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,14 +40,25 @@ pub(crate) fn e_tag(metadata: &Metadata) -> String {
     format!("\"{:x}-{micros:x}-{:x}\"", metadata.ino(), metadata.len())
 }
 
-/// Opens a regular file. A folder is an error, as reading it would be.
+/// Opens a regular file. Anything else is an error: a folder, and a pipe, which would block who opens or reads it.
 pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
-    let file = File::open(path)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(|error| {
+        // What a socket answers.
+        if error.raw_os_error() == Some(libc::ENXIO) { not_a_file() } else { error }
+    })?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(std::io::ErrorKind::IsADirectory.into());
     }
+    if !metadata.is_file() {
+        return Err(not_a_file());
+    }
     Ok((file, metadata))
+}
+
+fn not_a_file() -> std::io::Error {
+    let message = "it is a pipe, a socket or a device, and not a file: a folder's files must be files";
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
 }
 
 fn io_error(error: std::io::Error, path: &std::path::Path) -> Error {

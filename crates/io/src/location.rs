@@ -6,7 +6,7 @@ use std::path::{Component, PathBuf};
 use object_store::path::Path;
 
 use crate::stores;
-use crate::{Error, Job, JobStore, Object, Result};
+use crate::{Error, Job, JobStore, Object, Result, STANDARD_STREAM};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +56,11 @@ impl Location {
         if text.is_empty() {
             return Err(Error::usage("the location is empty").advice("name a file, a folder or a URL"));
         }
+        if text == STANDARD_STREAM {
+            return Err(Error::usage("standard input and output have no place here")
+                .at(text)
+                .advice("a file of this name is ./-"));
+        }
         let Some((scheme, rest)) = split_scheme(text) else {
             return Ok(Self { text: text.to_owned(), target: Target::Local(local_path(text, text)?) });
         };
@@ -99,13 +104,21 @@ impl Location {
     }
 }
 
+/// The path of a location that is of this machine.
+pub(crate) fn local_file(text: &str) -> Option<PathBuf> {
+    match Location::parse(text).ok()?.target {
+        Target::Local(path) => Some(file_path(&path)),
+        Target::S3 { .. } | Target::Memory { .. } => None,
+    }
+}
+
 /// The file system path of `path` in a local store.
 pub(crate) fn file_path(path: &Path) -> PathBuf {
     PathBuf::from(format!("/{path}"))
 }
 
 /// Splits `scheme://rest`. A colon later in a path does not make a scheme.
-fn split_scheme(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));

@@ -15,7 +15,7 @@ use crate::local_store::{e_tag, left_overs, open_file};
 use crate::location::file_path;
 use crate::profile::Stopwatch;
 use crate::store_error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
-use crate::{Error, Job, PathProfile, RequestKind, Result};
+use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
 /// A store as a job uses it: wrapped by retries and the job's meter.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct JobStore {
     pub local_files: bool,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
+    /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it gives its name.
+    pub pipe: Option<Arc<Pipe>>,
     /// The job that pays.
     pub job: Job,
 }
@@ -90,6 +92,7 @@ impl JobStore {
             is_local: false,
             local_files: false,
             observed: Arc::new(crate::profile::Observations::new(start)),
+            pipe: None,
             job: job.clone(),
         }
     }
@@ -101,7 +104,10 @@ impl JobStore {
 
     /// The URL of a path in this store.
     pub fn url(&self, path: &Path) -> String {
-        format!("{}{path}", self.url_prefix)
+        match &self.pipe {
+            Some(pipe) => pipe.name().to_owned(),
+            None => format!("{}{path}", self.url_prefix),
+        }
     }
 
     /// The object at `path`, of unknown size. No request is sent.
@@ -221,6 +227,11 @@ impl Object {
     /// The name that a user knows: a local path or a URL. Without credentials.
     pub fn url(&self) -> String {
         self.store.url(&self.path)
+    }
+
+    /// The pipe that it is, where it can't be read anywhere but from the front.
+    pub fn stream(&self) -> Option<&Arc<Pipe>> {
+        self.store.pipe.as_ref().filter(|_| !self.store.local_files)
     }
 
     /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.

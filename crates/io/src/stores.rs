@@ -49,6 +49,7 @@ pub(crate) fn local(job: &Job) -> JobStore {
         is_local: true,
         local_files: true,
         observed: Arc::clone(&LOCAL.observed),
+        pipe: None,
         job: job.clone(),
     }
 }
@@ -67,6 +68,7 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
         is_local: true,
         local_files: false,
         observed: Arc::clone(&shared.observed),
+        pipe: None,
         job: job.clone(),
     }
 }
@@ -94,6 +96,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
         is_local: false,
         local_files: false,
         observed: shared.observed,
+        pipe: None,
         job: job.clone(),
     })
 }

@@ -7,7 +7,7 @@ use lakerace::{
     WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use std::collections::BTreeMap;
 
 use crate::errors;
@@ -34,6 +34,14 @@ impl<'py> Keywords<'py> {
                 }
             },
             _ => Ok(None),
+        }
+    }
+
+    /// A list of texts; one text is a list of one.
+    fn texts(&self, name: &str) -> PyResult<Option<Vec<String>>> {
+        match self.0.get_item(name)? {
+            Some(value) if value.is_instance_of::<PyString>() => Ok(Some(vec![value.extract()?])),
+            _ => self.get(name),
         }
     }
 
@@ -87,7 +95,7 @@ impl<'py> Keywords<'py> {
 
     pub(crate) fn read(&self) -> PyResult<ReadOptions> {
         Ok(ReadOptions {
-            columns: self.get("columns")?,
+            columns: self.texts("columns")?,
             filter: self.get("where")?,
             limit: self.get("limit")?,
             at: self.at()?,
@@ -130,7 +138,7 @@ impl<'py> Keywords<'py> {
                 Some(_) => self.parsed("quote", character)?.map(Some),
             },
             escape: self.parsed("escape", character)?,
-            null_strings: self.get("null_strings")?,
+            null_strings: self.texts("null_strings")?,
             ..CsvOptions::default()
         })
     }
@@ -144,7 +152,7 @@ impl<'py> Keywords<'py> {
             compression: self.parsed("compression", str::parse::<Compression>)?,
             row_group_rows: self.positive("row_group_rows")?,
             row_group_bytes: self.get("row_group_bytes")?,
-            bloom_filter_columns: self.get("bloom_filter")?.unwrap_or_default(),
+            bloom_filter_columns: self.texts("bloom_filter")?.unwrap_or_default(),
             file_bytes: self.get("file_bytes")?,
             csv,
             ..WriteOptions::default()
@@ -155,7 +163,7 @@ impl<'py> Keywords<'py> {
             write,
             format: self.parsed("output_format", format)?,
             mode,
-            partition_by: self.get("partition_by")?.unwrap_or_default(),
+            partition_by: self.texts("partition_by")?.unwrap_or_default(),
             table_properties: self.get("table_properties")?.unwrap_or_default(),
             evolve: self.evolve()?,
         })
@@ -165,7 +173,7 @@ impl<'py> Keywords<'py> {
     pub(crate) fn tpch(&self) -> PyResult<TpchOptions> {
         let at = |error: Error, name: &'static str| errors::raised(self.0.py(), &error.at(name));
         let scale = TpchScale::new(self.get("sf")?.unwrap_or(1.0)).map_err(|e| at(e, "sf"))?;
-        let names: Vec<String> = self.get("tables")?.unwrap_or_default();
+        let names = self.texts("tables")?.unwrap_or_default();
         let tables = names.iter().map(|name| name.parse()).collect::<Result<_>>().map_err(|e| at(e, "tables"))?;
         let overwrites = self.get("overwrite")?.unwrap_or(false);
         let write = WriteOptions {
@@ -195,7 +203,7 @@ impl<'py> Keywords<'py> {
     /// What may change of a table's schema: a list of names.
     fn evolve(&self) -> PyResult<Evolve> {
         let mut evolve = Evolve::default();
-        for name in self.get::<Vec<String>>("evolve")?.unwrap_or_default() {
+        for name in self.texts("evolve")?.unwrap_or_default() {
             match name.as_str() {
                 "add" => evolve.add = true,
                 "widen" => evolve.widen = true,
@@ -237,7 +245,7 @@ impl<'py> Keywords<'py> {
         let mut options =
             if self.get("auto")?.unwrap_or(false) { CompactOptions::auto() } else { CompactOptions::default() };
         options.filter = self.get("where")?;
-        let names = |name| Ok::<Vec<String>, PyErr>(self.get(name)?.unwrap_or_default());
+        let names = |name| Ok::<_, PyErr>(self.texts(name)?.unwrap_or_default());
         let layout = lakerace::layout(names("sort_by")?, names("zorder")?);
         let rules = &mut options.rules;
         rules.layout = layout.map_err(|e| errors::raised(self.0.py(), &e))?;
@@ -267,7 +275,10 @@ fn format(text: &str) -> Result<Format> {
         "orc" => Ok(Format::Orc),
         "csv" => Ok(Format::Csv),
         "tbl" => Ok(Format::Tbl),
-        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, orc, csv or tbl")),
+        "arrow" => Ok(Format::Arrow),
+        "jsonl" => Ok(Format::Jsonl),
+        _ => Err(Error::usage(format!("unknown format {text:?}"))
+            .advice("choose parquet, orc, csv, tbl, arrow or jsonl (written only)")),
     }
 }
 

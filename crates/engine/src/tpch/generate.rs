@@ -398,7 +398,7 @@ impl GeneratedTable {
 fn fastest(format: TpchFormat) -> Mode {
     match format {
         TpchFormat::Files(Format::Parquet) => Mode::TrueZeroCopy,
-        TpchFormat::Files(Format::Orc | Format::Csv | Format::Tbl) | TpchFormat::Delta => Mode::ZeroCopy,
+        TpchFormat::Files(_) | TpchFormat::Delta => Mode::ZeroCopy,
     }
 }
 

@@ -174,6 +174,12 @@ impl Input {
         let file = self.next_file;
         let Some(object) = self.objects.get(file) else { return Ok(None) };
         self.next_file += 1;
+        if let Some(pipe) = object.stream() {
+            let (first, _) = pipe.peek(4, &object.store.job)?;
+            let packed = std::io::BufReader::with_capacity(BLOCK_BYTES, pipe.reader(&object.store.job)?);
+            let reader = Packing::of(pipe.name(), &first).unpack(packed).map_err(|e| e.at(object.url()))?;
+            return Ok(Some(Current::Unpacked { file, reader, is_first: true }));
+        }
         let size = object.size_bytes.unwrap_or(0);
         let name = object.path.as_ref();
         let mut packing = Packing::of(name, &[]);
@@ -241,7 +247,7 @@ fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<
 }
 
 /// Packed bytes in order, fetched in steps: `fetch(at)` gives those that begin at a place, none at the end.
-pub(super) struct Steps<F> {
+pub(crate) struct Steps<F> {
     fetch: F,
     at: u64,
     bytes: Bytes,

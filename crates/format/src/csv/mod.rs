@@ -45,6 +45,7 @@ mod source;
 mod text;
 mod value;
 
+pub(crate) use input::Steps;
 pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;

@@ -1,10 +1,10 @@
 //! The front of a file: its columns' names, and rows to infer their types from.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use arrow::datatypes::DataType;
 use bytes::Bytes;
-use lakerace_io::{Error, Object, Result};
+use lakerace_io::{Error, Job, Object, Pipe, Result};
 
 use super::chain::without_bom;
 use super::columns::Text;
@@ -140,6 +140,9 @@ impl Sample {
 
 /// The first bytes of a file's text, and whether they are all of it.
 fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
+    if let Some(pipe) = object.stream() {
+        return front_of_pipe(pipe, &object.store.job);
+    }
     let size = object.size_bytes.unwrap_or(0);
     let named = Packing::of(object.path.as_ref(), &[]);
     if named == Packing::None {
@@ -162,7 +165,28 @@ fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
     } else {
         named
     };
-    let mut reader = packing.unpack(packed)?;
+    unpacked_front(packing.unpack(packed)?, packing, rows)
+}
+
+/// The front of a pipe, which stays there for the read. Of a packed one, what its first bytes give.
+fn front_of_pipe(pipe: &Pipe, job: &Job) -> Result<(Bytes, bool)> {
+    let (front, is_whole) = pipe.peek(FIRST_SAMPLE_BYTES, job)?;
+    let packing = Packing::of(pipe.name(), &front);
+    if packing == Packing::None {
+        return Ok((front, is_whole));
+    }
+    let mut reader = packing.unpack(std::io::Cursor::new(front))?;
+    let mut text = Vec::new();
+    let outcome = reader.as_mut().take(MAX_SAMPLE_BYTES as u64).read_to_end(&mut text);
+    // What ends in the middle of a packed block has given all that it can.
+    if is_whole || text.is_empty() {
+        outcome.map_err(|e| packing.error(&e))?;
+    }
+    let is_whole = is_whole && text.len() < MAX_SAMPLE_BYTES;
+    Ok((Bytes::from(text), is_whole))
+}
+
+fn unpacked_front(mut reader: Box<dyn Read + Send>, packing: Packing, rows: usize) -> Result<(Bytes, bool)> {
     let mut read = |bytes| read_block(reader.as_mut(), bytes).map_err(|e| packing.error(&e));
     let first = read(FIRST_SAMPLE_BYTES)?;
     if first.len() < FIRST_SAMPLE_BYTES {

@@ -1,0 +1,90 @@
+//! Standard input, named pipes and devices as sources and targets.
+
+use std::sync::Arc;
+
+use lakerace_format::Format;
+use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
+
+use crate::ReadOptions;
+use crate::files::{Files, format_of};
+
+/// Bytes at the front that tell a format.
+const FRONT_BYTES: usize = 512;
+
+/// The pipe that a location names, as a file; `None` where it names something else. Text and Arrow IPC are read as they
+/// come. Parquet and ORC, whose index is at the end, go to a temporary file first.
+pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Files>> {
+    let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
+    let format = match options.format.or_else(|| format_of(location)) {
+        Some(format) => format,
+        None => format_of_content(&pipe, job)?,
+    };
+    let object = match format {
+        Format::Csv | Format::Tbl | Format::Arrow | Format::Jsonl => pipe.object(job),
+        Format::Parquet | Format::Orc => {
+            let why = format!("{} files are read from their end", format.name());
+            pipe.spooled_object(&why, job)?
+        }
+    };
+    let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    Ok(Some(Files { format, objects: vec![object], root }))
+}
+
+/// What the first bytes are. Text is taken for CSV.
+fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<Format> {
+    let (front, _) = pipe.peek(FRONT_BYTES, job)?;
+    let is_packed = front.starts_with(&[0x1f, 0x8b]) || front.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+    match front.as_ref() {
+        [] => Err(Error::invalid("it is empty").at(pipe.name()).advice("say the format by --input-format (format)")),
+        [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
+        [b'O', b'R', b'C', ..] => Ok(Format::Orc),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
+        [b'{', ..] => Ok(Format::Jsonl),
+        text if is_packed || !text.contains(&0) => Ok(Format::Csv),
+        _ => Err(Error::usage("its content is of no known format")
+            .at(pipe.name())
+            .advice("say the format by --input-format (format)")),
+    }
+}
+
+/// A pipe as a target.
+pub(crate) struct StreamTarget {
+    writer: PipeWriter,
+    name: String,
+    format: Option<Format>,
+}
+
+impl StreamTarget {
+    /// The pipe that a target names; `None` where it names something else.
+    pub(crate) fn resolve(target: &str, format: Option<Format>, job: &Job) -> Result<Option<Self>> {
+        let Some(writer) = PipeWriter::open(target, job)? else { return Ok(None) };
+        let format = format.or_else(|| format_of(target));
+        Ok(Some(Self { writer, name: target.to_owned(), format }))
+    }
+
+    /// The format, once it is known.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// Takes the format of what is read, where none is said.
+    pub(crate) fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+        self.format = self.format.or(format);
+        match self.format {
+            None => Err(Error::usage("nothing says the format")
+                .at(&self.name)
+                .advice("say it by --output-format (format): csv, tbl, jsonl, arrow, parquet or orc")),
+            Some(Format::Parquet | Format::Orc | Format::Arrow) if self.writer.is_terminal() => {
+                Err(Error::usage("a terminal can't show this format")
+                    .at(&self.name)
+                    .advice("choose --output-format csv (format), or name a file"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The bytes on their way.
+    pub(crate) fn output(self, job: &Job) -> Output {
+        Output::stream(Box::new(self.writer), &self.name, job)
+    }
+}

@@ -1,0 +1,310 @@
+//! Arrow IPC as a source.
+
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::RecordBatchOptions;
+use arrow::buffer::Buffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::StreamDecoder;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use lakerace_io::{Error, Job, Object, Result, plan_requests};
+
+use super::FILE_MAGIC;
+use crate::csv::Steps;
+use crate::names::column_not_found;
+use crate::{Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+
+/// Bytes of a step through a file.
+const STEP_BYTES: usize = 1 << 20;
+
+/// Bytes of a schema at most.
+const MAX_SCHEMA_BYTES: usize = 64 << 20;
+
+/// One file or stream of Arrow IPC, read from the front.
+pub struct ArrowSource {
+    object: Object,
+    schema: SchemaRef,
+    job: Job,
+}
+
+impl ArrowSource {
+    /// Opens one file: its front is read.
+    ///
+    /// # Errors
+    /// `Unsupported` for several files, and for a schema with a name twice.
+    pub fn open_files(files: Vec<InputFile>, job: &Job) -> Result<Self> {
+        files.iter().try_for_each(|file| file.refuse_hidden("Arrow IPC"))?;
+        let mut files = files.into_iter();
+        let Some(InputFile { mut object, constants, .. }) = files.next() else {
+            return Err(Error::usage("there is no file to read"));
+        };
+        if files.next().is_some() || constants.is_some() {
+            return Err(Error::unsupported("Arrow IPC is read one file at a time, without partitions")
+                .at(object.url())
+                .advice("name one file"));
+        }
+        if object.size_bytes.is_none() {
+            let tail = object.read_tail(1)?;
+            (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.or(tail.e_tag));
+        }
+        let schema = read_schema(&object, job).map_err(|error| error.at(object.url()))?;
+        let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::unsupported(format!("two columns are named {:?}", twice[0])).at(object.url()));
+        }
+        Ok(Self { object, schema, job: job.clone() })
+    }
+
+    fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
+        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
+        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
+        let at = |name: &String| {
+            self.schema.index_of(name).map_err(|_| column_not_found(name, known()).at(self.object.url()))
+        };
+        names.iter().map(at).collect()
+    }
+}
+
+impl Source for ArrowSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        let bytes = self.object.size_bytes.unwrap_or(0);
+        SourceInfo { format: "arrow".to_owned(), rows: None, files: 1, bytes, units: None }
+    }
+
+    /// One unit, as only what stands before a batch tells where it is. Requests are made while it is read.
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let selected = self.selected(request)?;
+        if let Some(filter) = &request.filter {
+            Predicate::bind(filter, &self.schema)?;
+        }
+        if request.batch_rows == Some(0) {
+            return Err(Error::usage("a batch has one row at least"));
+        }
+        let size_bytes = self.object.size_bytes.unwrap_or(0);
+        let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
+        let (url, e_tag) = (self.object.url(), self.object.e_tag.clone());
+        let schema = self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?;
+        Ok(ReadPlan {
+            request: request.clone(),
+            schema: Arc::new(schema),
+            files: vec![FilePlan { url, size_bytes, e_tag, units: vec![unit] }],
+            requests: plan_requests(&[], &self.job.options().ranges, &self.object.store.profile()),
+        })
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let mut object = self.object.clone();
+        match plan.files.as_slice() {
+            [file] if file.url == object.url() => object.e_tag.clone_from(&file.e_tag),
+            _ => return Err(Error::usage("the plan reads other files than this source has").at(object.url())),
+        }
+        let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
+        let is_read = plan.files[0].units.iter().any(|unit| unit.pruned.is_none());
+        let rows = Rows {
+            messages: Messages::start(&object, &self.job)?,
+            filter,
+            projection: self.selected(&plan.request)?,
+            schema: Arc::clone(&plan.schema),
+            left: if is_read { plan.request.limit.unwrap_or(u64::MAX) } else { 0 },
+            batch_rows: plan.request.batch_rows.unwrap_or(usize::MAX),
+            batch: None,
+            job: self.job.clone(),
+        };
+        Ok(Batches::new(Arc::clone(&plan.schema), rows))
+    }
+}
+
+/// Decodes the messages of a stream, or of the one inside a file.
+struct Messages {
+    url: String,
+    bytes: Box<dyn Read + Send>,
+    decoder: StreamDecoder,
+    buffer: Buffer,
+    is_file: bool,
+}
+
+impl Messages {
+    fn start(object: &Object, job: &Job) -> Result<Self> {
+        let bytes: Box<dyn Read + Send> = match object.stream() {
+            Some(pipe) => Box::new(pipe.reader(job)?),
+            None => {
+                let (object, size) = (object.clone(), object.size_bytes.unwrap_or(0));
+                Box::new(Steps::new(move |at| match at < size {
+                    true => object.read_range(at..size.min(at + STEP_BYTES as u64)),
+                    false => Ok(Bytes::new()),
+                }))
+            }
+        };
+        Self::of(bytes, object.url())
+    }
+
+    fn of(bytes: Box<dyn Read + Send>, url: String) -> Result<Self> {
+        let (decoder, buffer) = (StreamDecoder::new(), Buffer::from(Vec::<u8>::new()));
+        let mut messages = Self { url, bytes, decoder, buffer, is_file: false };
+        messages.fill(STEP_BYTES)?;
+        if messages.buffer.starts_with(FILE_MAGIC) {
+            messages.is_file = true;
+            // Padding follows; writers differ in how much.
+            let padding = messages.buffer[FILE_MAGIC.len()..].iter().take_while(|byte| **byte == 0).count();
+            messages.buffer.advance(FILE_MAGIC.len() + padding);
+        }
+        Ok(messages)
+    }
+
+    /// Reads up to `n` bytes, as many as there are just now; `false` at the end.
+    fn fill(&mut self, n: usize) -> Result<bool> {
+        let mut bytes = vec![0; n];
+        let mut got = self.bytes.read(&mut bytes)?;
+        // The magic of a file is told from the front as a whole.
+        while got > 0 && got < FILE_MAGIC.len() {
+            match self.bytes.read(&mut bytes[got..])? {
+                0 => break,
+                more => got += more,
+            }
+        }
+        bytes.truncate(got);
+        // Batches keep the buffer that they were read into.
+        if got < n / 2 {
+            bytes.shrink_to_fit();
+        }
+        self.buffer = Buffer::from(bytes);
+        Ok(got > 0)
+    }
+
+    /// The next batch, or none once `until` is true of the decoder or all is read.
+    fn next(&mut self, until: impl Fn(&StreamDecoder) -> bool) -> Result<Option<RecordBatch>> {
+        loop {
+            let decoded = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(&mut self.buffer)));
+            match decoded {
+                Ok(Ok(Some(batch))) => return Ok(Some(batch)),
+                Ok(Ok(None)) => {}
+                // What follows the stream in a file is its index.
+                Ok(Err(ArrowError::IpcError(message))) if self.is_file && message == "Unexpected EOS" => {
+                    return Ok(None);
+                }
+                Ok(Err(error)) => return Err(self.damaged(&error)),
+                Err(_) => return Err(Error::corrupt("a message of Arrow IPC can't be decoded").at(&self.url)),
+            }
+            if until(&self.decoder) {
+                return Ok(None);
+            }
+            if !self.fill(STEP_BYTES)? {
+                return match self.decoder.finish() {
+                    Ok(()) => Ok(None),
+                    Err(_) => Err(Error::corrupt("Arrow IPC is cut short").at(&self.url)),
+                };
+            }
+        }
+    }
+
+    fn damaged(&self, error: &ArrowError) -> Error {
+        let text = error.to_string();
+        let made = match error {
+            ArrowError::IpcError(message) if message == "Unexpected EOS" => {
+                Error::corrupt("bytes follow the end of the Arrow IPC stream")
+            }
+            _ if text.contains("ompress") && text.contains("feature") => {
+                Error::unsupported("Arrow IPC with a codec is not read").advice("write it without a codec")
+            }
+            ArrowError::MemoryError(_) => Error::unavailable(format!("there is no memory for a message: {text}")),
+            _ => Error::corrupt(format!("not Arrow IPC, or damaged: {text}")),
+        };
+        made.at(&self.url)
+    }
+}
+
+/// Learns the schema from the front.
+fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
+    let Some(pipe) = object.stream() else {
+        return schema_of(Messages::start(object, job)?);
+    };
+    // A pipe waits for no more than the schema takes, as the rest may be long in coming.
+    let mut looked_at = 8;
+    loop {
+        let (front, is_whole) = pipe.peek(looked_at, job)?;
+        if front.is_empty() {
+            return Err(Error::invalid("it is empty: Arrow IPC begins with a schema"));
+        }
+        match schema_of(Messages::of(Box::new(std::io::Cursor::new(front)), object.url())?) {
+            Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
+            other => return other,
+        }
+    }
+}
+
+fn schema_of(mut messages: Messages) -> Result<SchemaRef> {
+    // A batch behind the schema may be cut short here.
+    let outcome = messages.next(|decoder| decoder.schema().is_some());
+    match (messages.decoder.schema(), outcome) {
+        (Some(schema), _) => Ok(schema),
+        (None, Err(error)) => Err(error),
+        (None, Ok(_)) => Err(Error::corrupt("Arrow IPC begins without a schema").at(&messages.url)),
+    }
+}
+
+/// Filtered and projected batches.
+struct Rows {
+    messages: Messages,
+    filter: Option<Predicate>,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    left: u64,
+    batch_rows: usize,
+    /// What is left of the batch that is cut into smaller ones.
+    batch: Option<RecordBatch>,
+    job: Job,
+}
+
+impl Rows {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        while self.left > 0 {
+            self.job.check()?;
+            let batch = match self.batch.take() {
+                Some(batch) => batch,
+                None => match self.messages.next(|_| false)? {
+                    Some(batch) => self.wanted(&batch)?,
+                    None => return Ok(None),
+                },
+            };
+            let rows = batch.num_rows().min(self.batch_rows).min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            if rows == 0 {
+                continue;
+            }
+            if rows < batch.num_rows() {
+                self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
+            }
+            self.left -= rows as u64;
+            self.job.meter().read_rows(rows as u64);
+            return Ok(Some(batch.slice(0, rows)));
+        }
+        Ok(None)
+    }
+
+    fn wanted(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let internal = |error: ArrowError| Error::internal(error.to_string());
+        let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose()?;
+        let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let wanted = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| self.messages.damaged(&error))?;
+        keep.map_or(Ok(wanted.clone()), |keep| filter_record_batch(&wanted, &keep).map_err(internal))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}

@@ -1,0 +1,343 @@
+//! Bytes that come once and in order: standard input, named pipes, terminals and other devices.
+
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind as Io, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::location::{local_file, split_scheme};
+use crate::{Error, Job, JobStore, Object, Result, private_file, stores};
+
+/// The name of standard input as a source, and of standard output as a target.
+pub const STANDARD_STREAM: &str = "-";
+
+/// How long a wait lasts before it looks whether its job was cancelled.
+const CANCEL_POLL_MILLIS: libc::c_int = 100;
+
+/// Bytes that a full pipe takes at once when it has room: more would block.
+const PIPE_WRITE_BYTES: usize = 4096;
+
+/// Bytes of a step from a pipe to a temporary file.
+const SPOOL_BYTES: usize = 1 << 20;
+
+/// Whether the reader of standard output went away.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// A source that can be read once, from the front.
+///
+/// A job has one for each name, so that all parts of the job that open the name share its bytes.
+#[derive(Debug)]
+pub struct Pipe {
+    name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    /// The bytes at the front, as far as they were looked at.
+    head: Vec<u8>,
+    is_at_end: bool,
+    is_taken: bool,
+    /// All bytes, once somebody needed their end.
+    spooled: Option<Spooled>,
+}
+
+impl Pipe {
+    /// The pipe that `place` names: `-`, or a path of this machine that is neither a regular file nor a folder. `None` for
+    /// everything else. Blocks no longer than it takes to open it.
+    pub fn open(place: &str, job: &Job) -> Result<Option<Arc<Self>>> {
+        let kind = match place {
+            STANDARD_STREAM => None,
+            _ => match special_file(place) {
+                None => return Ok(None),
+                some => some,
+            },
+        };
+        let mut pipes = job.pipes();
+        if let Some(known) = pipes.get(place) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let file = match kind {
+            Some((_, metadata)) if metadata.file_type().is_socket() => {
+                return Err(Error::unsupported("it is a socket, which is no file").at(place));
+            }
+            // A pipe without a writer would block who opens it.
+            Some((path, _)) => File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path),
+            None => std::io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        };
+        let file = file.map_err(|error| Error::from(error).at(place))?;
+        let state = State { file, head: Vec::new(), is_at_end: false, is_taken: false, spooled: None };
+        let pipe = Arc::new(Self { name: place.to_owned(), state: Mutex::new(state) });
+        pipes.insert(place.to_owned(), Arc::clone(&pipe));
+        Ok(Some(pipe))
+    }
+
+    /// As the user wrote it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The first `n` bytes, or all where there are fewer, and whether they are all. They stay in front of what
+    /// [`Self::reader`] gives. Blocks until they are there.
+    pub fn peek(&self, n: usize, job: &Job) -> Result<(Bytes, bool)> {
+        let mut state = self.lock();
+        if let Some(spooled) = &state.spooled {
+            return spooled.front(n).map_err(|error| Error::from(error).at(&self.name));
+        }
+        self.refuse_taken(&state)?;
+        while state.head.len() < n && !state.is_at_end {
+            let missing = n - state.head.len();
+            let mut buffer = vec![0; missing.min(SPOOL_BYTES)];
+            let got = read_some(&state.file, &mut buffer, job).map_err(|error| error.at(&self.name))?;
+            state.is_at_end = got == 0;
+            state.head.extend_from_slice(&buffer[..got]);
+        }
+        let is_whole = state.is_at_end && state.head.len() <= n;
+        Ok((Bytes::copy_from_slice(&state.head[..n.min(state.head.len())]), is_whole))
+    }
+
+    /// All bytes, from the front. It is an error to ask for them twice.
+    pub fn reader(self: &Arc<Self>, job: &Job) -> Result<PipeReader> {
+        let mut state = self.lock();
+        self.refuse_taken(&state)?;
+        state.is_taken = true;
+        let head = Bytes::from(std::mem::take(&mut state.head));
+        let file = state.file.try_clone().map_err(|error| Error::from(error).at(&self.name))?;
+        Ok(PipeReader { name: self.name.clone(), head, file, is_at_end: state.is_at_end, job: job.clone() })
+    }
+
+    /// The pipe as an object of unknown size that only [`Self::reader`] and [`Self::peek`] read.
+    pub fn object(self: &Arc<Self>, job: &Job) -> Object {
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..stores::memory("", job) };
+        Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
+    }
+
+    /// All bytes as a file that can be read anywhere: a temporary one that nobody else can read and that is gone when
+    /// the process ends. Blocks until the pipe has ended.
+    pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
+        let known = self.lock().spooled.as_ref().map(Spooled::path);
+        let path = match known {
+            Some(path) => path,
+            None => {
+                let (spooled, bytes) = Spooled::fill(self.reader(job)?, job)?;
+                job.warn(&format!(
+                    "{}: {bytes} bytes went to a temporary file in {} first, as {why}",
+                    self.name,
+                    std::env::temp_dir().display()
+                ));
+                self.lock().spooled.insert(spooled).path()
+            }
+        };
+        let path = object_store::path::Path::parse(&path).map_err(|e| Error::internal(e.to_string()).at(&self.name))?;
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..stores::local(job) };
+        Ok(store.object(path))
+    }
+
+    fn refuse_taken(&self, state: &State) -> Result<()> {
+        if !state.is_taken {
+            return Ok(());
+        }
+        Err(Error::usage("a pipe can be read once, and this one was read already")
+            .at(&self.name)
+            .advice("write its bytes to a file, and name that"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bytes of a pipe, in order. Waits for them, and ends with an error once the job is cancelled.
+#[derive(Debug)]
+pub struct PipeReader {
+    name: String,
+    head: Bytes,
+    file: File,
+    is_at_end: bool,
+    job: Job,
+}
+
+impl Read for PipeReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = if self.head.is_empty() {
+            if self.is_at_end {
+                return Ok(0);
+            }
+            let read = read_some(&self.file, buffer, &self.job);
+            read.map_err(|error| std::io::Error::other(error.at(&self.name)))?
+        } else {
+            let n = self.head.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&self.head.split_to(n));
+            n
+        };
+        self.is_at_end |= n == 0 && !buffer.is_empty();
+        self.job.meter().read_bytes(n as u64);
+        Ok(n)
+    }
+}
+
+/// A file of this process alone that has all bytes of a pipe.
+#[derive(Debug)]
+struct Spooled(File);
+
+impl Spooled {
+    /// Where this process can open it.
+    fn path(&self) -> String {
+        let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+        format!("{folder}/{}", self.0.as_raw_fd())
+    }
+
+    /// Takes all bytes of a pipe, and gives their number.
+    fn fill(mut reader: PipeReader, job: &Job) -> Result<(Self, u64)> {
+        let at_temporary = |error: std::io::Error| Error::from(error).at(std::env::temp_dir().display());
+        let spooled = Self(private_file()?);
+        let (mut buffer, mut bytes) = (vec![0; SPOOL_BYTES], 0);
+        loop {
+            job.check()?;
+            let n = match reader.read(&mut buffer) {
+                Ok(0) => return Ok((spooled, bytes)),
+                Ok(n) => n,
+                Err(error) => return Err(error.into()),
+            };
+            (&spooled.0).write_all(&buffer[..n]).map_err(at_temporary)?;
+            bytes += n as u64;
+        }
+    }
+
+    fn front(&self, n: usize) -> std::io::Result<(Bytes, bool)> {
+        use std::os::unix::fs::FileExt;
+        let size = usize::try_from(self.0.metadata()?.len()).unwrap_or(usize::MAX);
+        let mut front = vec![0; n.min(size)];
+        self.0.read_exact_at(&mut front, 0)?;
+        Ok((front.into(), size <= n))
+    }
+}
+
+/// Bytes that go to a pipe, a device or standard output as they come. Waits for room, and ends with an error once the
+/// job is cancelled.
+#[derive(Debug)]
+pub struct PipeWriter {
+    file: File,
+    is_stdout: bool,
+    /// Bytes of a write that can't block when there is room; `None`: as many as there are.
+    at_once: Option<usize>,
+    job: Job,
+}
+
+impl PipeWriter {
+    /// The pipe that `place` names: `-`, or a path of this machine that is neither a regular file nor a folder. `None` for
+    /// everything else. Waits for the reader of a named pipe.
+    pub fn open(place: &str, job: &Job) -> Result<Option<Self>> {
+        if place == STANDARD_STREAM {
+            let file = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            let file = file.map_err(|error| Error::from(error).at(place))?;
+            return Self::new(file, true, job).map(Some).map_err(|error| error.at(place));
+        }
+        let Some((path, metadata)) = special_file(place) else { return Ok(None) };
+        if metadata.file_type().is_socket() || metadata.file_type().is_block_device() {
+            return Err(Error::unsupported("it is a socket or a disk, which is no file").at(place));
+        }
+        let file = loop {
+            job.check()?;
+            // Without waiting, as a pipe that nobody reads would wait for ever.
+            match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&path) {
+                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                    std::thread::sleep(std::time::Duration::from_millis(CANCEL_POLL_MILLIS as u64));
+                }
+                other => break other.map_err(|error| Error::from(error).at(place))?,
+            }
+        };
+        Self::new(file, false, job).map(Some).map_err(|error| error.at(place))
+    }
+
+    fn new(file: File, is_stdout: bool, job: &Job) -> Result<Self> {
+        let is_file = file.metadata()?.is_file();
+        let at_once = (!is_file).then_some(PIPE_WRITE_BYTES);
+        Ok(Self { file, is_stdout, at_once, job: job.clone() })
+    }
+
+    /// Whether somebody looks at it: a terminal.
+    pub fn is_terminal(&self) -> bool {
+        std::io::IsTerminal::is_terminal(&self.file)
+    }
+
+    /// Whether the reader of this process's standard output went away while something was written to it.
+    pub fn is_stdout_closed() -> bool {
+        STDOUT_CLOSED.load(Ordering::Relaxed)
+    }
+}
+
+impl Write for PipeWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let bytes = &bytes[..self.at_once.unwrap_or(bytes.len()).min(bytes.len())];
+        loop {
+            if self.at_once.is_some() {
+                wait(&self.file, libc::POLLOUT, &self.job).map_err(std::io::Error::other)?;
+            }
+            match (&self.file).write(bytes) {
+                Err(error) if matches!(error.kind(), Io::WouldBlock | Io::Interrupted) => {}
+                Err(error) => {
+                    if self.is_stdout && error.kind() == Io::BrokenPipe {
+                        STDOUT_CLOSED.store(true, Ordering::Relaxed);
+                    }
+                    return Err(error);
+                }
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The path and what is there, where that is neither a regular file nor a folder.
+fn special_file(place: &str) -> Option<(std::path::PathBuf, Metadata)> {
+    let path = match split_scheme(place) {
+        Some(_) => local_file(place)?,
+        None => Path::new(place).to_owned(),
+    };
+    let metadata = std::fs::metadata(&path).ok()?;
+    (!metadata.is_file() && !metadata.is_dir()).then_some((path, metadata))
+}
+
+/// Some bytes, none at the end. Waits for them.
+fn read_some(mut file: &File, buffer: &mut [u8], job: &Job) -> Result<usize> {
+    loop {
+        wait(file, libc::POLLIN, job)?;
+        match file.read(buffer) {
+            Err(error) if matches!(error.kind(), Io::WouldBlock | Io::Interrupted) => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// Waits until the file can be read or written, or has ended, or the job is cancelled.
+fn wait(file: &File, events: libc::c_short, job: &Job) -> Result<()> {
+    let mut poll = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
+    loop {
+        job.check()?;
+        // SAFETY: `poll` is one valid entry that outlives the call, and its file is open.
+        match unsafe { libc::poll(&raw mut poll, 1, CANCEL_POLL_MILLIS) } {
+            0 => {}
+            n if n > 0 => return Ok(()),
+            _ => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != Io::Interrupted {
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pipe_tests.rs"]
+mod tests;
