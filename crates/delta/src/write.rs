@@ -14,6 +14,7 @@ mod metadata;
 mod more;
 mod scan_rows;
 mod statistics;
+mod strict;
 mod types;
 
 use std::collections::BTreeMap;

@@ -30,6 +30,8 @@ pub(crate) struct Shape {
     pub operators: MergeOperators,
     /// The columns that are written.
     pub written: SchemaRef,
+    /// The columns that the table is partitioned by.
+    partitions: Vec<String>,
     /// The schema that the table gets, where it has to change for the rows.
     pub evolved: Option<Evolved>,
 }
@@ -55,7 +57,8 @@ impl Shape {
             return Err(Error::usage(format!("there are no values of {name:?} to merge: the rows don't have it")));
         }
         let missing: Vec<FieldRef> = schema.fields().iter().filter(|field| !has(field.name())).cloned().collect();
-        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())))?;
+        let partitions = snapshot.partition_columns().to_vec();
+        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())), &partitions)?;
         let kept = missing.iter().map(|field| (field.name().clone(), MergeOperator::LastNotNull));
         let all = options.merge.iter().cloned().chain(kept.filter(|_| !options.insert_only));
         let fields: Vec<FieldRef> = fit.schema().fields().iter().cloned().chain(missing.iter().cloned()).collect();
@@ -65,6 +68,7 @@ impl Shape {
             written: Arc::new(Schema::new(fields)),
             columns,
             fit,
+            partitions,
             evolved: evolved.clone(),
         })
     }
@@ -75,9 +79,10 @@ impl Shape {
         let schema = snapshot.schema();
         let columns = KeyColumns::new(schema, &key)?;
         check_key(&key, source)?;
-        let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())))?;
+        let partitions = snapshot.partition_columns().to_vec();
+        let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())), &partitions)?;
         let (own, operators) = (MergeOperators::default(), MergeOperators::default());
-        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit, evolved: None })
+        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit, partitions, evolved: None })
     }
 
     /// Sorts the rows of the source into windows.
@@ -115,7 +120,7 @@ impl Shape {
     /// From the key columns of a source to those of the table.
     pub fn fit_keys(&self, source: &SchemaRef) -> Result<Fit> {
         let is_key = |field: &&FieldRef| self.columns.names().any(|name| name == field.name());
-        fit(source, self.written.fields().iter().filter(is_key))
+        fit(source, self.written.fields().iter().filter(is_key), &self.partitions)
     }
 
     /// Whether rows with the same key become one that is neither of them.
@@ -165,11 +170,12 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
     schema.fields().iter().map(|field| field.name().as_str())
 }
 
-/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find.
-fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>) -> Result<Fit> {
+/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find. In the
+/// columns that the table is partitioned by, an empty text is one of them.
+fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<Fit> {
     let same = |field: &FieldRef| {
         let field = Arc::new(field.as_ref().clone().with_nullable(true));
         Target { logical: Arc::clone(&field), stored: field }
     };
-    Fit::exact(source, &fields.map(same).collect::<Vec<_>>())
+    Ok(Fit::exact(source, &fields.map(same).collect::<Vec<_>>())?.with_empty_as_null(partitions))
 }

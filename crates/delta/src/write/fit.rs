@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
+};
+use arrow::compute::{CastOptions, cast_with_options, nullif};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
 use lakerace_io::{Error, Result};
 
+use super::strict::{MissingFields, check_fields, refuse_duplicates};
 use super::types::table_type;
 
 /// A column of a table, as a write needs it.
@@ -34,22 +37,37 @@ struct Column {
     plain: DataType,
     /// The type that files get.
     stored: DataType,
+    /// Whether an empty text is null.
+    empty_is_null: bool,
 }
 
 impl Fit {
     /// For batches of this schema. A column that the table lacks, one that must be there and is not, and a type that
     /// does not fit are errors.
     pub fn new(source: &Schema, targets: &[Target]) -> Result<Self> {
-        Self::of(targets.iter().map(|target| Column::new(source, target)).collect::<Result<Vec<_>>>()?)
+        refuse_duplicates(source.fields())?;
+        let column = |target: &Target| Column::new(source, target, MissingFields::Null);
+        Self::of(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
-    /// Like [`Self::new`], with the very types of the table: text has its own layout nowhere.
+    /// Like [`Self::new`], with the very types of the table: text has its own layout nowhere. The rows may take the place
+    /// of others, so a struct that lacks a field of the table's is an error.
     pub fn exact(source: &Schema, targets: &[Target]) -> Result<Self> {
+        refuse_duplicates(source.fields())?;
         let exact = |target: &Target| {
-            let column = Column::new(source, target)?;
+            let column = Column::new(source, target, MissingFields::Refuse)?;
             Ok(Column { stored: target.stored.data_type().clone(), ..column })
         };
         Self::of(targets.iter().map(exact).collect::<Result<Vec<_>>>()?)
+    }
+
+    /// Has empty texts of these columns become null, as they do in a column that a table is partitioned by. Format:
+    /// <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#partition-value-serialization>.
+    pub fn with_empty_as_null(mut self, columns: &[String]) -> Self {
+        for column in &mut self.columns {
+            column.empty_is_null = columns.contains(column.target.logical.name());
+        }
+        self
     }
 
     fn of(columns: Vec<Column>) -> Result<Self> {
@@ -73,7 +91,7 @@ impl Fit {
 }
 
 impl Column {
-    fn new(source: &Schema, target: &Target) -> Result<Self> {
+    fn new(source: &Schema, target: &Target, missing: MissingFields) -> Result<Self> {
         let name = target.logical.name();
         let named = |error: Error| error.at(format!("column {name:?}"));
         let Some((at, field)) = source.column_with_name(name) else {
@@ -81,18 +99,14 @@ impl Column {
                 return Err(Error::invalid(format!("the table needs a column {name:?}, and the rows have none")));
             }
             let stored = target.stored.data_type().clone();
-            return Ok(Self { target: target.clone(), source: None, plain: stored.clone(), stored });
+            let plain = stored.clone();
+            return Ok(Self { target: target.clone(), source: None, plain, stored, empty_is_null: false });
         };
         let plain = table_type(field.data_type()).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
         let advice = "cast the column; where the rows come from CSV, name its type (--schema)";
+        check_fields(&plain, stored, missing).map_err(named)?;
         check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
-        if let (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) = (&plain, to)
-            && from.is_some() != to.is_some()
-        {
-            let message = "one of row and table counts time in UTC, the other as a clock on the wall shows it";
-            return Err(named(Error::invalid(message).advice("cast the column")));
-        }
         // Text and bytes may stay in their own layout: files have one for all.
         let stored = match (field.data_type(), to) {
             (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Utf8)
@@ -101,10 +115,15 @@ impl Column {
             }
             _ => to.clone(),
         };
-        Ok(Self { target: target.clone(), source: Some(at), plain, stored })
+        Ok(Self { target: target.clone(), source: Some(at), plain, stored, empty_is_null: false })
     }
 
     fn fit(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let array = self.fit_type(batch)?;
+        if self.empty_is_null { empty_as_null(&array) } else { Ok(array) }
+    }
+
+    fn fit_type(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let named = |error: Error| error.at(format!("column {:?}", self.target.logical.name()));
         let Some(source) = self.source else { return Ok(new_null_array(&self.stored, batch.num_rows())) };
         let array = batch.column(source);
@@ -118,6 +137,18 @@ impl Column {
         let (to, logical) = (self.target.stored.data_type(), self.target.logical.data_type());
         conform(&plain, to, logical, FindBy::Name).map_err(named)
     }
+}
+
+fn empty_as_null(array: &ArrayRef) -> Result<ArrayRef> {
+    let is_empty: BooleanArray = match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(|value| value.map(str::is_empty)).collect(),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(|value| value.map(str::is_empty)).collect(),
+        DataType::Utf8View => array.as_string_view().iter().map(|value| value.map(str::is_empty)).collect(),
+        DataType::Binary => array.as_binary::<i32>().iter().map(|value| value.map(<[u8]>::is_empty)).collect(),
+        DataType::BinaryView => array.as_binary_view().iter().map(|value| value.map(<[u8]>::is_empty)).collect(),
+        _ => return Ok(Arc::clone(array)),
+    };
+    nullif(array, &is_empty).map_err(|e| Error::internal(e.to_string()))
 }
 
 /// An error where a time has digits that the table's type can't hold: nanoseconds of a timestamp, the hour of a date.

@@ -190,7 +190,8 @@ fn two_numbers<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<ArrayRe
 }
 
 fn two_rows<'a>(array: &dyn Array, texts: impl Iterator<Item = Option<&'a str>>) -> Result<Option<ArrayRef>> {
-    let (mut least, mut largest): (Option<(&str, u32)>, Option<(&str, u32)>) = (None, None);
+    type Bound<'a> = Option<(&'a str, u32)>;
+    let (mut least, mut largest): (Bound<'_>, Bound<'_>) = (None, None);
     for (row, text) in texts.enumerate().filter_map(|(row, text)| Some((row as u32, text?))) {
         least = least.filter(|(least, _)| *least <= text).or(Some((text, row)));
         largest = largest.filter(|(largest, _)| *largest >= text).or(Some((text, row)));

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
+use super::strict::refuse_same_names;
+
 /// The schema of a new table for batches of this one: each type becomes the one of Delta's that holds all of its values,
 /// and everything is nullable. A type without such a one is an error that names the column.
 pub(crate) fn table_types(schema: &Schema) -> Result<Schema> {
+    refuse_same_names(schema)?;
     let fields = schema.fields().iter().map(|field| table_field(field)).collect::<Result<Vec<FieldRef>>>()?;
     Ok(Schema::new(fields))
 }

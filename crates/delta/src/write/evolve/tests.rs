@@ -3,7 +3,8 @@
 use arrow::datatypes::DataType as T;
 use serde_json::json;
 
-use super::{assign, json_field, wider};
+use super::fields::{assign, json_field, wider};
+use crate::write::types::table_type;
 
 #[test]
 fn types_widen_as_the_protocol_allows() {
@@ -27,7 +28,7 @@ fn types_widen_as_the_protocol_allows() {
         (T::Utf8, T::Utf8View, None),
     ];
     for (table, source, expected) in cases {
-        assert_eq!(wider(&table, &source).unwrap(), expected, "{table} with {source}");
+        assert_eq!(wider(&table, &table_type(&source).unwrap()), expected, "{table} with {source}");
     }
 }
 

@@ -1,0 +1,248 @@
+//! The fields of a schema in the log, at every level, as they follow a source.
+
+use arrow::datatypes::{DataType, Field, Fields};
+use delta_kernel::engine::arrow_conversion::TryIntoKernel;
+use delta_kernel::schema::StructField;
+use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
+use lakerace_io::{Error, Result};
+use serde_json::{Value, json};
+
+use super::{Evolve, MAX_COLUMN_ID};
+use crate::Snapshot;
+use crate::write::strict::{pair, refuse_duplicates};
+use crate::write::types::table_type;
+
+/// The metadata of a field that has its id, and its name in files.
+const COLUMN_ID: &str = "delta.columnMapping.id";
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+/// The metadata of a field that has the types it had before.
+const TYPE_CHANGES: &str = "delta.typeChanges";
+
+/// A schema on its way from a table's to one that takes a source.
+pub(super) struct Evolving<'a> {
+    snapshot: &'a Snapshot,
+    allowed: Evolve,
+    /// The highest id of a column, where the table maps its columns.
+    pub highest: Option<i64>,
+    /// Whether anything is new.
+    pub has_changed: bool,
+}
+
+impl<'a> Evolving<'a> {
+    pub fn new(snapshot: &'a Snapshot, allowed: Evolve) -> Result<Self> {
+        let configuration = snapshot.kernel().table_configuration();
+        let mut highest = None;
+        if configuration.column_mapping_mode() != ColumnMappingMode::None {
+            let text = configuration.metadata().configuration().get(MAX_COLUMN_ID);
+            let id = text.and_then(|id| id.parse::<i64>().ok());
+            highest = Some(id.ok_or_else(|| Error::corrupt(format!("the table lacks {MAX_COLUMN_ID}")))?);
+        }
+        Ok(Self { snapshot, allowed, highest, has_changed: false })
+    }
+
+    /// A field that the table has: its type becomes one that holds the source's, too. That of a fixed one, of the key or of
+    /// the partitions, stays.
+    pub fn field(&mut self, field: &mut Value, known: &Field, source: &DataType, is_fixed: bool) -> Result<()> {
+        let source = table_type(source)?;
+        let mut changes = Vec::new();
+        let data_type =
+            field.get_mut("type").ok_or_else(|| Error::corrupt("a field of the table's schema has no type"))?;
+        self.data_type(data_type, known.data_type(), &source, &mut Vec::new(), &mut changes)?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if is_fixed {
+            return Err(
+                Error::unsupported("widening a column of the table's key or partitions").advice("cast the rows")
+            );
+        }
+        let field = field.as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
+        let metadata = field.entry("metadata").or_insert_with(|| json!({}));
+        let metadata = metadata.as_object_mut().ok_or_else(|| Error::corrupt("a field's metadata is none"))?;
+        let noted = metadata.entry(TYPE_CHANGES).or_insert_with(|| json!([]));
+        let noted = noted.as_array_mut().ok_or_else(|| Error::corrupt("a field's type changes are no list"))?;
+        noted.extend(changes);
+        Ok(())
+    }
+
+    /// A field that the table lacks, as its schema gets it beside these.
+    pub fn added(&mut self, field: &Field, beside: &Fields) -> Result<Value> {
+        if let Some(known) = beside.iter().find(|known| known.name().eq_ignore_ascii_case(field.name())) {
+            return Err(Error::invalid(format!("the table has a column {:?}", known.name()))
+                .advice("names that differ in their case alone are the same to some readers: rename one"));
+        }
+        let data_type = table_type(field.data_type())?;
+        check_added(self.snapshot, &data_type)?;
+        let mut added = json_field(field.name(), &data_type)?;
+        if let Some(highest) = &mut self.highest {
+            assign(&mut added, highest)?;
+        }
+        self.has_changed = true;
+        Ok(added)
+    }
+
+    /// A type within the field whose path it is at: `element`, `key` and `value` lead there. Notes what is widened.
+    fn data_type(
+        &mut self,
+        json: &mut Value,
+        known: &DataType,
+        source: &DataType,
+        path: &mut Vec<&'static str>,
+        changes: &mut Vec<Value>,
+    ) -> Result<()> {
+        match (known, source) {
+            (DataType::Struct(known), DataType::Struct(source)) => self.fields(json, known, source),
+            (DataType::List(known), DataType::List(source)) => {
+                let (known, source) = (known.data_type(), source.data_type());
+                self.below(json, ("elementType", "element"), (known, source), path, changes)
+            }
+            (DataType::Map(known, _), DataType::Map(source, _)) => {
+                let (Some([key, value]), Some([source_key, source_value])) = (pair(known), pair(source)) else {
+                    return Err(Error::invalid("a map whose entries are not pairs"));
+                };
+                let keys = (key.data_type(), source_key.data_type());
+                self.below(json, ("keyType", "key"), keys, path, changes)?;
+                let values = (value.data_type(), source_value.data_type());
+                self.below(json, ("valueType", "value"), values, path, changes)
+            }
+            _ if self.allowed.widen => {
+                let Some(wider) = wider(known, source) else { return Ok(()) };
+                self.check_widening()?;
+                let to = json_field("x", &wider)?.get("type").cloned().unwrap_or_default();
+                let mut change = json!({ "fromType": json, "toType": to });
+                if !path.is_empty() {
+                    change["fieldPath"] = json!(path.join("."));
+                }
+                changes.push(change);
+                *json = to;
+                self.has_changed = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn below(
+        &mut self,
+        json: &mut Value,
+        (name, step): (&str, &'static str),
+        (known, source): (&DataType, &DataType),
+        path: &mut Vec<&'static str>,
+        changes: &mut Vec<Value>,
+    ) -> Result<()> {
+        let json = json.get_mut(name).ok_or_else(|| Error::corrupt("a type of the table's schema has no elements"))?;
+        path.push(step);
+        self.data_type(json, known, source, path, changes).map_err(|error| error.at(step))?;
+        path.pop();
+        Ok(())
+    }
+
+    fn fields(&mut self, json: &mut Value, known: &Fields, source: &Fields) -> Result<()> {
+        refuse_duplicates(source)?;
+        let fields = json.get_mut("fields").and_then(Value::as_array_mut);
+        // A variant is a struct to Arrow, and one type to Delta.
+        let Some(fields) = fields else { return Ok(()) };
+        for field in source {
+            let named = |error: Error| error.at(format!("field {:?}", field.name()));
+            match known.find(field.name()) {
+                Some((at, known)) => {
+                    let json = fields.get_mut(at).ok_or_else(|| Error::corrupt("a struct lacks a field"))?;
+                    self.field(json, known, field.data_type(), false).map_err(named)?;
+                }
+                None if self.allowed.add => fields.push(self.added(field, known).map_err(named)?),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_widening(&self) -> Result<()> {
+        let configuration = self.snapshot.kernel().table_configuration();
+        let features = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
+        if features.iter().any(|feature| configuration.is_feature_enabled(feature)) {
+            return Ok(());
+        }
+        Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)").advice(
+            "enable it: ALTER TABLE … SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'), or cast the rows",
+        ))
+    }
+}
+
+/// The type that holds the values of both, where that is another one than the table's and the table may come to it.
+pub(super) fn wider(table: &DataType, source: &DataType) -> Option<DataType> {
+    use DataType as T;
+    let rank = |data_type: &T| match data_type {
+        T::Int8 => Some(3),
+        T::Int16 => Some(5),
+        T::Int32 => Some(10),
+        T::Int64 => Some(20),
+        _ => None,
+    };
+    let decimal = |precision: i16, scale: i16| match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(precision), Ok(scale)) if precision <= 38 => Some(T::Decimal128(precision, scale)),
+        _ => None,
+    };
+    match (table, source) {
+        (T::Int8 | T::Int16 | T::Int32, T::Int8 | T::Int16 | T::Int32 | T::Int64) => {
+            (rank(table) < rank(source)).then(|| source.clone())
+        }
+        (T::Float32, T::Float64) => Some(T::Float64),
+        (T::Int8 | T::Int16 | T::Int32, T::Float32 | T::Float64) => Some(T::Float64),
+        (T::Decimal128(p, s), T::Decimal128(other_p, other_s)) => {
+            let scale = i16::from(*s).max(i16::from(*other_s));
+            let whole = (i16::from(*p) - i16::from(*s)).max(i16::from(*other_p) - i16::from(*other_s));
+            decimal(whole + scale, scale).filter(|wider| wider != table)
+        }
+        // Whole numbers of 32 bits have 10 digits, those of 64 bits 20, by the protocol.
+        (T::Int8 | T::Int16 | T::Int32, T::Decimal128(p, s)) => {
+            decimal(10.max(i16::from(*p) - i16::from(*s)) + i16::from(*s), i16::from(*s))
+        }
+        (T::Int64, T::Decimal128(p, s)) => {
+            decimal(20.max(i16::from(*p) - i16::from(*s)) + i16::from(*s), i16::from(*s))
+        }
+        _ => None,
+    }
+}
+
+/// An error where a type needs a feature that the table lacks.
+fn check_added(snapshot: &Snapshot, data_type: &DataType) -> Result<()> {
+    let without_zone = matches!(data_type, DataType::Timestamp(_, None));
+    let configuration = snapshot.kernel().table_configuration();
+    if without_zone && !configuration.is_feature_supported(&TableFeature::TimestampWithoutTimezone) {
+        return Err(Error::unsupported("a time without a zone in a table that lacks the feature timestampNtz")
+            .advice("give the times a zone, or enable the feature"));
+    }
+    match data_type {
+        DataType::List(item) => check_added(snapshot, item.data_type()),
+        DataType::Map(entries, _) => check_added(snapshot, entries.data_type()),
+        DataType::Struct(fields) => fields.iter().try_for_each(|field| check_added(snapshot, field.data_type())),
+        _ => Ok(()),
+    }
+}
+
+/// A nullable field as schemas in the log have it.
+pub(super) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
+    let field = Field::new(name, data_type.clone(), true);
+    let kernel: StructField = (&field).try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
+    serde_json::to_value(kernel).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// Gives a field, and those below it, ids and names for files.
+pub(super) fn assign(field: &mut Value, highest: &mut i64) -> Result<()> {
+    *highest += 1;
+    let metadata = json!({ COLUMN_ID: *highest, PHYSICAL_NAME: format!("col-{:032x}", rand::random::<u128>()) });
+    let field = field.as_object_mut().ok_or_else(|| Error::internal("a new field is no object"))?;
+    field.insert("metadata".to_owned(), metadata);
+    field.get_mut("type").map_or(Ok(()), |data_type| assign_below(data_type, highest))
+}
+
+fn assign_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
+    let Some(data_type) = data_type.as_object_mut() else { return Ok(()) };
+    if let Some(fields) = data_type.get_mut("fields").and_then(Value::as_array_mut) {
+        fields.iter_mut().try_for_each(|field| assign(field, highest))?;
+    }
+    for name in ["elementType", "keyType", "valueType"] {
+        data_type.get_mut(name).map_or(Ok(()), |below| assign_below(below, highest))?;
+    }
+    Ok(())
+}
