@@ -83,7 +83,7 @@ class CopyResult(NamedTuple):
 def scan(
     location: Location,
     *,
-    columns: str | Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
@@ -99,7 +99,7 @@ def scan(
     delimiter: str | None = None,
     quote: str | None = None,
     escape: str | None = None,
-    null_strings: str | Sequence[str] | None = None,
+    null_strings: Sequence[str] | None = None,
     header: bool | None = None,
     schema: str | None = None,
     infer_rows: int | None = None,
@@ -113,7 +113,7 @@ def scan(
         location: A path or URL whose ending names the format, a folder or a glob of such files: `a.parquet`,
             `data/**/*.csv.gz`, `s3://bucket/folder/`; or the folder of a Delta table. `-` is standard input, which is
             read once, as named pipes are.
-        columns: Names in the order wanted, or one name; all by default.
+        columns: Names in the order wanted; all by default.
         where: A SQL expression over the columns; rows stay where it is true.
         limit: At most this many rows, the first ones.
         at: A version of a Delta table, by its number or by a time; the last one by default. Times without an offset
@@ -155,7 +155,7 @@ def copy(
     target: Location,
     *,
     mode: Mode = "error",
-    columns: str | Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
@@ -165,7 +165,7 @@ def copy(
     compression: str | None = None,
     row_group_rows: int | None = None,
     row_group_bytes: int | None = None,
-    bloom_filter: str | Sequence[str] | None = None,
+    bloom_filter: Sequence[str] | None = None,
     file_bytes: int | None = None,
     partition_by: str | Sequence[str] | None = None,
     table_properties: Mapping[str, str] | None = None,
@@ -182,7 +182,7 @@ def copy(
     delimiter: str | None = None,
     quote: str | None = None,
     escape: str | None = None,
-    null_strings: str | Sequence[str] | None = None,
+    null_strings: Sequence[str] | None = None,
     header: bool | None = None,
     schema: str | None = None,
     infer_rows: int | None = None,
@@ -258,7 +258,7 @@ def schema(
     delimiter: str | None = None,
     quote: str | None = None,
     escape: str | None = None,
-    null_strings: str | Sequence[str] | None = None,
+    null_strings: Sequence[str] | None = None,
     header: bool | None = None,
     infer_rows: int | None = None,
     union_columns: bool | None = None,
