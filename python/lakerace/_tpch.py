@@ -68,7 +68,7 @@ def tpch(
     target: Location,
     *,
     sf: float = 1,
-    tables: str | Sequence[str] | None = None,
+    tables: Sequence[str] | None = None,
     format: TpchFormat | None = None,
     mode: TpchMode | None = None,
     io: FileIo | None = None,
