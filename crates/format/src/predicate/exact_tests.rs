@@ -86,7 +86,7 @@ fn floats_are_what_their_shortest_text_says() {
     check_apart(&single, "0.1000000001", true);
     check_apart(&single, "0.0999999999", false);
     // Midway between two texts of as many digits.
-    let single: ArrayRef = Arc::new(Float32Array::from(vec![5811.65625]));
+    let single: ArrayRef = Arc::new(Float32Array::from(vec![5_811.656_25_f64 as f32]));
     check_equal(&single, "5811.6562");
     check_equal(&single, "5811.6563");
     check_equal(&single, "5811.65625");
