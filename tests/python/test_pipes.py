@@ -158,9 +158,7 @@ def test_upsert_and_delete_and_schema(tmp_path: Path) -> None:
     given = b"n_nationkey,n_name,n_regionkey,n_comment\n3,CHANGED,1,x\n99,NEW,2,y\n"
     code, _, err = piped(given, "upsert", table, "-", "--key", "n_nationkey")
     assert code == 0, err
-    names = dict(
-        zip(*(lr.scan(str(table)).to_arrow()[c].to_pylist() for c in ("n_nationkey", "n_name")), strict=True)
-    )
+    names = dict(zip(*(lr.scan(str(table)).to_arrow()[c].to_pylist() for c in ("n_nationkey", "n_name")), strict=True))
     assert (len(names), names[3], names[99]) == (26, "CHANGED", "NEW")
     code, _, err = piped(b"n_nationkey\n99\n", "delete", table, "--keys", "-", "--key", "n_nationkey")
     assert code == 0, err

@@ -73,9 +73,9 @@ const FRAMES: [&str; 22] = [
 
 /// A text of the kernel without the names of its types and functions, and without a backtrace.
 pub(crate) fn plain(text: &str) -> String {
-    let mut text = text.lines().next().unwrap_or_default().trim();
+    let mut text = text.lines().next().unwrap_or_default().trim_start();
     while let Some(rest) = FRAMES.iter().find_map(|frame| text.strip_prefix(frame)) {
-        text = rest.trim();
+        text = rest.trim_start();
     }
     let text = text.strip_suffix("This is a kernel bug, please report.").unwrap_or(text).trim().trim_end_matches('.');
     if text.is_empty() {

@@ -16,7 +16,7 @@ fn kinds_follow_the_answer() {
         (answer("403 Forbidden", "<Code>SignatureDoesNotMatch</Code>"), ErrorKind::Invalid),
         (answer("404 Not Found", "<Code>NoSuchBucket</Code>"), ErrorKind::NotFound),
         (answer("412 Precondition Failed", ""), ErrorKind::Conflict),
-        (answer("416 Range Not Satisfiable", ""), ErrorKind::Invalid),
+        (answer("416 Range Not Satisfiable", ""), ErrorKind::Corrupt),
     ];
     for (error, kind) in cases {
         let text = error.to_string();

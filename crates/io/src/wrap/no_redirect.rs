@@ -40,7 +40,7 @@ struct NoRedirectClient {
 impl HttpService for NoRedirectClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         let method = request.method().clone();
-        let response = self.inner.execute(request).await?;
+        let response = self.inner.execute(request).await.map_err(broken_off)?;
         let status = response.status();
         if status.is_redirection() && status.as_u16() != NOT_MODIFIED {
             return Err(refuse(Refused::redirect(&response)));
@@ -50,6 +50,21 @@ impl HttpService for NoRedirectClient {
         }
         Ok(response)
     }
+}
+
+/// A connection that broke while a request was sent, which `object_store` takes for an error that it does not know: one
+/// that may be sent again is.
+fn broken_off(error: HttpError) -> HttpError {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let mut cause = std::error::Error::source(&error);
+    while let Some(found) = cause {
+        let kind = found.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)) {
+            return HttpError::new(HttpErrorKind::Interrupted, error);
+        }
+        cause = found.source();
+    }
+    error
 }
 
 const NOT_MODIFIED: u16 = 304;
