@@ -32,8 +32,8 @@ KEYS = 500
 #: Keys of one change.
 KEYS_OF_A_CHANGE = 40
 #: Memory of an upsert from a file, and what makes the file too large for it.
-FILE_MEMORY_BYTES = 8192
-TEXT = "what fills a row " * 6
+FILE_MEMORY_BYTES = 131_072
+TEXT = "what fills a row " * 300
 #: Versions between the first and the last that are read and compared.
 VERSIONS_READ = 10
 
