@@ -217,6 +217,7 @@ class Table:
         threads: int | None = None,
         io: FileIo | None = None,
         auto_compact: bool = False,
+        enable_deletion_vectors: bool = False,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
         has no deletion vectors.
@@ -239,6 +240,9 @@ class Table:
             io: How files of this machine are written, as for :func:`lakerace.copy`.
             auto_compact: Compact behind the upsert, by the rules of `compact(auto=True)`. The rows are written whatever
                 becomes of it: that it failed is a `RuntimeWarning`.
+            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
+                writing files anew, and readers of the table have to know deletion vectors. Tables that lakerace made get
+                them without it.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -248,7 +252,7 @@ class Table:
         """
         options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
-        options |= {"evolve": _names(evolve), "io": io}
+        options |= {"evolve": _names(evolve), "io": io, "enable_deletion_vectors": enable_deletion_vectors}
         changed = _changed(_lakerace.upsert(self._location, _native(source), options))
         if not auto_compact or changed.version is None:
             return changed
@@ -267,10 +271,11 @@ class Table:
         """
         return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), self._options(key, memory_limit)))
 
-    def delete(self, where: str) -> Changed:
+    def delete(self, where: str, *, enable_deletion_vectors: bool = False) -> Changed:
         """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
-        vectors."""
-        return _changed(_lakerace.delete(self._location, where, {"storage_options": self._storage_options}))
+        vectors; tables that lakerace made get them, and others by `enable_deletion_vectors`."""
+        options = {"storage_options": self._storage_options, "enable_deletion_vectors": enable_deletion_vectors}
+        return _changed(_lakerace.delete(self._location, where, options))
 
     def delete_keys(
         self,
@@ -279,6 +284,7 @@ class Table:
         key: str | Sequence[str] | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
+        enable_deletion_vectors: bool = False,
     ) -> Changed:
         """Deletes the rows that have the key of one of these rows. Files are rewritten only where the table has no
         deletion vectors.
@@ -288,8 +294,10 @@ class Table:
             key: The key's columns, in place of the table's.
             memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
             threads: Threads that decode and look; the number of cores by default.
+            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
         """
         options = self._options(key, memory_limit, threads)
+        options |= {"enable_deletion_vectors": enable_deletion_vectors}
         return _changed(_lakerace.delete_keys(self._location, _native(source), options))
 
     def _options(

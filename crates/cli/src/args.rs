@@ -148,6 +148,10 @@ pub(crate) struct UpsertArgs {
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
+    /// Give a table without deletion vectors these: rows are hidden without writing files anew, and readers of the table have
+    /// to know them.
+    #[arg(long)]
+    pub(crate) enable_deletion_vectors: bool,
     /// Behind the upsert, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,
@@ -172,6 +176,10 @@ pub(crate) struct DeleteArgs {
     /// Memory that keys and buffers may take, about. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, requires = "keys")]
     pub(crate) memory_limit: Option<u64>,
+    /// Give a table without deletion vectors these: rows are hidden without writing files anew, and readers of the table have
+    /// to know them.
+    #[arg(long)]
+    pub(crate) enable_deletion_vectors: bool,
     /// The format of the keys' source, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT", requires = "keys")]
     pub(crate) input_format: Option<FileFormat>,

@@ -1,6 +1,6 @@
 //! `lakerace upsert` and `lakerace delete`.
 
-use lakerace::{Changed, OnDuplicate, ReadOptions, Result, RowOptions, UpsertOptions};
+use lakerace::{Changed, DeleteOptions, OnDuplicate, ReadOptions, Result, RowOptions, UpsertOptions};
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, Duplicate, UpsertArgs};
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         },
         merge: args.merge.clone(),
         insert_only: args.insert_only,
+        enables_vectors: args.enable_deletion_vectors,
         evolve: evolve(&args.evolve),
         ..row_options(args.key.as_ref(), args.memory_limit)
     };
@@ -56,12 +57,17 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
             (Some(keys), _) => {
                 let format = args.input_format.map(Into::into);
                 let read = ReadOptions { format, csv: csv_options(&args.csv), storage, ..ReadOptions::default() };
-                let options = UpsertOptions { read, rows: row_options(args.key.as_ref(), args.memory_limit) };
+                let rows = RowOptions {
+                    enables_vectors: args.enable_deletion_vectors,
+                    ..row_options(args.key.as_ref(), args.memory_limit)
+                };
+                let options = UpsertOptions { read, rows };
                 lakerace::delete_keys(&args.table, keys, &options, &session.job)?
             }
             (None, filter) => {
                 let filter = filter.as_deref().unwrap_or_default();
-                lakerace::delete(&args.table, filter, &storage, &session.job)?
+                let options = DeleteOptions { enables_vectors: args.enable_deletion_vectors };
+                lakerace::delete(&args.table, filter, &options, &storage, &session.job)?
             }
         }
     };

@@ -16,11 +16,23 @@ use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.
 pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
+    delete_with(table, condition, &DeleteOptions::default())
+}
+
+/// How rows are deleted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeleteOptions {
+    /// A table without deletion vectors gets them, whoever made it.
+    pub enables_vectors: bool,
+}
+
+/// Hides the rows for which a condition is true, by options.
+pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let snapshot = table.snapshot(None)?;
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
-    let removal = Removal::of(&snapshot, WriteOptions::default);
+    let removal = Removal::of(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
     let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete, removal);
     let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
     change(&mut commit, Published::none(), Published::none())

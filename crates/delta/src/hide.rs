@@ -15,7 +15,7 @@ use crate::files::TableFile;
 use crate::probe::Probe;
 use crate::rewrite::{Rewrites, Touched};
 use crate::write::{Commit, Outcome, Published, Stage, added, change_file, counted, scan_rows, selected};
-use crate::{Snapshot, row_counts, vectors};
+use crate::{Snapshot, protocol, row_counts, vectors};
 
 /// What an upsert or a delete did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,12 +81,12 @@ pub(crate) enum Removal {
 }
 
 impl Removal {
-    /// How rows go from this version; files that have to be written anew are so with these options.
-    pub fn of(snapshot: &Snapshot, options: impl FnOnce() -> WriteOptions) -> Self {
-        if has_vectors(snapshot) {
-            return Self::Vectors;
-        }
-        Self::Rewrite(Box::new(Rewrites::new(options())))
+    /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be written anew are so with these options.
+    pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
+        Ok(match protocol::vectors(snapshot, enables_vectors)? {
+            protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
+            protocol::Vectors::Rewrite => Self::Rewrite(Box::new(Rewrites::new(options()))),
+        })
     }
 }
 
@@ -308,6 +308,15 @@ impl Stage for Hide {
         Ok(())
     }
 
+    fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
+        let enabled = snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::DeletionVectors);
+        matches!(self.removal, Removal::Vectors) && self.depends != Depends::Presence && !enabled
+    }
+
+    fn gives_vectors(&self) -> bool {
+        self.changed.vectors > 0
+    }
+
     fn keeps_row_ids(&self) -> bool {
         // Rows that an upsert replaces come back as new ones.
         self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
@@ -367,9 +376,4 @@ pub(crate) fn change(commit: &mut Commit<Hide>, mut published: Published, mut ch
             Err(error)
         }
     }
-}
-
-/// Whether rows go from a table by deletion vectors.
-pub(crate) fn has_vectors(snapshot: &Snapshot) -> bool {
-    snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::DeletionVectors)
 }

@@ -23,6 +23,7 @@ mod maintain;
 mod parallel;
 mod paths;
 mod probe;
+mod protocol;
 mod recovery;
 mod rewrite;
 mod row_counts;
@@ -38,7 +39,7 @@ mod write;
 
 pub use at::At;
 pub use changes::changes;
-pub use delete::delete;
+pub use delete::{DeleteOptions, delete, delete_with};
 pub use hide::Changed;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,

@@ -62,6 +62,7 @@ use self::shape::Shape;
 use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
 use crate::hide::{Changed, Depends, Hide, Removal, change};
+use crate::protocol::is_same_but_vectors;
 use crate::write::{Base, Commit, DataFiles, Evolve, Published};
 use crate::{Snapshot, Table, vectors};
 
@@ -78,6 +79,8 @@ pub struct UpsertOptions {
     pub insert_only: bool,
     /// Bytes that rows, keys and buffers may take in memory, about. What does not fit goes to the local disk for a while.
     pub memory_bytes: u64,
+    /// A table without deletion vectors gets them where rows are to be hidden, whoever made it.
+    pub enables_vectors: bool,
     /// What may change of the table's schema.
     pub evolve: Evolve,
     /// How new files are written.
@@ -95,6 +98,7 @@ impl Default for UpsertOptions {
             merge: Vec::new(),
             insert_only: false,
             memory_bytes: MEMORY_BYTES,
+            enables_vectors: false,
             evolve: Evolve::default(),
             write: WriteOptions::default(),
         }
@@ -185,7 +189,7 @@ fn check_memory(options: &UpsertOptions, columns: usize) -> Result<()> {
 fn again(known: &Snapshot) -> Result<Snapshot> {
     let latest = known.table().snapshot(None)?;
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
-    if before.protocol() != after.protocol() || before.metadata() != after.metadata() {
+    if !is_same_but_vectors(before, after) {
         let message = "another writer has changed the table's schema, properties or protocol meanwhile";
         return Err(Error::conflict(message).at(known.table().place()).advice("run it again"));
     }
@@ -290,7 +294,8 @@ impl Upsert<'_> {
             Ends::Upsert => UpdateTableOperation::Merge,
             Ends::Delete => UpdateTableOperation::Delete,
         };
-        let removal = Removal::of(&self.snapshot, || self.write_options());
+        let removal =
+            Removal::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
         let hide = Hide::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = Base::Existing(Box::new(self.snapshot.clone()));
         Ok(Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.shape.evolved.clone()))

@@ -31,6 +31,7 @@ pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{counted, named, row_count, scan_rows, selected};
+use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
 
@@ -83,7 +84,10 @@ impl DeltaSink {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
         let key = match &base {
-            Base::Existing(snapshot) => snapshot.key(),
+            Base::Existing(snapshot) => {
+                check_defaults(snapshot, schema).map_err(named)?;
+                snapshot.key()
+            }
             Base::New { properties, .. } => properties.get(KEY_PROPERTY).map(|key| key_names(key)).unwrap_or_default(),
         };
         let evolved = match &base {
@@ -105,7 +109,10 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
         Ok(snapshot) => snapshot,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut properties = write.properties.clone();
-            properties.entry(DELETION_VECTORS.to_owned()).or_insert_with(|| "true".to_owned());
+            if !properties.contains_key(DELETION_VECTORS) {
+                let (mark, on_demand) = VECTORS_ON_DEMAND;
+                properties.entry(mark.to_owned()).or_insert_with(|| on_demand.to_owned());
+            }
             let schema = table_types(schema)?;
             return Ok(Base::New { schema, partition_by: write.partition_by.clone(), properties });
         }

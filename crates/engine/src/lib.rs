@@ -39,7 +39,7 @@ pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
 pub use lakerace_delta::{
-    Changed, Compacted, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, SourceRows,
+    Changed, Compacted, DeleteOptions, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, SourceRows,
     UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{

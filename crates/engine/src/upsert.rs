@@ -1,6 +1,6 @@
 //! Changing the rows of a Delta table: upsert by key, delete by keys or by a condition.
 
-use lakerace_delta::{Changed, Compacted, SourceRows, Table, UpsertPlan};
+use lakerace_delta::{Changed, Compacted, DeleteOptions, SourceRows, Table, UpsertPlan};
 use lakerace_io::{Job, Result, StorageOptions};
 
 use crate::delta::open_table;
@@ -52,8 +52,14 @@ pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOption
 }
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.
-pub fn delete(table: &str, condition: &str, storage: &StorageOptions, job: &Job) -> Result<Changed> {
-    lakerace_delta::delete(&open_table(table, storage, job)?, &parse_filter(condition)?)
+pub fn delete(
+    table: &str,
+    condition: &str,
+    options: &DeleteOptions,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<Changed> {
+    lakerace_delta::delete_with(&open_table(table, storage, job)?, &parse_filter(condition)?, options)
 }
 
 /// Deletes the rows of a Delta table that have the key of a row of `source`.

@@ -201,9 +201,11 @@ pub(crate) fn delete(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let storage = keywords.read()?.storage;
+    let options = keywords.delete()?;
     let job = keywords.job(RangeOptions::default())?;
     let payer = job.clone();
-    let changed = interrupt::run(py, &job, move || lakerace::delete(&table, &condition, &storage, &payer))?;
+    let delete = move || lakerace::delete(&table, &condition, &options, &storage, &payer);
+    let changed = interrupt::run(py, &job, delete)?;
     let report = clock.report(changed.hidden, &job, &Prices::default());
     convert::to_python(py, &Changed::new(&changed, report, &job))
 }

@@ -1,8 +1,8 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, Error, Evolve, Format, Job,
-    JobOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result,
+    ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Format,
+    Job, JobOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result,
     RowOptions, StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
     WriteOptions, parse_duration,
 };
@@ -224,11 +224,17 @@ impl<'py> Keywords<'py> {
             on_duplicate: self.parsed("on_duplicate", str::parse::<OnDuplicate>)?.unwrap_or_default(),
             merge: self.merge()?,
             insert_only: self.get("insert_only")?.unwrap_or_default(),
+            enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
             evolve: self.evolve()?,
             memory_bytes: self.positive("memory_limit")?.map_or(defaults.memory_bytes, |bytes| bytes as u64),
             ..defaults
         };
         Ok(UpsertOptions { read: self.read()?, rows })
+    }
+
+    /// A delete by a condition.
+    pub(crate) fn delete(&self) -> PyResult<DeleteOptions> {
+        Ok(DeleteOptions { enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default() })
     }
 
     /// Merge operators by column.

@@ -30,6 +30,7 @@ use super::entry::{Entry, FileAction};
 use super::history::READERS;
 use super::log_files::{self, LogFile, LogFileKind};
 use crate::changes::CHANGE_FOLDER;
+use crate::protocol::writable;
 use crate::{Snapshot, Table, parallel, vectors};
 
 /// How to vacuum.
@@ -91,11 +92,9 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
 /// How long removed files stay. A table that demands what can't be done is an error here.
 fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
     // A feature that is not known here may know of files that are not known here.
-    snapshot
-        .kernel()
-        .table_configuration()
-        .ensure_operation_supported(Operation::Write)
-        .map_err(crate::error::from_kernel)?;
+    let writable = writable(snapshot, false)?;
+    let supported = writable.kernel.table_configuration().ensure_operation_supported(Operation::Write);
+    supported.map_err(crate::error::from_kernel)?;
     let own = snapshot.kernel().table_properties().deleted_file_retention_duration.unwrap_or(RETENTION);
     let retain = options.retain.unwrap_or(own);
     if retain < own && !options.allow_short_retention {

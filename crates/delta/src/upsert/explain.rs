@@ -11,7 +11,7 @@ use super::windows::{KeyProbe, Windows};
 use super::{Ends, SourceRows, Upsert, UpsertOptions};
 use crate::Table;
 use crate::files::TableFile;
-use crate::hide::has_vectors;
+use crate::protocol::{Vectors, vectors};
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
 #[derive(Debug, Clone, Serialize)]
@@ -120,7 +120,7 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     }
     plan.row_groups = plan.files.iter().map(|file| file.row_groups).sum();
     plan.key_bytes = plan.files.iter().map(|file| file.key_bytes).sum();
-    if !options.insert_only && has_vectors(&snapshot) {
+    if !options.insert_only && vectors(&snapshot, options.enables_vectors)? != Vectors::Rewrite {
         plan.vectors_at_most = touched.len() as u64;
     } else if !options.insert_only {
         plan.rewrites_at_most = touched.len() as u64;

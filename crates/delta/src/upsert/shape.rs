@@ -16,6 +16,7 @@ use super::source::Again;
 use super::windows::{Gather, Windows};
 use crate::Snapshot;
 use crate::key::KeyColumns;
+use crate::protocol::check_defaults;
 use crate::write::{Evolved, Fit, Target, evolve};
 
 /// The source's columns as the table's.
@@ -46,6 +47,7 @@ impl Shape {
         let evolved = evolve(snapshot, source, options.evolve, &key)?;
         let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
         let columns = KeyColumns::new(schema, &key)?;
+        check_defaults(snapshot, source)?;
         for field in source.fields() {
             if schema.field_with_name(field.name()).is_err() {
                 return Err(column_not_found(field.name(), names(schema)).at("the table"));

@@ -8,7 +8,6 @@ use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
-use delta_kernel::committer::FileSystemCommitter;
 use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::expressions::{ColumnName, Scalar};
@@ -26,11 +25,13 @@ use super::DELETION_VECTORS;
 use super::evolve::Evolved;
 use super::files::AddedFile;
 use super::fit::Target;
-use super::more::{More, MoreActions, WithMore};
+use super::metadata::{Changes, metadata_action};
+use super::more::{Lowest, More, MoreActions, WithMore};
 use crate::columns::{TableColumns, with_field_ids};
 use crate::engine::ROOT;
 use crate::error::{from_kernel, guarded};
 use crate::maintain::cleanup;
+use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::table::LOG;
 use crate::{At, Snapshot, Table};
 
@@ -81,6 +82,17 @@ pub(crate) trait Stage: Send {
     /// The deletion vectors of files that are added, by their names, after [`Self::stage`].
     fn vectors(&mut self) -> HashMap<String, DeletionVectorDescriptor> {
         HashMap::new()
+    }
+
+    /// Whether the table may get deletion vectors by it.
+    fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
+        let _ = snapshot;
+        false
+    }
+
+    /// Whether files get deletion vectors by it, after [`Self::stage`].
+    fn gives_vectors(&self) -> bool {
+        false
     }
 
     /// An error where the table does not allow it.
@@ -160,7 +172,7 @@ impl<S: Stage> Commit<S> {
             (Some(creation), _) => guarded(|| creation.write_state()),
             (None, Base::Existing(snapshot)) => {
                 self.stage.check(snapshot)?;
-                let update = self.update(snapshot)?;
+                let (update, _) = self.update(snapshot)?;
                 guarded(|| update.write_state())
             }
             (None, Base::New { .. }) => Err(Error::internal("the creation of a table is gone")),
@@ -224,13 +236,14 @@ impl<S: Stage> Commit<S> {
         if let Some(mut creation) = self.creation.take() {
             let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
             batches.into_iter().for_each(|batch| creation.add_files(batch));
-            return attempted(&table, false, |engine| creation.commit(engine));
+            // The log has a lower protocol than the kernel gives it.
+            return attempted(&table, true, |engine| creation.commit(engine));
         }
         let Base::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
         self.stage.check(snapshot)?;
-        let mut update = self.update(snapshot)?;
+        let (mut update, is_view) = self.update(snapshot)?;
         let does_something = self.stage.stage(snapshot, &mut update)?;
         let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
         if !does_something && files.is_empty() && self.evolved.is_none() {
@@ -239,7 +252,16 @@ impl<S: Stage> Commit<S> {
         let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
         let mut more = self.stage.more_actions()?;
-        more.extend(self.evolved.as_ref().map(|evolved| evolved.action.clone()));
+        let mut changes = self.evolved.as_ref().map(|evolved| evolved.changes.clone());
+        if self.stage.gives_vectors() && self.stage.may_upgrade(snapshot) {
+            let (protocol, properties) = upgrade(snapshot)?;
+            more.push(protocol);
+            changes.get_or_insert_with(Changes::default).properties.extend(properties);
+        }
+        if let Some(changes) = changes {
+            let metadata = snapshot.kernel().table_configuration().metadata();
+            more.push(metadata_action(&table, metadata, &changes)?);
+        }
         let tells_changes = self.stage.changes_data() && snapshot.has_change_feed();
         // The kernel says of every entry that they are kept.
         let gives_ids = tracks_rows(snapshot) && !self.stage.keeps_row_ids();
@@ -247,7 +269,7 @@ impl<S: Stage> Commit<S> {
             update.ack_row_tracking_preservation();
         }
         self.more.set(More { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
-        attempted(&table, !self.more.is_empty(), |engine| update.commit(engine))
+        attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
     /// What an error means: the entry is there after all, it may be tried again, or neither.
@@ -287,7 +309,7 @@ impl<S: Stage> Commit<S> {
         };
         let latest = self.table.latest_behind(known)?;
         let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
-        if before.protocol() != after.protocol() || before.metadata() != after.metadata() {
+        if !is_same_but_vectors(before, after) {
             return Err(Error::conflict(
                 "another writer has changed the table's schema, properties or protocol meanwhile",
             )
@@ -316,19 +338,22 @@ impl<S: Stage> Commit<S> {
         }
         let (info, info_schema) = self.info()?;
         let builder = builder.with_commit_info(info, info_schema);
-        self.table.kernel(|engine| builder.build(engine, Box::new(FileSystemCommitter::new())))
+        self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone()))))
     }
 
-    fn update(&self, snapshot: &Snapshot) -> Result<Transaction<UpdateTable>> {
+    /// A transaction behind a version, and whether it is told of another protocol than the table's.
+    fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
         // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes by it: it
         // does not know of our change files. What it says of data is put right on the way to the log.
         let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
-        let builder = snapshot.kernel().clone().update_table(operation, ENGINE, changes_data);
+        let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
+        let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
-        self.table.kernel(|engine| builder.build(engine, Box::new(WithMore(self.more.clone()))))
+        let update = self.table.kernel(|engine| builder.build(engine, Box::new(WithMore(self.more.clone()))))?;
+        Ok((update, writable.is_view))
     }
 
     /// The part of an entry by which it is known again.
@@ -345,7 +370,10 @@ impl<S: Stage> Commit<S> {
     fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
         let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
         if commits >= interval {
-            let written = self.table.kernel(|engine| snapshot.checkpoint(engine, None).map(drop));
+            let written = Snapshot::new(self.table.clone(), Arc::clone(snapshot)).and_then(|version| {
+                let writable = writable(&version, false)?;
+                self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop))
+            });
             if written.is_ok() {
                 // What can't be removed now will be after the next checkpoint.
                 let _ = cleanup::expire(&self.table, snapshot);

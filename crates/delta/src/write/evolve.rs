@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::schema::StructType;
@@ -14,7 +13,7 @@ use lakerace_io::{Error, Result};
 use serde_json::Value;
 
 use super::fit::Target;
-use super::metadata::{Changes, metadata_action};
+use super::metadata::Changes;
 use super::strict::refuse_duplicates;
 use crate::Snapshot;
 use crate::columns::TableColumns;
@@ -37,8 +36,8 @@ pub struct Evolve {
 pub(crate) struct Evolved {
     /// The columns that files get.
     pub columns: Arc<TableColumns>,
-    /// The action that changes the table.
-    pub action: RecordBatch,
+    /// What changes of the table.
+    pub changes: Changes,
     /// The columns that are new, by their stored names, and that have values to compare.
     new_columns: Vec<String>,
 }
@@ -96,13 +95,12 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     let kernel: StructType = serde_json::from_str(&text).map_err(|e| Error::internal(e.to_string()))?;
     let columns = Arc::new(TableColumns::new(&kernel, configuration.column_mapping_mode())?);
     changes.schema = Some(text);
-    let action = metadata_action(snapshot.table(), configuration.metadata(), &changes)?;
     let targets = columns.targets();
     let is_new = |target: &&Target| names.contains(target.logical.name()) && !target.logical.data_type().is_nested();
     let new_columns = targets.iter().filter(is_new).map(|target| target.stored.name().clone()).collect();
     // A table that names the columns with statistics means these.
     let chosen = snapshot.kernel().table_properties().data_skipping_stats_columns.is_some();
-    Ok(Some(Evolved { columns, action, new_columns: if chosen { Vec::new() } else { new_columns } }))
+    Ok(Some(Evolved { columns, changes, new_columns: if chosen { Vec::new() } else { new_columns } }))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::Table;
 
 /// What is to change.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Changes {
     /// The schema, as the log has it.
     pub schema: Option<String>,

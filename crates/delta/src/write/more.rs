@@ -17,7 +17,9 @@ use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterato
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
+use crate::Table;
 use crate::error::to_kernel;
+use crate::protocol::{lowest, protocol_action};
 
 /// What the next entry has beside the kernel's actions. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +54,39 @@ impl MoreActions {
         let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
         let More { batches, vectors, tells_changes, gives_ids } = &*more;
         batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
+    }
+}
+
+/// Gives a new table the lowest protocol that has its features. The kernel lists features where it need not, and readers that
+/// know no lists refuse such a table.
+pub(crate) struct Lowest(pub Table);
+
+impl Committer for Lowest {
+    fn commit(
+        &self,
+        engine: &dyn Engine,
+        actions: KernelResultIterator<'_, FilteredEngineData>,
+        commit_metadata: CommitMetadata,
+    ) -> KernelResult<CommitResponse> {
+        let told = commit_metadata.protocol_metadata().new_protocol().cloned();
+        let told = told.ok_or_else(|| to_kernel(Error::internal("the kernel creates a table without a protocol")))?;
+        let features = [told.reader_features(), told.writer_features()].map(Option::unwrap_or_default);
+        let protocol = lowest(features[0], features[1]).and_then(|protocol| protocol_action(&self.0, &protocol));
+        let protocol = protocol.map_err(to_kernel)?;
+        let actions = actions.map(move |batch| {
+            let batch = batch?;
+            let is_protocol = batch.data().has_field(&ColumnName::new(["protocol"]));
+            Ok(if is_protocol { all_of(protocol.clone()) } else { batch })
+        });
+        FileSystemCommitter::new().commit(engine, Box::new(actions), commit_metadata)
+    }
+
+    fn is_catalog_committer(&self) -> bool {
+        false
+    }
+
+    fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
+        FileSystemCommitter::new().publish(engine, publish_metadata)
     }
 }
 

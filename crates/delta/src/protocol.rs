@@ -1,0 +1,308 @@
+//! What a table demands of its writers, and how it comes to demand more.
+//!
+//! A protocol lists features that the table allows, and old writer versions stand for several at once. A writer has to honour
+//! those that are in use: a constraint that is defined, a column that is generated. The kernel refuses by the list alone, so it
+//! is handed a view of the version whose protocol has the features in use. The log keeps the true one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::Schema;
+use delta_kernel::actions::{LOG_PROTOCOL_SCHEMA, Metadata, Protocol};
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
+use delta_kernel::table_configuration::TableConfiguration;
+use delta_kernel::table_features::TableFeature;
+use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
+use lakerace_io::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::error::guarded;
+use crate::write::DELETION_VECTORS;
+use crate::{Snapshot, Table};
+
+/// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.
+pub(crate) const VECTORS_ON_DEMAND: (&str, &str) = ("lakerace.deletionVectors", "onDemand");
+
+/// The features of old protocols, with the first writer version that stands for each.
+const LEGACY: [(TableFeature, i32); 7] = [
+    (TableFeature::AppendOnly, 2),
+    (TableFeature::Invariants, 2),
+    (TableFeature::CheckConstraints, 3),
+    (TableFeature::ChangeDataFeed, 4),
+    (TableFeature::GeneratedColumns, 4),
+    (TableFeature::ColumnMapping, 5),
+    (TableFeature::IdentityColumns, 6),
+];
+/// The versions from which a protocol lists its features.
+const LISTING_READER: i32 = 3;
+const LISTING_WRITER: i32 = 7;
+/// A property whose name begins so is a constraint.
+const CONSTRAINT: &str = "delta.constraints.";
+/// The metadata of a column that has the value of rows without it.
+const DEFAULT: &str = "CURRENT_DEFAULT";
+
+/// How rows may go from a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vectors {
+    /// By deletion vectors, which the table has.
+    Enabled,
+    /// By deletion vectors, which the table gets with the first entry that has one: its protocol grows, and the property that
+    /// enables them is set.
+    Upgrade,
+    /// By writing their files anew: the table is another tool's, or says that it is to have no vectors.
+    Rewrite,
+}
+
+/// How rows may go from this version. `asked`: whoever changes it allows that the table gets deletion vectors.
+pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
+    let configuration = snapshot.kernel().table_configuration();
+    if configuration.is_feature_enabled(&TableFeature::DeletionVectors) {
+        return Ok(Vectors::Enabled);
+    }
+    let properties = snapshot.kernel().metadata_configuration();
+    let compat = ["delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"];
+    if let Some(name) = compat.iter().find(|name| properties.get(**name).is_some_and(|value| value == "true")) {
+        if asked {
+            return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
+                .advice("leave --enable-deletion-vectors out: files are written anew"));
+        }
+        return Ok(Vectors::Rewrite);
+    }
+    let (mark, on_demand) = VECTORS_ON_DEMAND;
+    let is_ours = properties.get(mark).is_some_and(|value| value == on_demand)
+        && properties.get(DELETION_VECTORS).is_none_or(|value| value == "true");
+    Ok(if asked || is_ours { Vectors::Upgrade } else { Vectors::Rewrite })
+}
+
+/// A version as the kernel may write behind it.
+pub(crate) struct Writable {
+    pub kernel: SnapshotRef,
+    /// The kernel's idea of the protocol is not the table's.
+    pub is_view: bool,
+}
+
+/// A version to write behind; `upgrades`: to one with deletion vectors. An error where a feature is in use that can't be honoured.
+pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> {
+    let kernel = snapshot.kernel();
+    let configuration = kernel.table_configuration();
+    let protocol = configuration.protocol();
+    let unused = unused(configuration)?;
+    if unused.is_empty() && !upgrades {
+        return Ok(Writable { kernel: Arc::clone(kernel), is_view: false });
+    }
+    let (protocol, metadata) = match upgrades {
+        true => (with_vectors(protocol)?, with_property(configuration.metadata())),
+        false => (protocol.clone(), configuration.metadata().clone()),
+    };
+    let (readers, mut writers) = features(&protocol);
+    writers.retain(|feature| !unused.contains(feature));
+    let readers = (protocol.min_reader_version() == LISTING_READER).then_some(readers);
+    let view = guarded(|| {
+        let view = Protocol::try_new(protocol.min_reader_version(), LISTING_WRITER, readers, Some(writers))?;
+        let root = configuration.table_root().clone();
+        let view = TableConfiguration::try_new(metadata, view, root, configuration.version())?;
+        KernelSnapshot::new(kernel.log_segment().clone(), view)
+    })?;
+    Ok(Writable { kernel: Arc::new(view), is_view: true })
+}
+
+/// The protocol with deletion vectors, as an action, and the property that enables them.
+pub(crate) fn upgrade(snapshot: &Snapshot) -> Result<(RecordBatch, BTreeMap<String, String>)> {
+    let protocol = with_vectors(snapshot.kernel().table_configuration().protocol())?;
+    let properties = BTreeMap::from([(DELETION_VECTORS.to_owned(), "true".to_owned())]);
+    Ok((protocol_action(snapshot.table(), &protocol)?, properties))
+}
+
+/// Whether a version differs from an earlier one by this at most: it has deletion vectors now.
+pub(crate) fn is_same_but_vectors(before: &TableConfiguration, after: &TableConfiguration) -> bool {
+    if before.protocol() == after.protocol() && before.metadata() == after.metadata() {
+        return true;
+    }
+    let gained = !before.is_feature_enabled(&TableFeature::DeletionVectors);
+    let upgraded = with_vectors(before.protocol());
+    gained
+        && upgraded.is_ok_and(|upgraded| same_protocol(&upgraded, after.protocol()))
+        && with_property(before.metadata()) == *after.metadata()
+}
+
+fn same_protocol(one: &Protocol, other: &Protocol) -> bool {
+    let sorted = |protocol: &Protocol| {
+        let names = |features: Vec<TableFeature>| {
+            let mut names: Vec<String> = features.iter().map(ToString::to_string).collect();
+            names.sort();
+            names
+        };
+        let (readers, writers) = features(protocol);
+        (protocol.min_reader_version(), protocol.min_writer_version(), names(readers), names(writers))
+    };
+    sorted(one) == sorted(other)
+}
+
+/// An error where rows without some columns are written, though those have defaults: lakerace can't work them out.
+pub(crate) fn check_defaults(snapshot: &Snapshot, source: &Schema) -> Result<()> {
+    let configuration = snapshot.kernel().table_configuration();
+    if !configuration.is_feature_supported(&TableFeature::AllowColumnDefaults) {
+        return Ok(());
+    }
+    let schema = parsed_schema(configuration)?;
+    let fields = schema["fields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lacks = |field: &&Value| {
+        let name = field["name"].as_str().unwrap_or_default();
+        field["metadata"].get(DEFAULT).is_some() && source.field_with_name(name).is_err()
+    };
+    match fields.iter().find(lacks).and_then(|field| field["name"].as_str()) {
+        None => Ok(()),
+        Some(name) => Err(Error::unsupported(format!(
+            "rows without the column {name:?}, which has a default (the table's feature allowColumnDefaults)"
+        ))
+        .advice("give the rows all columns")),
+    }
+}
+
+/// The features that the table allows, the kernel refuses or has questions about, and nothing uses.
+fn unused(configuration: &TableConfiguration) -> Result<Vec<TableFeature>> {
+    let (_, writers) = features(configuration.protocol());
+    let known = |feature: &&TableFeature| -> bool {
+        matches!(
+            feature,
+            TableFeature::CheckConstraints
+                | TableFeature::GeneratedColumns
+                | TableFeature::IdentityColumns
+                | TableFeature::AllowColumnDefaults
+                | TableFeature::IcebergCompatV1
+        )
+    };
+    let unused: Vec<TableFeature> = writers.iter().filter(known).cloned().collect();
+    let has_invariants = writers.contains(&TableFeature::Invariants);
+    if unused.is_empty() && !has_invariants {
+        return Ok(unused);
+    }
+    let constraint = |name: &&String| name.starts_with(CONSTRAINT);
+    let properties = configuration.metadata().configuration();
+    if let Some(name) = properties.keys().find(constraint) {
+        return Err(refused(&format!("the constraint {name}"), "checkConstraints"));
+    }
+    let text = configuration.metadata().schema_string();
+    for (mark, what, feature) in [
+        ("delta.generationExpression", "a generated column", "generatedColumns"),
+        ("delta.identity.", "an identity column", "identityColumns"),
+        ("delta.invariants", "an invariant of a column", "invariants"),
+    ] {
+        // Most schemas have no such text at all.
+        if text.contains(mark) && uses(&parsed_schema(configuration)?, mark) {
+            return Err(refused(what, feature));
+        }
+    }
+    if properties.get("delta.enableIcebergCompatV1").is_some_and(|value| value == "true") {
+        return Err(refused("the property delta.enableIcebergCompatV1", "icebergCompatV1"));
+    }
+    Ok(unused)
+}
+
+fn refused(what: &str, feature: &str) -> Error {
+    Error::unsupported(format!("writing to a table with {what} (the feature {feature})"))
+        .advice("write with an engine that honours it, or drop it there")
+}
+
+fn parsed_schema(configuration: &TableConfiguration) -> Result<Value> {
+    serde_json::from_str(configuration.metadata().schema_string())
+        .map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))
+}
+
+/// Whether the metadata of a field, at any depth, has a name that begins so.
+fn uses(schema: &Value, mark: &str) -> bool {
+    match schema {
+        Value::Object(parts) => parts.iter().any(|(name, part)| match part {
+            Value::Object(metadata) if name == "metadata" => metadata.keys().any(|key| key.starts_with(mark)),
+            part => uses(part, mark),
+        }),
+        Value::Array(parts) => parts.iter().any(|part| uses(part, mark)),
+        _ => false,
+    }
+}
+
+/// The features of a protocol's readers and of its writers, those that old versions stand for included.
+fn features(protocol: &Protocol) -> (Vec<TableFeature>, Vec<TableFeature>) {
+    let (reader, writer) = (protocol.min_reader_version(), protocol.min_writer_version());
+    let maps = reader >= 2;
+    let readers = match protocol.reader_features() {
+        Some(listed) => listed.to_vec(),
+        None if maps => vec![TableFeature::ColumnMapping],
+        None => Vec::new(),
+    };
+    let writers = match protocol.writer_features() {
+        Some(listed) => listed.to_vec(),
+        None => {
+            let stood_for = LEGACY.iter().filter(|(feature, first)| {
+                // Columns are mapped where readers know of it, too.
+                *first <= writer && (*feature != TableFeature::ColumnMapping || maps)
+            });
+            stood_for.map(|(feature, _)| feature.clone()).collect()
+        }
+    };
+    (readers, writers)
+}
+
+/// The protocol with deletion vectors.
+fn with_vectors(protocol: &Protocol) -> Result<Protocol> {
+    let (mut readers, mut writers) = features(protocol);
+    readers.retain(|feature| writers.contains(feature));
+    for features in [&mut readers, &mut writers] {
+        if !features.contains(&TableFeature::DeletionVectors) {
+            features.push(TableFeature::DeletionVectors);
+        }
+    }
+    guarded(|| Protocol::try_new(LISTING_READER, LISTING_WRITER, Some(readers), Some(writers)))
+}
+
+/// The metadata with the property that enables deletion vectors.
+fn with_property(metadata: &Metadata) -> Metadata {
+    let mut configuration: HashMap<String, String> = metadata.configuration().clone();
+    configuration.insert(DELETION_VECTORS.to_owned(), "true".to_owned());
+    Metadata::from_parts(
+        metadata.id().to_owned(),
+        metadata.name().map(str::to_owned),
+        metadata.description().map(str::to_owned),
+        metadata.format_provider().to_owned(),
+        metadata.format_options().clone(),
+        metadata.schema_string().clone(),
+        metadata.partition_columns().to_vec(),
+        metadata.created_time(),
+        configuration,
+    )
+}
+
+/// The lowest protocol that has the features of a new table.
+pub(crate) fn lowest(readers: &[TableFeature], writers: &[TableFeature]) -> Result<Protocol> {
+    let is_old = |feature: &TableFeature| matches!(feature, TableFeature::AppendOnly | TableFeature::Invariants);
+    let none: Option<Vec<TableFeature>> = None;
+    guarded(|| {
+        if !readers.is_empty() {
+            Protocol::try_new(LISTING_READER, LISTING_WRITER, Some(readers.to_vec()), Some(writers.to_vec()))
+        } else if writers.iter().all(is_old) {
+            Protocol::try_new(1, 2, none.clone(), none)
+        } else {
+            Protocol::try_new(1, LISTING_WRITER, none, Some(writers.to_vec()))
+        }
+    })
+}
+
+/// A protocol as an action.
+pub(crate) fn protocol_action(table: &Table, protocol: &Protocol) -> Result<RecordBatch> {
+    let names = |features: Option<&[TableFeature]>| -> Option<Vec<String>> {
+        features.map(|features| features.iter().map(ToString::to_string).collect())
+    };
+    let line = json!({ "protocol": {
+        "minReaderVersion": protocol.min_reader_version(),
+        "minWriterVersion": protocol.min_writer_version(),
+        "readerFeatures": names(protocol.reader_features()),
+        "writerFeatures": names(protocol.writer_features()),
+    }});
+    let lines: ArrayRef = Arc::new(StringArray::from(vec![line.to_string()]));
+    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(|e| Error::internal(e.to_string()))?;
+    table.kernel(|engine| {
+        let data = Box::new(ArrowEngineData::new(batch));
+        engine.json_handler().parse_json(data, LOG_PROTOCOL_SCHEMA.clone())?.try_into_record_batch()
+    })
+}
