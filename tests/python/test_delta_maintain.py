@@ -250,12 +250,12 @@ def test_a_short_retention_must_be_allowed(tmp_path: Path) -> None:
 def test_vacuum_refuses_tables_that_demand_what_it_does_not_know(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     table = made(folder, 1)
-    entry = folder / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in entry.read_text().splitlines()]
-    for line in lines:
-        if "protocol" in line:
-            line["protocol"]["writerFeatures"].append("clockwork")
-    entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    listed = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clockwork"]}
+    # The first change that hides rows has a protocol, too.
+    for entry in (folder / "_delta_log").glob("*.json"):
+        lines = [json.loads(line) for line in entry.read_text().splitlines()]
+        lines = [{"protocol": listed} if "protocol" in line else line for line in lines]
+        entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
     for job in (table.vacuum, table.compact, lambda: table.restore(0)):
         with pytest.raises(lr.UnsupportedError, match="clockwork"):
             job()

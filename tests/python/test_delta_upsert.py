@@ -113,7 +113,7 @@ def test_what_writers_must_know_is_refused(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in entry.read_text().splitlines()]
     for line in lines:
         if "protocol" in line:
-            line["protocol"]["writerFeatures"].append("clockwork")
+            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clockwork"]}
     entry.write_text("".join(json.dumps(line) + "\n" for line in lines))
     for change in (table.upsert, table.delete_keys):
         with pytest.raises(lr.UnsupportedError, match="clockwork"):

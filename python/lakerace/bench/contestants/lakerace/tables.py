@@ -12,7 +12,9 @@ import contest
 
 def create(job: dict[str, Any]) -> contest.Prepared:
     """`lakerace copy` into a new table that knows its key, and so has its rows in the order of keys."""
-    return _command(job, "copy", job["source"], _table(job), "--table-property", f"lakerace.primaryKey={job['key']}")
+    properties = [f"lakerace.primaryKey={job['key']}", "delta.enableDeletionVectors=true"]
+    options = [word for name in properties for word in ("--table-property", name)]
+    return _command(job, "copy", job["source"], _table(job), *options)
 
 
 def upsert(job: dict[str, Any]) -> contest.Prepared:
