@@ -29,6 +29,7 @@ LICENCES = {
 
 #: Crates of which two versions are built, as the crates that need them have not moved yet. None of their types crosses our interfaces.
 TWICE = {
+    "base64",
     "core-foundation",
     "crypto-common",
     "digest",

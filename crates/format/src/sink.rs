@@ -1,7 +1,7 @@
 //! Where batches go.
 
 use arrow::record_batch::RecordBatch;
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Takes batches of one schema and makes them visible all at once. Dropped before [`Self::finish`],
@@ -9,6 +9,18 @@ use serde::{Deserialize, Serialize};
 pub trait Sink: Send {
     /// Takes a batch. Blocks while the sink is behind.
     fn write(&mut self, batch: RecordBatch) -> Result<()>;
+
+    /// Makes the rows so far durable, and has the target acknowledge them: a load that is stopped behind this goes on there.
+    /// A file is whole or not there, so its sinks refuse, as `Unsupported`.
+    fn checkpoint(&mut self) -> Result<()> {
+        Err(Error::unsupported("files are written whole, without checkpoints")
+            .advice("leave out --batch-rows (batch_rows), or say all"))
+    }
+
+    /// How many of the first rows an earlier load of the same name has had acknowledged: the caller leaves them out.
+    fn acknowledged_rows(&self) -> u64 {
+        0
+    }
 
     /// Makes everything visible and says what was written.
     fn finish(self: Box<Self>) -> Result<Written>;

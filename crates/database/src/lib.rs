@@ -1,0 +1,43 @@
+//! Databases as sources and sinks: MongoDB, Elasticsearch, OpenSearch and SQLite.
+//!
+//! A location names a system by its scheme ([`System::of`]). [`open_source`] gives the rows of a collection, an index or a
+//! table; [`open_sink`] takes rows for one. Both are the traits of `lakerace-format`, so a copy joins them to any other.
+
+mod elasticsearch;
+mod mongodb;
+mod options;
+mod sqlite;
+mod system;
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use lakerace_format::{Sink, Source};
+use lakerace_io::{Job, Result};
+
+pub use options::{BatchRows, SinkOptions, SourceOptions, WriteMode};
+pub use system::System;
+
+/// Opens the collection, index or table that `location` names.
+pub fn open_source(system: System, location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    match system {
+        System::MongoDb => mongodb::open_source(location, options, job),
+        System::Elasticsearch => elasticsearch::open_source(location, options, job),
+        System::Sqlite => sqlite::open_source(location, options, job),
+    }
+}
+
+/// Begins to write rows of `schema` to the collection, index or table that `location` names.
+pub fn open_sink(
+    system: System,
+    location: &str,
+    schema: SchemaRef,
+    options: &SinkOptions,
+    job: &Job,
+) -> Result<Box<dyn Sink>> {
+    match system {
+        System::MongoDb => mongodb::open_sink(location, schema, options, job),
+        System::Elasticsearch => elasticsearch::open_sink(location, schema, options, job),
+        System::Sqlite => sqlite::open_sink(location, schema, options, job),
+    }
+}
