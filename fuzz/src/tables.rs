@@ -95,6 +95,7 @@ fn table_of() -> &'static [(String, Vec<u8>)] {
             partition_by: Vec::new(),
             properties: [("delta.enableChangeDataFeed".to_owned(), "true".to_owned())].into(),
             evolve: Evolve::default(),
+            keep_not_null: false,
             options: WriteOptions::default(),
         };
         let mut sink: Box<dyn Sink> = DeltaSink::create(&open(&inner), &batch.schema(), &write).expect("a new table");

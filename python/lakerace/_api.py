@@ -78,6 +78,8 @@ class CopyResult(NamedTuple):
     io: FileIo | None = None
     #: What compacting a Delta table behind it did and cost, where that was asked for and there was something to do.
     compacted: Compacted | None = None
+    #: Columns of a new Delta table that are nullable though the source's are not, as `"column.field"`.
+    made_nullable: Sequence[str] = ()
 
 
 def scan(
@@ -170,6 +172,7 @@ def copy(
     partition_by: str | Sequence[str] | None = None,
     table_properties: Mapping[str, str] | None = None,
     evolve: Evolve | Sequence[Evolve] | None = None,
+    keep_not_null: bool = False,
     auto_compact: bool = False,
     threads: int | None = None,
     min_seek_size: int | str | None = None,
@@ -212,6 +215,9 @@ def copy(
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
+        keep_not_null: Delta: columns that are NOT NULL in the source are so in a new table, too, which needs the writer
+            feature `invariants`; within lists, maps and structs that may be null they are not. By default all columns are
+            nullable, which more readers and writers take; the result's `made_nullable` names those.
         auto_compact: Delta: compact behind the write, by the rules of `Table.compact(auto=True)`. The rows are written
             whatever becomes of it: that it failed is a `RuntimeWarning`.
         io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the

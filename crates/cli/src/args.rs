@@ -396,6 +396,10 @@ pub(crate) struct WriteArgs {
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<Change>,
+    /// Delta: columns that are NOT NULL in the source are so in a new table, too (writer feature `invariants`), except
+    /// within lists, maps and structs that may be null. Default: all are nullable, which more readers and writers take.
+    #[arg(long)]
+    pub(crate) keep_not_null: bool,
     /// Delta: behind the write, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,

@@ -22,12 +22,17 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
         evolve: evolve(&args.write.evolve),
+        keep_not_null: args.write.keep_not_null,
     };
     let written = {
         let _progress = session.progress();
         lakerace::copy(&args.source, &args.target, &options, &session.job)?
     };
     let mut more = json!({ "files_added": written.files.len(), "files": written.files, "file_bytes": written.bytes });
+    if !written.made_nullable.is_empty() {
+        session.note(&made_nullable(&written.made_nullable, args.write.keep_not_null));
+        more["made_nullable"] = json!(written.made_nullable);
+    }
     if let Some(version) = written.version {
         more["version"] = json!(version);
         if args.write.auto_compact {
@@ -35,6 +40,19 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         }
     }
     session.done("copied", written.rows, more)
+}
+
+/// Columns that a note names at most.
+const NAMED_AT_MOST: usize = 5;
+
+/// That columns of a new table are nullable, in words.
+fn made_nullable(columns: &[String], keeps: bool) -> String {
+    let mut names = columns[..columns.len().min(NAMED_AT_MOST)].join(", ");
+    if columns.len() > NAMED_AT_MOST {
+        names += &format!(" and {} more", columns.len() - NAMED_AT_MOST);
+    }
+    let why = if keeps { "Delta has no NOT NULL there" } else { "--keep-not-null keeps it, for fewer readers" };
+    format!("NOT NULL in the source, nullable in the new table: {names} ({why})")
 }
 
 /// What may change of a table's schema.

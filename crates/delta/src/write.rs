@@ -12,6 +12,7 @@ mod finishing;
 mod fit;
 mod metadata;
 mod more;
+mod not_null;
 mod scan_rows;
 mod statistics;
 mod strict;
@@ -62,6 +63,9 @@ pub struct TableWrite {
     pub properties: BTreeMap<String, String>,
     /// What may change of the schema of a table that exists.
     pub evolve: Evolve,
+    /// Columns that are NOT NULL in the batches are so in a new table, too, where Delta can say it. Else all of its columns
+    /// are nullable, for more readers and writers take those. Of a table that exists they have to be NOT NULL already.
+    pub keep_not_null: bool,
     /// How its Parquet files are written.
     pub options: WriteOptions,
 }
@@ -75,11 +79,12 @@ pub struct DeltaSink {
     /// Where the table has a key.
     by_key: Option<ByKey>,
     commit: Commit<WriteMode>,
+    /// Columns of a new table that are nullable though the batches' are not.
+    made_nullable: Vec<String>,
 }
 
 impl DeltaSink {
-    /// Begins a write of batches of this schema. A table that does not exist is created; its columns are nullable, for
-    /// more readers take those.
+    /// Begins a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
@@ -94,12 +99,16 @@ impl DeltaSink {
             Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve, &snapshot.key()).map_err(named)?,
             Base::New { .. } => None,
         };
+        let made_nullable = match &base {
+            Base::Existing(_) => Vec::new(),
+            Base::New { schema: new, .. } => not_null::made_nullable(schema, new),
+        };
         let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads);
-        Ok(Box::new(Self { files, by_key, commit }))
+        Ok(Box::new(Self { files, by_key, commit, made_nullable }))
     }
 }
 
@@ -113,7 +122,8 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
                 let (mark, on_demand) = VECTORS_ON_DEMAND;
                 properties.entry(mark.to_owned()).or_insert_with(|| on_demand.to_owned());
             }
-            let schema = table_types(schema)?;
+            let nullable = table_types(schema)?;
+            let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
             return Ok(Base::New { schema, partition_by: write.partition_by.clone(), properties });
         }
         Err(error) => return Err(error),
@@ -135,6 +145,10 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
     if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
         return Err(Error::unsupported(format!("the property {name}={value} of a table that exists"))
             .advice("properties are set when a table is created"));
+    }
+    if write.keep_not_null {
+        let wanted = not_null::kept(schema, &table_types(schema)?);
+        not_null::check_existing(&wanted, snapshot.columns().logical(), write.evolve.add)?;
     }
     Ok(Base::Existing(Box::new(snapshot)))
 }
@@ -158,13 +172,13 @@ impl Sink for DeltaSink {
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {
-        let Self { mut files, by_key, mut commit } = *self;
+        let Self { mut files, by_key, mut commit, made_nullable } = *self;
         if let Some(by_key) = by_key {
             by_key.finish(&mut |next| files.take_in(next))?;
         }
         let mut published = files.publish()?;
         match commit.run(published.files()) {
-            Ok(version) => Ok(Written { version, ..published.written() }),
+            Ok(version) => Ok(Written { version, made_nullable, ..published.written() }),
             Err((error, outcome)) => {
                 published.give_up(outcome);
                 Err(error)

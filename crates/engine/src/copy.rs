@@ -42,6 +42,8 @@ pub struct CopyOptions {
     pub table_properties: BTreeMap<String, String>,
     /// Delta tables: what may change of the schema of one that exists.
     pub evolve: Evolve,
+    /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
+    pub keep_not_null: bool,
 }
 
 /// Copies `source` to `target`: all of it appears there, or nothing.

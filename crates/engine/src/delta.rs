@@ -89,6 +89,7 @@ impl TableTarget {
             partition_by: options.partition_by.clone(),
             properties: options.table_properties.clone(),
             evolve: options.evolve,
+            keep_not_null: options.keep_not_null,
             options: options.write.clone(),
         };
         DeltaSink::create(&self.table, schema, &write)

@@ -107,6 +107,11 @@ impl Target {
 
 /// Fails where options are given that only Delta tables take.
 fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
+    if options.keep_not_null {
+        return Err(Error::usage("only new Delta tables are told to keep NOT NULL (--keep-not-null, keep_not_null)")
+            .at(place)
+            .advice("leave it out, or put delta: before the folder of a new table"));
+    }
     let has_evolve = options.evolve != Evolve::default();
     if options.partition_by.is_empty() && options.table_properties.is_empty() && !has_evolve {
         return Ok(());

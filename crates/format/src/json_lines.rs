@@ -62,7 +62,7 @@ impl Sink for JsonLinesSink {
         self.output.write(std::mem::take(self.writer.get_mut()).into())?;
         let (bytes, files) = (self.output.position(), vec![self.output.url().to_owned()]);
         self.output.finish()?;
-        Ok(Written { rows: self.rows, bytes, files, version: None })
+        Ok(Written { rows: self.rows, bytes, files, ..Written::default() })
     }
 }
 

@@ -37,4 +37,6 @@ pub struct Written {
     pub files: Vec<String>,
     /// The version that they made of a table that has versions.
     pub version: Option<u64>,
+    /// Columns of a new table that are nullable though the rows' are not, as `column.field`.
+    pub made_nullable: Vec<String>,
 }

@@ -18,6 +18,7 @@ struct Copied {
     files: Vec<String>,
     file_bytes: u64,
     version: Option<u64>,
+    made_nullable: Vec<String>,
     io: Option<FileIo>,
 }
 
@@ -46,8 +47,8 @@ pub(crate) fn copy(
     };
     let report = clock.report(written.rows, &job, &Prices::default());
     warn(py, &job)?;
-    let Written { files, bytes: file_bytes, version, .. } = written;
-    convert::to_python(py, &Copied { report, files, file_bytes, version, io: job.file_io() })
+    let Written { files, bytes: file_bytes, version, made_nullable, .. } = written;
+    convert::to_python(py, &Copied { report, files, file_bytes, version, made_nullable, io: job.file_io() })
 }
 
 /// Gives what the user should know to Python's warnings.

@@ -166,6 +166,7 @@ impl<'py> Keywords<'py> {
             partition_by: self.texts("partition_by")?.unwrap_or_default(),
             table_properties: self.get("table_properties")?.unwrap_or_default(),
             evolve: self.evolve()?,
+            keep_not_null: self.get("keep_not_null")?.unwrap_or(false),
         })
     }
 

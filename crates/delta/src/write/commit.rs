@@ -11,7 +11,7 @@ use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::expressions::{ColumnName, Scalar};
-use delta_kernel::schema::{SchemaRef as KernelSchema, StructType};
+use delta_kernel::schema::{DataType as KernelType, SchemaRef as KernelSchema, StructField, StructType};
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::create_table::create_table;
 use delta_kernel::transaction::data_layout::DataLayout;
@@ -430,16 +430,16 @@ fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics:
     }
 }
 
-/// The columns of a table to be created. All are nullable, so that a context of nulls tells how they are stored.
+/// The columns of a table to be created. A context of any partition tells how they are stored.
 fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
     let kernel: StructType = schema.try_into_kernel().map_err(internal)?;
     let mut builder = state.write_context_builder();
     if !partition_by.is_empty() {
-        let null = |name: &String| {
+        let any = |name: &String| {
             let field = kernel.field(name).ok_or_else(|| Error::internal(format!("there is no column {name:?}")))?;
-            Ok((name.clone(), Scalar::Null(field.data_type().clone())))
+            Ok((name.clone(), any_value(field)))
         };
-        builder = builder.with_partition_values(partition_by.iter().map(null).collect::<Result<HashMap<_, _>>>()?);
+        builder = builder.with_partition_values(partition_by.iter().map(any).collect::<Result<HashMap<_, _>>>()?);
     }
     let context = guarded(|| builder.build())?;
     let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(internal) };
@@ -459,6 +459,18 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
         new_statistics: Vec::new(),
         has_vectors: false,
     })
+}
+
+/// A value that a column can have: null where it may be.
+fn any_value(field: &StructField) -> Scalar {
+    let values = ["0", "true", "1970-01-01", "1970-01-01 00:00:00"];
+    match field.data_type() {
+        KernelType::Primitive(primitive) if !field.is_nullable() => {
+            values.iter().find_map(|value| primitive.parse_scalar(value).ok())
+        }
+        _ => None,
+    }
+    .unwrap_or_else(|| Scalar::Null(field.data_type().clone()))
 }
 
 /// A file as the kernel takes it.

@@ -61,8 +61,14 @@ pub fn rows(ids: impl IntoIterator<Item = i64>, text: &str) -> Vec<(i64, String)
 pub fn write(table: &Table, mode: WriteMode, batch: RecordBatch, partition_by: &[&str], properties: &[(&str, &str)]) {
     let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let partition_by = partition_by.iter().map(|name| (*name).to_owned()).collect();
-    let write =
-        TableWrite { mode, partition_by, properties, evolve: Evolve::default(), options: WriteOptions::default() };
+    let write = TableWrite {
+        mode,
+        partition_by,
+        properties,
+        evolve: Evolve::default(),
+        keep_not_null: false,
+        options: WriteOptions::default(),
+    };
     let mut sink: Box<dyn Sink> = DeltaSink::create(table, &batch.schema(), &write).unwrap();
     sink.write(batch).unwrap();
     sink.finish().unwrap();

@@ -107,6 +107,7 @@ fn begun(table: &Table) -> Result<Box<dyn Sink>> {
         partition_by: vec!["text".to_owned()],
         properties: BTreeMap::new(),
         evolve: Evolve::default(),
+        keep_not_null: false,
         options: WriteOptions::default(),
     };
     let mut sink = DeltaSink::create(table, &rows.schema(), &write)?;

@@ -34,8 +34,14 @@ fn batch(ids: std::ops::Range<i64>) -> RecordBatch {
 fn write(table: &Table, mode: WriteMode, ids: std::ops::Range<i64>) -> Result<Written> {
     let batch = batch(ids);
     let options = WriteOptions { file_bytes: Some(1), ..WriteOptions::default() };
-    let write =
-        TableWrite { mode, partition_by: Vec::new(), properties: BTreeMap::new(), evolve: Evolve::default(), options };
+    let write = TableWrite {
+        mode,
+        partition_by: Vec::new(),
+        properties: BTreeMap::new(),
+        evolve: Evolve::default(),
+        keep_not_null: false,
+        options,
+    };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     // Two files.
     sink.write(batch.slice(0, batch.num_rows() / 2))?;
@@ -112,7 +118,8 @@ fn a_writer_that_comes_too_late_takes_its_folders_with_it() {
         let batch = batch(ids);
         let partition_by = vec!["text".to_owned()];
         let (properties, evolve, options) = (BTreeMap::new(), Evolve::default(), WriteOptions::default());
-        let write = TableWrite { mode: WriteMode::Error, partition_by, properties, evolve, options };
+        let write =
+            TableWrite { mode: WriteMode::Error, partition_by, properties, evolve, keep_not_null: false, options };
         let table = Table::at(&location, &StorageOptions::default(), &Job::default()).unwrap();
         let mut sink = DeltaSink::create(&table, &batch.schema(), &write).unwrap();
         sink.write(batch).unwrap();

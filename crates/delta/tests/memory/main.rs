@@ -88,6 +88,7 @@ fn table(folder: &tempfile::TempDir, texts: usize) -> Table {
         partition_by: Vec::new(),
         properties: Default::default(),
         evolve: Evolve::default(),
+        keep_not_null: false,
         options: WriteOptions::default(),
     };
     let first = batch(0, texts, false);

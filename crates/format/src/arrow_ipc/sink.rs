@@ -69,7 +69,7 @@ impl Sink for ArrowSink {
         self.send()?;
         let (bytes, files) = (self.output.position(), vec![self.output.url().to_owned()]);
         self.output.finish()?;
-        Ok(Written { rows: self.rows, bytes, files, version: None })
+        Ok(Written { rows: self.rows, bytes, files, ..Written::default() })
     }
 }
 
