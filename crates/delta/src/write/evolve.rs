@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::fit::Target;
 use super::metadata::Changes;
-use super::strict::refuse_duplicates;
+use super::strict::{refuse_duplicates, refuse_same_names};
+use super::types::table_types;
 use crate::Snapshot;
 use crate::columns::TableColumns;
 
@@ -69,6 +70,9 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
     let table = snapshot.columns().logical();
     refuse_duplicates(source.fields())?;
+    if allowed.add {
+        refuse_same_names(&table_types(source)?)?;
+    }
     let mut evolving = Evolving::new(snapshot, allowed)?;
     let mut added = Vec::new();
     for field in source.fields() {

@@ -17,6 +17,7 @@ mod ids;
 mod links;
 mod log;
 mod many_files;
+mod names;
 mod not_null;
 mod protocol;
 mod restore;
