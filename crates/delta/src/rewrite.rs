@@ -10,16 +10,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::WriteState;
 use lakerace_format::{Batches, HiddenRows, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
 use crate::upsert::ChangeFiles;
-use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, tracks_rows};
+use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, missing_is_damage, tracks_rows, write_split};
 use crate::{Snapshot, Table};
 
 /// A file that loses rows.
@@ -188,26 +187,7 @@ impl Writer<'_> {
         let options = WriteOptions { file_bytes, ..self.options.clone() };
         let (table, schema) = (self.snapshot.table(), self.snapshot.schema());
         let mut files = DataFiles::new(table, schema, &self.targets, Arc::clone(self.state), &options)?;
-        let (mut batches, mut ends) = (read(&source)?, Vec::with_capacity(some.len()));
-        let mut batch = RecordBatch::new_empty(Arc::clone(schema));
-        for mut left in rows {
-            while left > 0 {
-                table.job().check()?;
-                if batch.num_rows() == 0 {
-                    batch = batches.next().transpose()?.ok_or_else(other_rows)?;
-                }
-                // A batch of small files may have rows of two of them.
-                let part = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
-                files.write(&part)?;
-                left -= part.num_rows() as u64;
-                batch = batch.slice(part.num_rows(), batch.num_rows() - part.num_rows());
-            }
-            files.end_all()?;
-            ends.push(files.ended());
-        }
-        if batch.num_rows() > 0 || batches.next().transpose()?.is_some() {
-            return Err(other_rows());
-        }
+        let ends = write_split(&mut read(&source)?, rows, &mut files, table.job())?;
         Ok((files.publish()?, ends))
     }
 
@@ -235,7 +215,7 @@ impl Writer<'_> {
         };
         let inputs = some.iter().map(input).collect::<Result<Vec<_>>>()?;
         let table: &Table = self.snapshot.table();
-        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)
+        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing_is_damage)
     }
 }
 
@@ -263,16 +243,4 @@ fn check_row_ids(snapshot: &Snapshot) -> Result<()> {
             .advice("enable deletion vectors, with which rows stay where they are (--enable-deletion-vectors)"));
     }
     Ok(())
-}
-
-/// Reading gave other rows than the files' footers have: none must be lost for that.
-fn other_rows() -> Error {
-    Error::internal("the files gave other rows than their footers have")
-}
-
-fn missing(error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error;
-    }
-    Error::corrupt(format!("{error}: the table has it")).advice("restore it, or an earlier version of the table")
 }

@@ -23,7 +23,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, WriteState};
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
-use lakerace_io::{Error, ErrorKind, Object, Result};
+use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
 use self::bins::{Bin, Rules};
@@ -31,7 +31,8 @@ use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
 use crate::files::TableFile;
 use crate::write::{
-    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, scan_rows, selected,
+    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, missing_is_damage,
+    other_rows, scan_rows, selected,
 };
 use crate::{Snapshot, Table, vectors};
 
@@ -280,14 +281,15 @@ impl Writer<'_> {
     /// Errors: `Corrupt` for a file that is gone, or that has other rows than the log says.
     fn open(&self, files: &[&TableFile]) -> Result<(ParquetSource, Vec<u64>)> {
         let table = self.snapshot.table();
-        let hidden = vectors::load(table, files).map_err(missing)?;
+        let hidden = vectors::load(table, files).map_err(missing_is_damage)?;
         let input = |(file, hidden): (&&TableFile, _)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
             hidden,
         };
         let inputs = files.iter().zip(hidden).map(input).collect();
-        let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing)?;
+        let source =
+            ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing_is_damage)?;
         let mut rows = vec![0; files.len()];
         for group in source.row_groups() {
             rows[group.file] += group.visible_rows();
@@ -305,18 +307,6 @@ impl Writer<'_> {
     fn read(&self, source: &ParquetSource, request: &ReadRequest) -> Result<Batches> {
         source.read(&source.plan(request)?)
     }
-}
-
-/// Reading gave other rows than the files' footers have: none must be lost for that.
-fn other_rows() -> Error {
-    Error::internal("the files gave other rows than their footers have")
-}
-
-fn missing(error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error;
-    }
-    Error::corrupt(format!("{error}: the table has it")).advice("restore it, or an earlier version of the table")
 }
 
 /// A batch in the types of a schema with the same columns: texts with their own buffers in place of views.

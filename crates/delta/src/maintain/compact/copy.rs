@@ -2,13 +2,12 @@
 //!
 //! All of them are one read: a store is asked for the next group's bytes while one is written, and completes files meanwhile.
 
-use arrow::array::RecordBatch;
-use lakerace_format::{ReadRequest, Source};
+use lakerace_format::ReadRequest;
 use lakerace_io::Result;
 
-use super::{Group, Writer, other_rows};
+use super::{Group, Writer};
 use crate::files::TableFile;
-use crate::write::Published;
+use crate::write::{Published, write_split};
 
 /// Old files that are open at the same time, about: their footers are in memory.
 const FILES_AT_ONCE: usize = 1024;
@@ -34,27 +33,10 @@ impl Writer<'_> {
         let mut batches = self.read(&source, &ReadRequest::default())?;
         // A group is about a file's size: where it grows a little on the way it stays one file.
         let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
-        let (mut visible, mut ends) = (rows.iter(), Vec::with_capacity(groups.len()));
-        let mut batch = RecordBatch::new_empty(source.schema());
-        for group in groups.iter() {
-            let mut left: u64 = visible.by_ref().take(group.bin.files.len()).sum();
-            while left > 0 {
-                self.snapshot.table().job().check()?;
-                if batch.num_rows() == 0 {
-                    batch = batches.next().transpose()?.ok_or_else(other_rows)?;
-                }
-                // A batch of small files may have rows of two groups.
-                let part = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
-                files.write(&part)?;
-                left -= part.num_rows() as u64;
-                batch = batch.slice(part.num_rows(), batch.num_rows() - part.num_rows());
-            }
-            files.end_all()?;
-            ends.push(files.ended());
-        }
-        if batch.num_rows() > 0 || batches.next().transpose()?.is_some() {
-            return Err(other_rows());
-        }
+        let mut visible = rows.iter();
+        let rows_of = |group: &Group| visible.by_ref().take(group.bin.files.len()).sum();
+        let each: Vec<u64> = groups.iter().map(rows_of).collect();
+        let ends = write_split(&mut batches, each, &mut files, self.snapshot.table().job())?;
         let published = files.publish()?;
         let (mut begin, mut visible) = (0, rows.into_iter());
         for (group, end) in groups.iter_mut().zip(ends) {
