@@ -8,8 +8,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
-use arrow::json::writer::{LineDelimited, Writer as JsonWriter, WriterBuilder as JsonWriterBuilder};
 use lakerace::{CsvOptions, Error, Job, Result, StorageOptions};
+use lakerace_format::JsonLines;
 use lakerace_format::csv::{CsvLines, Dialect};
 use lakerace_io::{IfExists, Location, Output};
 
@@ -32,7 +32,7 @@ type Bytes = BufWriter<Box<dyn Write>>;
 enum Encoder {
     Table(Table),
     Csv(CsvLines, Bytes),
-    Json(JsonWriter<Bytes, LineDelimited>),
+    Json(JsonLines, Bytes),
     Stream(StreamWriter<Bytes>),
     File(FileWriter<Bytes>),
 }
@@ -69,7 +69,7 @@ impl RowSink {
         let outcome = match &mut self.encoder {
             Encoder::Table(table) => table.write(batch),
             Encoder::Csv(lines, out) => csv(lines, batch, out),
-            Encoder::Json(writer) => writer.write(batch).map_err(encoding),
+            Encoder::Json(lines, out) => lines.encode(batch).and_then(|text| Ok(out.write_all(&text)?)),
             Encoder::Stream(writer) => writer.write(batch).map_err(encoding),
             Encoder::File(writer) => writer.write(batch).map_err(encoding),
         };
@@ -79,8 +79,7 @@ impl RowSink {
     pub(crate) fn finish(mut self) -> Result<()> {
         let finished = match &mut self.encoder {
             Encoder::Table(table) => table.finish(),
-            Encoder::Csv(_, out) => out.flush().map_err(Error::from),
-            Encoder::Json(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
+            Encoder::Csv(_, out) | Encoder::Json(_, out) => out.flush().map_err(Error::from),
             Encoder::Stream(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
             Encoder::File(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
         };
@@ -110,7 +109,7 @@ impl Encoder {
                 out.write_all(&lines.header()?)?;
                 Self::Csv(lines, out)
             }
-            RowFormat::Jsonl => Self::Json(JsonWriterBuilder::new().with_explicit_nulls(true).build(out)),
+            RowFormat::Jsonl => Self::Json(JsonLines::new(&schema)?, out),
             RowFormat::Arrow if is_stdout => Self::Stream(StreamWriter::try_new(out, &schema).map_err(encoding)?),
             RowFormat::Arrow => Self::File(FileWriter::try_new(out, &schema).map_err(encoding)?),
         })

@@ -1,19 +1,71 @@
-//! JSON lines as a sink.
+//! JSON lines: one object a row, with nulls.
 
-use arrow::array::{Array, ArrayData, Float16Array, Float32Array, Float64Array, make_array};
-use arrow::datatypes::{DataType, SchemaRef};
+use std::fmt::Write;
+
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, Float16Array, Float32Array, Float64Array, PrimitiveArray, make_array,
+};
+use arrow::compute::{max, min};
+use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaRef};
 use arrow::json::writer::{LineDelimited, Writer, WriterBuilder};
 use arrow::record_batch::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace_io::{Error, Output, Result};
 
 use crate::{Codec, Sink, WriteOptions, Written};
 
-/// Writes JSON lines: one object a row, with nulls.
+/// Rows as JSON lines.
 ///
-/// Rows with a float that is not finite are an error, as JSON has no such numbers.
+/// JSON has no numbers that are not finite, and the writer of the arrow crate has no texts for times far from ours: it
+/// writes a null or the text of an error in their place. Rows with such values are an error here.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+/// let batch = RecordBatch::try_from_iter([("id", ids)])?;
+/// let mut lines = lakerace_format::JsonLines::new(&batch.schema())?;
+/// assert_eq!(lines.encode(&batch)?, b"{\"id\":1}\n{\"id\":2}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct JsonLines {
+    writer: Writer<Vec<u8>, LineDelimited>,
+}
+
+impl JsonLines {
+    /// # Errors
+    /// `Invalid` for a column's name that is there twice.
+    pub fn new(schema: &SchemaRef) -> Result<Self> {
+        let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid(format!("two columns are named {:?}", twice[0])));
+        }
+        Ok(Self { writer: WriterBuilder::new().with_explicit_nulls(true).build(Vec::new()) })
+    }
+
+    /// The lines of a batch.
+    ///
+    /// # Errors
+    /// `Unsupported` for values that JSON lines have no place for; it names their column.
+    pub fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
+        const ADVICE: &str = "choose another format, or leave the column out with --columns";
+        for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
+                let message = format!("column {:?} has {what}", field.name());
+                return Err(Error::unsupported(message).advice(ADVICE));
+            }
+        }
+        let written = self.writer.write(batch);
+        written.map_err(|e| Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE))?;
+        Ok(std::mem::take(self.writer.get_mut()))
+    }
+}
+
+/// Writes JSON lines to a file or stream.
 pub struct JsonLinesSink {
     output: Output,
-    writer: Writer<Vec<u8>, LineDelimited>,
+    lines: JsonLines,
     rows: u64,
 }
 
@@ -28,58 +80,54 @@ impl JsonLinesSink {
                 .at(output.url())
                 .advice("leave --compression (compression) out"));
         }
-        let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Error::invalid(format!("two columns are named {:?}", twice[0])).at(output.url()));
-        }
-        let writer = WriterBuilder::new().with_explicit_nulls(true).build(Vec::new());
-        Ok(Box::new(Self { output, writer, rows: 0 }))
+        let lines = JsonLines::new(schema).map_err(|error| error.at(output.url()))?;
+        Ok(Box::new(Self { output, lines, rows: 0 }))
     }
 }
 
 impl Sink for JsonLinesSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            if has_floats(field.data_type()) && !is_finite(&column.to_data()) {
-                let message = format!("column {:?} has a number that is not finite, which JSON lacks", field.name());
-                return Err(Error::unsupported(message)
-                    .at(self.output.url())
-                    .advice("choose another --output-format, or leave the column out with --columns"));
-            }
-        }
-        self.writer.write(&batch).map_err(|error| {
-            Error::unsupported(format!("these rows can't be written as JSON: {error}"))
-                .at(self.output.url())
-                .advice("choose another --output-format, or leave the column out with --columns")
-        })?;
+        let lines = self.lines.encode(&batch).map_err(|error| error.at(self.output.url()))?;
         self.rows += batch.num_rows() as u64;
-        self.output.write(std::mem::take(self.writer.get_mut()).into())
+        self.output.write(lines.into())
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Written> {
-        self.writer.finish().map_err(|error| Error::internal(error.to_string()))?;
-        self.output.write(std::mem::take(self.writer.get_mut()).into())?;
+    fn finish(self: Box<Self>) -> Result<Written> {
         let (bytes, files) = (self.output.position(), vec![self.output.url().to_owned()]);
         self.output.finish()?;
         Ok(Written { rows: self.rows, bytes, files, ..Written::default() })
     }
 }
 
-fn has_floats(data_type: &DataType) -> bool {
+/// Whether values of this type may have no place.
+fn has_checked(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        DataType::Struct(fields) => fields.iter().any(|field| has_checked(field.data_type())),
         DataType::List(field)
         | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
         | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_floats(field.data_type()),
-        DataType::Dictionary(_, values) => has_floats(values),
-        other => other.is_floating(),
+        | DataType::Map(field, _) => has_checked(field.data_type()),
+        DataType::Dictionary(_, values) => has_checked(values),
+        other => other.is_floating() || other.is_temporal(),
     }
 }
 
-fn is_finite(data: &ArrayData) -> bool {
+/// What an array has that has no place.
+fn unfit(data: &ArrayData) -> Option<&'static str> {
     let array = make_array(data.clone());
+    if !array.data_type().is_nested() && array.data_type().is_temporal() {
+        return (!has_texts(&array)).then_some("a time or duration that has no text");
+    }
+    if is_finite(&array) {
+        data.child_data().iter().find_map(unfit)
+    } else {
+        Some("a number that is not finite, which JSON lacks")
+    }
+}
+
+fn is_finite(array: &ArrayRef) -> bool {
     let any = array.as_any();
     if let Some(floats) = any.downcast_ref::<Float64Array>() {
         return floats.iter().flatten().all(f64::is_finite);
@@ -87,8 +135,39 @@ fn is_finite(data: &ArrayData) -> bool {
     if let Some(floats) = any.downcast_ref::<Float32Array>() {
         return floats.iter().flatten().all(f32::is_finite);
     }
-    if let Some(floats) = any.downcast_ref::<Float16Array>() {
-        return floats.iter().flatten().all(|float| float.is_finite());
-    }
-    data.child_data().iter().all(is_finite)
+    any.downcast_ref::<Float16Array>().is_none_or(|floats| floats.iter().flatten().all(|float| float.is_finite()))
 }
+
+/// Whether all times of an array have texts: where the first and the last of them have, those between have, too.
+fn has_texts(array: &ArrayRef) -> bool {
+    let ends = match array.data_type() {
+        DataType::Date32 | DataType::Time32(_) => ends::<Int32Type>(array),
+        DataType::Date64 | DataType::Time64(_) | DataType::Timestamp(..) | DataType::Duration(_) => {
+            ends::<Int64Type>(array)
+        }
+        _ => None,
+    };
+    let Some(ends) = ends else { return true };
+    let Ok(texts) = ArrayFormatter::try_new(&ends, &FormatOptions::new().with_display_error(false)) else {
+        return false;
+    };
+    (0..ends.len()).all(|row| {
+        let mut text = String::new();
+        write!(text, "{}", texts.value(row)).is_ok() && text != INVALID
+    })
+}
+
+/// What the arrow crate writes for a duration that it can't.
+const INVALID: &str = "<invalid>";
+
+/// The least and the largest value of an array of integers of another name.
+fn ends<T: ArrowNumericType>(array: &ArrayRef) -> Option<ArrayRef> {
+    let integers = array.to_data().into_builder().data_type(T::DATA_TYPE).build().ok()?;
+    let integers = make_array(integers);
+    let integers = integers.as_primitive::<T>();
+    let ends = PrimitiveArray::<T>::from_iter_values([min(integers)?, max(integers)?]);
+    Some(make_array(ends.into_data().into_builder().data_type(array.data_type().clone()).build().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,7 @@ pub use arrow_ipc::{ArrowSink, ArrowSource};
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
-pub use json_lines::JsonLinesSink;
+pub use json_lines::{JsonLines, JsonLinesSink};
 pub use lakerace_orc::prefetch;
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions,
