@@ -30,7 +30,7 @@ impl Server {
         let seen = Arc::clone(&heads);
         std::thread::spawn(move || {
             for connection in listener.incoming() {
-                let (Ok(connection), answer, seen) = (connection, answer.clone(), Arc::clone(&seen)) else { return };
+                let (connection, answer, seen) = (connection.unwrap(), answer.clone(), Arc::clone(&seen));
                 std::thread::spawn(move || serve(connection, &answer, &seen));
             }
         });
