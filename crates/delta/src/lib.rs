@@ -23,6 +23,7 @@ mod maintain;
 mod parallel;
 mod paths;
 mod probe;
+mod properties;
 mod protocol;
 mod recovery;
 mod rewrite;

@@ -7,11 +7,13 @@
 mod by_key;
 mod commit;
 mod evolve;
+mod file_path;
 mod files;
 mod finishing;
 mod fit;
 mod metadata;
 mod more;
+mod new_table;
 mod not_null;
 mod scan_rows;
 mod split;
@@ -34,11 +36,13 @@ pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{counted, named, row_count, scan_rows, selected};
 pub(crate) use self::split::{missing_is_damage, other_rows, write_split};
+use crate::properties::{check_properties, check_property};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
 
 use self::by_key::{ByKey, InOrder};
+use self::new_table::check_new_table;
 use self::types::table_types;
 
 pub(crate) use self::fit::{Fit, Target};
@@ -120,19 +124,22 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
         Ok(snapshot) => snapshot,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut properties = write.properties.clone();
+            let nullable = table_types(schema)?;
+            let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
+            check_properties(&properties, &schema)?;
+            check_new_table(&schema, &write.partition_by, &properties)?;
             if !properties.contains_key(DELETION_VECTORS) {
                 let (mark, on_demand) = VECTORS_ON_DEMAND;
                 properties.entry(mark.to_owned()).or_insert_with(|| on_demand.to_owned());
             }
-            let nullable = table_types(schema)?;
-            let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
             return Ok(Base::New { schema, partition_by: write.partition_by.clone(), properties });
         }
         Err(error) => return Err(error),
     };
     if write.mode == WriteMode::Error {
         return Err(
-            Error::conflict("the table exists already").advice("append to it, overwrite it, or choose another folder")
+            Error::conflict("the table exists already")
+                .advice("append to it or overwrite it (--mode append|overwrite), or choose another folder")
         );
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
@@ -141,12 +148,15 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
             "the table is partitioned by {known:?}, not by {:?}",
             write.partition_by
         ))
-        .advice("leave the partition columns out, or write to a new table"));
+        .advice("leave --partition-by out, or write to a new table"));
+    }
+    for (name, value) in &write.properties {
+        check_property(name, value).map_err(|error| error.at(format!("--table-property {name}={value}")))?;
     }
     let known = snapshot.properties();
     if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
         return Err(Error::unsupported(format!("the property {name}={value} of a table that exists"))
-            .advice("properties are set when a table is created"));
+            .advice("leave --table-property out (table_properties): properties are set when a table is created"));
     }
     if write.keep_not_null {
         let wanted = not_null::kept(schema, &table_types(schema)?);

@@ -326,11 +326,6 @@ impl<S: Stage> Commit<S> {
         partition_by: &[String],
         properties: &BTreeMap<String, String>,
     ) -> Result<Transaction<CreateTable>> {
-        for name in partition_by {
-            if schema.field_with_name(name).is_err() {
-                return Err(Error::not_found(format!("there is no column {name:?} to partition by")));
-            }
-        }
         let kernel: StructType = schema.try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
         let mut builder = create_table(ROOT, Arc::new(kernel), ENGINE, true).with_table_properties(properties.clone());
         if !partition_by.is_empty() {
@@ -338,7 +333,13 @@ impl<S: Stage> Commit<S> {
         }
         let (info, info_schema) = self.info()?;
         let builder = builder.with_commit_info(info, info_schema);
-        self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone()))))
+        let created = self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone()))));
+        created.map_err(|error| match error.kind() {
+            // There is no log yet that could be damaged: properties don't go together.
+            ErrorKind::Corrupt => Error::invalid(error.message())
+                .advice("give other properties for the new table (--table-property, table_properties)"),
+            _ => error,
+        })
     }
 
     /// A transaction behind a version, and whether it is told of another protocol than the table's.

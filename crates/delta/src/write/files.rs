@@ -11,6 +11,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use delta_kernel::engine::arrow_conversion::scalar::extract_primitive_scalar;
 use delta_kernel::expressions::ColumnName;
+use delta_kernel::partition::serialization::serialize_partition_value;
 use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
@@ -18,6 +19,7 @@ use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result, give_up_folders};
 
 use super::commit::{Outcome, Targets};
+use super::file_path::check_path;
 use super::finishing::{DoneFile, Finishing};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
@@ -173,11 +175,14 @@ impl DataFiles {
         }
         let names = self.partitions.as_ref().map(|partitions| partitions.names.as_slice()).unwrap_or_default();
         let value = |(name, column): (&String, &ArrayRef)| {
-            extract_primitive_scalar(column.as_ref(), row).map(|value| (name.clone(), value)).map_err(from_kernel)
+            let named = |error: Error| not_a_path(&error).at(format!("partition column {name:?}"));
+            let value = extract_primitive_scalar(column.as_ref(), row).map_err(|error| named(from_kernel(error)))?;
+            serialize_partition_value(&value).map_err(|error| named(from_kernel(error)))?;
+            Ok((name.clone(), value))
         };
         let values = names.iter().zip(columns).map(value).collect::<Result<HashMap<_, _>>>()?;
         let context = self.state.write_context_builder().with_partition_values(values).build();
-        self.contexts.push(Arc::new(context.map_err(from_kernel)?));
+        self.contexts.push(Arc::new(context.map_err(|error| not_a_path(&from_kernel(error)))?));
         self.known.insert(key, self.contexts.len() - 1);
         Ok(self.contexts.len() - 1)
     }
@@ -226,6 +231,7 @@ impl DataFiles {
             name = format!("{CHANGE_FOLDER}/{name}");
         }
         let object = self.table.object(&name)?;
+        check_path(&object)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
         // The next file is encoded meanwhile.
         let deferred = output.defer_unwritten();
@@ -383,6 +389,12 @@ impl Partitions {
         let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));
         Ok(Some(Self { names, rows: RowConverter::new(fields.collect()).map_err(internal)?, fit }))
     }
+}
+
+/// What the kernel says of a value that can't divide files: the rows are at fault, and not the log.
+fn not_a_path(error: &Error) -> Error {
+    Error::unsupported(format!("a value that Delta has no text for: {}", error.message()))
+        .advice("leave the row out, or write to a table that is partitioned by another column")
 }
 
 fn internal(error: impl std::fmt::Display) -> Error {

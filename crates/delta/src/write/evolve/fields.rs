@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Evolve, MAX_COLUMN_ID};
 use crate::Snapshot;
+use crate::write::new_table::check_name;
 use crate::write::strict::{pair, refuse_duplicates};
 use crate::write::types::table_type;
 
@@ -71,6 +72,7 @@ impl<'a> Evolving<'a> {
             return Err(Error::invalid(format!("the table has a column {:?}", known.name()))
                 .advice("names that differ in their case alone are the same to some readers: rename one"));
         }
+        check_name(field, self.highest.is_some())?;
         let data_type = table_type(field.data_type())?;
         check_added(self.snapshot, &data_type)?;
         let mut added = json_field(field.name(), &data_type)?;

@@ -1,0 +1,201 @@
+//! The properties of a table: which there are, and the values that they take.
+//!
+//! A misspelt property is stored and never heard of again, and a malformed value counts as none. Both are errors here.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, Fields, Schema};
+use delta_kernel::expressions::ColumnName;
+use delta_kernel::table_features::TableFeature;
+use lakerace_format::names::{column_not_found, nearest};
+use lakerace_io::{Error, Result};
+
+use crate::key::KeyColumns;
+use crate::protocol::VECTORS_ON_DEMAND;
+use crate::snapshot::{KEY_PROPERTY, key_names};
+
+/// What the value of a property is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// An integer of at least this.
+    AtLeast(i64),
+    /// `interval 7 days`.
+    Interval,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Numbers with dots between: `2.12.0`.
+    Version,
+    /// Columns, separated by commas.
+    Columns,
+    /// The columns of a key, separated by commas.
+    Key,
+    /// Delta knows it, and lakerace does not set it.
+    NotSet,
+}
+
+/// The property that says how columns are named in files.
+pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
+/// What the name of a property begins with that lists a feature.
+const FEATURE: &str = "delta.feature.";
+/// What the name of a constraint begins with.
+const CONSTRAINT: &str = "delta.constraints.";
+/// What names begin with that Delta and lakerace keep for themselves.
+const RESERVED: [&str; 2] = ["delta.", "lakerace."];
+
+/// All properties that Delta and lakerace know.
+/// Source: <https://docs.delta.io/latest/table-properties.html> and the Delta protocol.
+const PROPERTIES: &[(&str, Kind)] = &[
+    (KEY_PROPERTY, Kind::Key),
+    (VECTORS_ON_DEMAND.0, Kind::OneOf(&[VECTORS_ON_DEMAND.1])),
+    ("delta.appendOnly", Kind::Flag),
+    ("delta.autoOptimize", Kind::NotSet),
+    ("delta.autoOptimize.autoCompact", Kind::NotSet),
+    ("delta.autoOptimize.optimizeWrite", Kind::NotSet),
+    ("delta.checkpoint.writeStatsAsJson", Kind::Flag),
+    ("delta.checkpoint.writeStatsAsStruct", Kind::Flag),
+    ("delta.checkpointInterval", Kind::AtLeast(1)),
+    ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
+    ("delta.columnMapping.maxColumnId", Kind::NotSet),
+    (COLUMN_MAPPING, Kind::OneOf(&["none", "name", "id"])),
+    ("delta.compatibility.symlinkFormatManifest.enabled", Kind::NotSet),
+    ("delta.dataSkippingNumIndexedCols", Kind::AtLeast(-1)),
+    ("delta.dataSkippingStatsColumns", Kind::Columns),
+    ("delta.deletedFileRetentionDuration", Kind::Interval),
+    ("delta.enableChangeDataFeed", Kind::Flag),
+    ("delta.enableDeletionVectors", Kind::Flag),
+    ("delta.enableExpiredLogCleanup", Kind::Flag),
+    ("delta.enableIcebergCompatV1", Kind::NotSet),
+    ("delta.enableIcebergCompatV2", Kind::Flag),
+    ("delta.enableIcebergCompatV3", Kind::Flag),
+    ("delta.enableInCommitTimestamps", Kind::Flag),
+    ("delta.enableRowTracking", Kind::Flag),
+    ("delta.enableTypeWidening", Kind::Flag),
+    ("delta.inCommitTimestampEnablementTimestamp", Kind::NotSet),
+    ("delta.inCommitTimestampEnablementVersion", Kind::NotSet),
+    ("delta.isolationLevel", Kind::NotSet),
+    ("delta.logRetentionDuration", Kind::Interval),
+    ("delta.minReaderVersion", Kind::NotSet),
+    ("delta.minWriterVersion", Kind::NotSet),
+    ("delta.parquet.compression.codec", Kind::NotSet),
+    ("delta.parquet.format.version", Kind::Version),
+    ("delta.randomPrefixLength", Kind::NotSet),
+    ("delta.randomizeFilePrefixes", Kind::NotSet),
+    ("delta.rowTracking.materializedRowCommitVersionColumnName", Kind::NotSet),
+    ("delta.rowTracking.materializedRowIdColumnName", Kind::NotSet),
+    ("delta.rowTrackingSuspended", Kind::NotSet),
+    ("delta.setTransactionRetentionDuration", Kind::Interval),
+    ("delta.targetFileSize", Kind::NotSet),
+    ("delta.tuneFileSizesForRewrites", Kind::NotSet),
+    ("delta.universalFormat.enabledFormats", Kind::NotSet),
+];
+
+/// Checks properties that a table with these columns is to have, and says of each error which property it is.
+///
+/// Errors: `Usage` for one that does not exist and for a malformed value, `Unsupported` for one that lakerace does not set and for
+/// a key of a type that no upsert takes, `NotFound` for a column that the table lacks.
+pub(crate) fn check_properties(properties: &BTreeMap<String, String>, schema: &Schema) -> Result<()> {
+    for (name, value) in properties {
+        let named = |error: Error| error.at(format!("--table-property {name}={value}"));
+        check_property(name, value).and_then(|()| check_columns(name, value, schema)).map_err(named)?;
+    }
+    Ok(())
+}
+
+/// Checks the name of a property and the form of its value. A name that is neither Delta's nor lakerace's is the user's own.
+pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
+    if let Some(feature) = name.strip_prefix(FEATURE) {
+        return check_feature(feature, value);
+    }
+    if name.starts_with(CONSTRAINT) {
+        return Err(Error::unsupported("lakerace does not check constraints, and makes none")
+            .advice("add it with an engine that checks them"));
+    }
+    let Some((_, kind)) = PROPERTIES.iter().find(|(known, _)| *known == name) else {
+        let lower = name.to_lowercase();
+        let is_reserved = RESERVED.iter().any(|prefix| lower.starts_with(prefix));
+        return if is_reserved { Err(unknown(name)) } else { Ok(()) };
+    };
+    let says = |form: &str| Err(Error::usage(format!("the value {value:?} is {form}")));
+    match kind {
+        Kind::Flag if !matches!(value, "true" | "false") => says("neither true nor false"),
+        Kind::AtLeast(least) if !value.parse::<i64>().is_ok_and(|number| number >= *least) => {
+            says(&format!("no integer of {least} or more"))
+        }
+        Kind::Interval if !is_interval(value) => {
+            says("no interval").map_err(|error: Error| error.advice("write it as: interval 7 days"))
+        }
+        Kind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
+        Kind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => says("no version such as 2.12.0"),
+        Kind::Columns if ColumnName::parse_column_name_list(value).is_err() => says("no list of columns such as a,b.c"),
+        Kind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
+            .advice("leave it out, or set it with an engine that follows it")),
+        _ => Ok(()),
+    }
+}
+
+/// An error where a property names columns that are not there, or that can't be what it makes of them.
+pub(crate) fn check_columns(name: &str, value: &str, schema: &Schema) -> Result<()> {
+    match PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, kind)| kind) {
+        Some(Kind::Key) => KeyColumns::new(schema, &key_names(value)).map(drop),
+        Some(Kind::Columns) => {
+            let columns = ColumnName::parse_column_name_list(value).unwrap_or_default();
+            columns.iter().try_for_each(|column| find(column.path(), schema.fields()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn find(path: &[String], fields: &Fields) -> Result<()> {
+    let [first, rest @ ..] = path else { return Ok(()) };
+    let Some(field) = fields.iter().find(|field| field.name().eq_ignore_ascii_case(first)) else {
+        return Err(column_not_found(first, fields.iter().map(|field| field.name().as_str())));
+    };
+    match field.data_type() {
+        DataType::Struct(below) => find(rest, below),
+        _ if rest.is_empty() => Ok(()),
+        _ => Err(Error::not_found(format!("the column {first:?} has no fields"))),
+    }
+}
+
+fn check_feature(feature: &str, value: &str) -> Result<()> {
+    if let Ok(TableFeature::Unknown(_)) | Err(_) = feature.parse::<TableFeature>() {
+        return Err(Error::usage(format!("Delta has no feature {feature:?} that lakerace knows")));
+    }
+    if value != "supported" {
+        return Err(Error::usage(format!("the value {value:?} of a feature is not \"supported\"")));
+    }
+    Ok(())
+}
+
+fn unknown(name: &str) -> Error {
+    let error = Error::usage("there is no such property");
+    match nearest(name, PROPERTIES.iter().map(|(known, _)| *known)) {
+        Some(near) => error.advice(format!("did you mean {near}?")),
+        None => error.advice("names that begin with delta. and lakerace. are theirs; take another for one of your own"),
+    }
+}
+
+/// Whether a text is an interval as Delta has them: of fixed length, and none that overflows.
+fn is_interval(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let (interval, number, unit, end) = (words.next(), words.next(), words.next(), words.next());
+    let nanoseconds = match unit.map(|unit| unit.strip_suffix('s').unwrap_or(unit)) {
+        Some("nanosecond") => 1,
+        Some("microsecond") => 1_000,
+        Some("millisecond") => 1_000_000,
+        Some("second") => 1_000_000_000,
+        Some("minute") => 60 * 1_000_000_000,
+        Some("hour") => 3_600 * 1_000_000_000,
+        Some("day") => 86_400 * 1_000_000_000,
+        Some("week") => 7 * 86_400 * 1_000_000_000,
+        _ => return false,
+    };
+    // Longer ones than 292 years overflow in some readers.
+    let fits = |number: i64| number >= 0 && number.checked_mul(nanoseconds).is_some();
+    interval == Some("interval") && end.is_none() && number.and_then(|n| n.parse().ok()).is_some_and(fits)
+}
+
+#[cfg(test)]
+mod tests;

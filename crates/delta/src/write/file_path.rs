@@ -1,0 +1,30 @@
+//! How long the path of a data file may be: values of partitions are a part of it.
+
+use lakerace_io::{Error, Object, Result};
+
+/// Bytes of a file's or folder's name on a local disk.
+const NAME_BYTES: usize = 255;
+/// Bytes of an object's key on S3.
+const KEY_BYTES: usize = 1024;
+
+/// An error where the path of a file is longer than its store takes; it names the column `name=…` of the longest folder.
+pub(super) fn check_path(object: &Object) -> Result<()> {
+    let path = object.path.as_ref();
+    let is_fine = match object.store.local_files {
+        true => path.split('/').all(|part| part.len() <= NAME_BYTES),
+        false => path.len() <= KEY_BYTES,
+    };
+    if is_fine {
+        return Ok(());
+    }
+    let longest = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
+    let (column, value) = longest.split_once('=').unwrap_or(("", longest));
+    let limit = match object.store.local_files {
+        true => format!("a folder's name has at most {NAME_BYTES} bytes, and {column}=… has {}", longest.len()),
+        false => format!("an object's key has at most {KEY_BYTES} bytes, and this one has {}", path.len()),
+    };
+    let begin: String = value.chars().take(20).collect();
+    Err(Error::invalid(format!("a value that divides the files is too long for their path: {limit}"))
+        .at(format!("partition column {column:?}, value {begin:?}…"))
+        .advice("partition by another column (--partition-by), or shorten the value"))
+}

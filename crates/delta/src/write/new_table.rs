@@ -1,0 +1,100 @@
+//! What a new table may look like: the names of its columns, and those that divide its files.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use lakerace_format::names::column_not_found;
+use lakerace_io::{Error, Result};
+
+use super::strict::pair;
+use crate::properties::COLUMN_MAPPING;
+
+/// Characters that no column has in a table whose files have the same names. Source: Delta's Parquet files.
+const FORBIDDEN: [char; 10] = [' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
+/// Columns that a change data feed has beside the table's.
+const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
+
+/// Whether columns have other names in files, so that their own may have any characters.
+pub(crate) fn maps_columns(properties: &BTreeMap<String, String>) -> bool {
+    properties.get(COLUMN_MAPPING).is_some_and(|mode| mode != "none")
+}
+
+/// An error where a new table with these columns and properties can't be divided so.
+pub(super) fn check_new_table(
+    schema: &Schema,
+    partition_by: &[String],
+    properties: &BTreeMap<String, String>,
+) -> Result<()> {
+    check_names(schema.fields(), maps_columns(properties))?;
+    if properties.get("delta.enableChangeDataFeed").is_some_and(|value| value == "true") {
+        let is_reserved = |field: &&str| FEED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(field));
+        if let Some(name) = schema.fields().iter().map(|field| field.name().as_str()).find(is_reserved) {
+            return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
+                .advice("rename it, or leave --table-property delta.enableChangeDataFeed=true out"));
+        }
+    }
+    check_partitions(schema, partition_by).map_err(|error| error.at(format!("--partition-by {}", partition_by.join(","))))
+}
+
+/// An error where a name of a column or field can't be stored.
+pub(crate) fn check_names(fields: &Fields, maps_columns: bool) -> Result<()> {
+    fields.iter().try_for_each(|field| check_name(field, maps_columns))
+}
+
+/// See [`check_names`].
+pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
+    let name = field.name();
+    let advice = "rename it, or let files have other names: --table-property delta.columnMapping.mode=name \
+                  (table_properties)";
+    let wrong = |what: String, advice: &str| Err(Error::invalid(what).advice(advice));
+    if name.is_empty() {
+        return wrong("a column has no name".to_owned(), "give it one");
+    }
+    if maps_columns && name.contains('\n') {
+        return wrong(format!("the name of the column {name:?} has a line break"), "rename it");
+    }
+    if let Some(found) = name.chars().find(|c| FORBIDDEN.contains(c)).filter(|_| !maps_columns) {
+        return wrong(format!("the name of the column {name:?} has {found:?}, which a Delta table's can't have"), advice);
+    }
+    below(field.data_type(), maps_columns).map_err(|error| error.at(format!("column {name:?}")))
+}
+
+fn below(data_type: &DataType, maps_columns: bool) -> Result<()> {
+    match data_type {
+        DataType::Struct(fields) => check_names(fields, maps_columns),
+        DataType::List(item) => below(item.data_type(), maps_columns),
+        DataType::Map(entries, _) => pair(entries).map_or(Ok(()), |[key, value]| {
+            below(key.data_type(), maps_columns)?;
+            below(value.data_type(), maps_columns)
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
+    for (at, name) in partition_by.iter().enumerate() {
+        let field = schema.field_with_name(name).map_err(|_| {
+            column_not_found(name, schema.fields().iter().map(|field| field.name().as_str()))
+        })?;
+        if partition_by[..at].contains(name) {
+            return Err(Error::usage(format!("the column {name:?} is given twice")));
+        }
+        let refused = |why: &str| {
+            let message = format!("the column {name:?} of type {} can't divide files: {why}", field.data_type());
+            Err(Error::unsupported(message).advice("partition by another column, or by a text of it"))
+        };
+        match field.data_type() {
+            data_type if data_type.is_nested() => refused("Delta has no text of nested values")?,
+            DataType::Binary => refused("not all bytes are a text that all readers read alike")?,
+            _ => {}
+        }
+    }
+    if !partition_by.is_empty() && partition_by.len() == schema.fields().len() {
+        return Err(Error::usage("a table has at least one column that is no partition's")
+            .advice("partition by fewer columns"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
