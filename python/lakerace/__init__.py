@@ -24,10 +24,11 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import Explain, Scan
-from lakerace._table import Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
+from lakerace._table import Altered, Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
 from lakerace._tpch import Generated, GeneratedTable, tpch
 
 __all__ = [
+    "Altered",
     "Changed",
     "Checksum",
     "Compacted",

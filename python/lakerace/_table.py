@@ -116,6 +116,17 @@ class Vacuumed(NamedTuple):
     kept: int
 
 
+class Altered(NamedTuple):
+    """What became of a table's properties."""
+
+    #: The version that was made; `None` where the table was so already.
+    version: int | None
+    #: All properties that the table has now.
+    properties: dict[str, str]
+    #: Features that its protocol has got: readers and writers have to know them.
+    features_added: list[str]
+
+
 class Restored(NamedTuple):
     """What was restored."""
 
@@ -179,7 +190,7 @@ class UpsertPlan:
 class Table:
     """A Delta table by the folder that it is in. Opening it reads nothing."""
 
-    __slots__ = ("_key", "_location", "_storage_options")
+    __slots__ = ("_key", "_location", "_name", "_storage_options")
 
     def __init__(
         self,
@@ -191,12 +202,13 @@ class Table:
         """Names a table.
 
         Args:
-            location: Its folder: a path or URL, with or without `delta:` in front.
+            location: Its folder: a path or URL. With `delta:` in front, an upsert makes a table that is not there.
             key: The columns by which upserts find rows; those that the table names (`lakerace.primaryKey`) by default.
             storage_options: Settings of the store. `allow_foreign_paths`: `"true"` lets the table's log name files in other
                 stores than its own, such as files of this machine for a table on S3.
         """
         text = os.fspath(location)
+        self._name = text
         self._location = text if text.lower().startswith("delta:") else f"delta:{text}"
         self._key = [key] if isinstance(key, str) else list(key or ())
         self._storage_options = dict(storage_options) if storage_options else None
@@ -218,9 +230,14 @@ class Table:
         io: FileIo | None = None,
         auto_compact: bool = False,
         enable_deletion_vectors: bool = False,
+        partition_by: str | Sequence[str] | None = None,
+        table_properties: Mapping[str, str] | None = None,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
         has no deletion vectors.
+
+        Where there is no table and its location begins with `delta:`, it is made first, in a version of its own without rows:
+        with the columns of the source, and the key as its property `lakerace.primaryKey`.
 
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 
@@ -243,6 +260,8 @@ class Table:
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
                 writing files anew, and readers of the table have to know deletion vectors. Tables that lakerace made get
                 them without it.
+            partition_by: Columns by which the files of a table that the upsert makes are divided.
+            table_properties: Properties of a table that the upsert makes, beside the key.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -253,7 +272,8 @@ class Table:
         options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
         options |= {"evolve": _names(evolve), "io": io, "enable_deletion_vectors": enable_deletion_vectors}
-        changed = _changed(_lakerace.upsert(self._location, _native(source), options))
+        options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
+        changed = _changed(_lakerace.upsert(self._name, _native(source), options))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_behind(self, threads=threads, io=io))
@@ -397,6 +417,24 @@ class Table:
             UnsupportedError: The table had no change data feed (`delta.enableChangeDataFeed`) in one of them.
         """
         return _lakerace.changes(self._location, first, last, {"storage_options": self._storage_options})
+
+    def alter(self, *, set: Mapping[str, str] | None = None, unset: str | Sequence[str] | None = None) -> Altered:
+        """Sets and unsets properties. The table's protocol gets the features that they demand.
+
+        Args:
+            set: Properties and their values, such as `{"delta.enableChangeDataFeed": "true"}` or
+                `{"lakerace.primaryKey": "id"}`. `delta.feature.NAME` with the value `supported` adds a feature alone.
+            unset: Properties that go. Features stay in the protocol.
+
+        Raises:
+            ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
+            NotFoundError: A key names a column that the table lacks, or it has no property that is to be unset.
+            UnsupportedError: Only new tables get the property, or lakerace does not follow it.
+            UsageError: There is no such property, or its value is malformed.
+        """
+        options = {"storage_options": self._storage_options}
+        made = _lakerace.alter(self._location, dict(set or {}), _names(unset) or [], options)
+        return Altered(**{name: made[name] for name in Altered._fields})
 
     def restore(self, at: int | str | datetime) -> Restored:
         """Makes a version with the rows, the schema and the properties of an earlier one.

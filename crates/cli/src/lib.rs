@@ -79,6 +79,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
         Command::Upsert(args) => upsert::run(&args, &Session::start_copy(cli.global, &args.input.store)),
         Command::Delete(args) => upsert::delete(&args, &Session::start(cli.global, &args.store)),
+        Command::Alter(args) => maintain::alter(&args, &Session::start(cli.global, &args.store)),
         Command::Compact(args) => maintain::compact(&args, &Session::start_copy(cli.global, &args.store)),
         Command::Vacuum(args) => maintain::vacuum(&args, &Session::start(cli.global, &args.store)),
         Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),

@@ -1,19 +1,44 @@
-//! `lakerace compact`, `vacuum`, `history`, `restore` and `changes`.
+//! `lakerace alter`, `compact`, `vacuum`, `history`, `restore` and `changes`.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
-use lakerace::{CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions};
+use lakerace::{
+    AlterOptions, CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions,
+};
 use serde_json::{Value, json};
 
-use crate::args::{ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
+use crate::args::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
 use crate::human;
 use crate::scan::RowTarget;
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
 use crate::table::{Table, terminal_width};
 use crate::value::CommaList;
+
+pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
+    let mut options = AlterOptions { set: Default::default(), unset: args.unset.clone() };
+    for (name, value) in &args.set {
+        if options.set.insert(name.clone(), value.clone()).is_some_and(|before| before != *value) {
+            return Err(Error::usage(format!("--set gives the property {name} two values")));
+        }
+    }
+    let altered = lakerace::alter(&args.table, &options, &storage_options(&args.store), &session.job)?;
+    session.note(&match (altered.version, altered.features_added.as_slice()) {
+        (None, _) => "the table is so already".to_owned(),
+        (Some(version), []) => format!("version {version} has the properties"),
+        (Some(version), added) => {
+            format!("version {version} has the properties; its readers and writers have to know: {}", added.join(", "))
+        }
+    });
+    let more = json!({
+        "version": altered.version,
+        "properties": altered.properties,
+        "features_added": altered.features_added,
+    });
+    session.done("altered", 0, more)
+}
 
 pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
     let names = |list: &Option<CommaList>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();

@@ -22,7 +22,12 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         evolve: evolve(&args.evolve),
         ..row_options(args.key.as_ref(), args.memory_limit)
     };
-    let options = UpsertOptions { read: read_options(&args.input), rows };
+    let options = UpsertOptions {
+        read: read_options(&args.input),
+        rows,
+        partition_by: args.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        table_properties: args.table_property.iter().cloned().collect(),
+    };
     if args.explain {
         return explain(args, &options, session);
     }
@@ -61,7 +66,7 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
                     enables_vectors: args.enable_deletion_vectors,
                     ..row_options(args.key.as_ref(), args.memory_limit)
                 };
-                let options = UpsertOptions { read, rows };
+                let options = UpsertOptions { read, rows, ..UpsertOptions::default() };
                 lakerace::delete_keys(&args.table, keys, &options, &session.job)?
             }
             (None, filter) => {

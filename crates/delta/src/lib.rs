@@ -7,6 +7,7 @@
 //!
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
+mod alter;
 mod at;
 mod bitmap;
 mod changes;
@@ -38,6 +39,7 @@ mod upsert;
 mod vectors;
 mod write;
 
+pub use alter::{AlterOptions, Altered, alter};
 pub use at::At;
 pub use changes::changes;
 pub use delete::{DeleteOptions, delete, delete_with};
@@ -46,7 +48,7 @@ pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
 };
-pub use snapshot::Snapshot;
+pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;
 pub use upsert::{

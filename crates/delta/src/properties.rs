@@ -38,7 +38,7 @@ enum Kind {
 /// The property that says how columns are named in files.
 pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 /// What the name of a property begins with that lists a feature.
-const FEATURE: &str = "delta.feature.";
+pub(crate) const FEATURE: &str = "delta.feature.";
 /// What the name of a constraint begins with.
 const CONSTRAINT: &str = "delta.constraints.";
 /// What names begin with that Delta and lakerace keep for themselves.
@@ -128,7 +128,7 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
         }
         Kind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
         Kind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => says("no version such as 2.12.0"),
-        Kind::Columns if ColumnName::parse_column_name_list(value).is_err() => says("no list of columns such as a,b.c"),
+        Kind::Columns if !are_columns(value) => says("no list of columns such as a,b.c"),
         Kind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
             .advice("leave it out, or set it with an engine that follows it")),
         _ => Ok(()),
@@ -175,6 +175,12 @@ fn unknown(name: &str) -> Error {
         Some(near) => error.advice(format!("did you mean {near}?")),
         None => error.advice("names that begin with delta. and lakerace. are theirs; take another for one of your own"),
     }
+}
+
+/// Whether a text is a list of columns, none of which has an empty name.
+fn are_columns(text: &str) -> bool {
+    let named = |column: &ColumnName| !column.path().is_empty() && column.path().iter().all(|name| !name.is_empty());
+    ColumnName::parse_column_name_list(text).is_ok_and(|columns| columns.iter().all(named))
 }
 
 /// Whether a text is an interval as Delta has them: of fixed length, and none that overflows.

@@ -18,7 +18,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::error::guarded;
-use crate::write::DELETION_VECTORS;
+use crate::write::{Changes, DELETION_VECTORS};
 use crate::{Snapshot, Table};
 
 /// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.
@@ -33,6 +33,14 @@ const LEGACY: [(TableFeature, i32); 7] = [
     (TableFeature::GeneratedColumns, 4),
     (TableFeature::ColumnMapping, 5),
     (TableFeature::IdentityColumns, 6),
+];
+/// Those of the features that lakerace adds that readers have to know, too.
+const OF_READERS: [TableFeature; 5] = [
+    TableFeature::DeletionVectors,
+    TableFeature::TimestampWithoutTimezone,
+    TableFeature::TypeWidening,
+    TableFeature::V2Checkpoint,
+    TableFeature::VacuumProtocolCheck,
 ];
 /// The versions from which a protocol lists its features.
 const LISTING_READER: i32 = 3;
@@ -246,20 +254,57 @@ fn features(protocol: &Protocol) -> (Vec<TableFeature>, Vec<TableFeature>) {
 
 /// The protocol with deletion vectors.
 fn with_vectors(protocol: &Protocol) -> Result<Protocol> {
+    with_features(protocol, &[TableFeature::DeletionVectors])
+}
+
+/// Those of some features that a protocol does not have.
+pub(crate) fn adds(protocol: &Protocol, wanted: &[TableFeature]) -> Vec<TableFeature> {
+    let (_, writers) = features(protocol);
+    wanted.iter().filter(|feature| !writers.contains(feature)).cloned().collect()
+}
+
+/// The lowest protocol that has these features beside its own. It lists all of them.
+pub(crate) fn with_features(protocol: &Protocol, added: &[TableFeature]) -> Result<Protocol> {
     let (mut readers, mut writers) = features(protocol);
     readers.retain(|feature| writers.contains(feature));
-    for features in [&mut readers, &mut writers] {
-        if !features.contains(&TableFeature::DeletionVectors) {
-            features.push(TableFeature::DeletionVectors);
+    for feature in added {
+        for (features, takes_it) in [(&mut readers, OF_READERS.contains(feature)), (&mut writers, true)] {
+            if takes_it && !features.contains(feature) {
+                features.push(feature.clone());
+            }
         }
+    }
+    let old_reader = protocol.min_reader_version();
+    let is_old = |feature: &TableFeature| *feature == TableFeature::ColumnMapping;
+    if old_reader < LISTING_READER && readers.iter().all(is_old) {
+        let none: Option<Vec<TableFeature>> = None;
+        return guarded(|| Protocol::try_new(old_reader, LISTING_WRITER, none, Some(writers)));
     }
     guarded(|| Protocol::try_new(LISTING_READER, LISTING_WRITER, Some(readers), Some(writers)))
 }
 
 /// The metadata with the property that enables deletion vectors.
 fn with_property(metadata: &Metadata) -> Metadata {
+    let properties = BTreeMap::from([(DELETION_VECTORS.to_owned(), "true".to_owned())]);
+    with_changes(metadata, &Changes { properties, ..Changes::default() })
+}
+
+/// A version with another protocol and other properties: an error where the kernel can't read such a table.
+pub(crate) fn configured(
+    configuration: &TableConfiguration,
+    protocol: &Protocol,
+    changes: &Changes,
+) -> Result<TableConfiguration> {
+    let metadata = with_changes(configuration.metadata(), changes);
+    let root = configuration.table_root().clone();
+    guarded(|| TableConfiguration::try_new(metadata, protocol.clone(), root, configuration.version()))
+}
+
+/// The metadata with other properties.
+fn with_changes(metadata: &Metadata, changes: &Changes) -> Metadata {
     let mut configuration: HashMap<String, String> = metadata.configuration().clone();
-    configuration.insert(DELETION_VECTORS.to_owned(), "true".to_owned());
+    configuration.extend(changes.properties.clone());
+    configuration.retain(|name, _| !changes.removed.contains(name));
     Metadata::from_parts(
         metadata.id().to_owned(),
         metadata.name().map(str::to_owned),

@@ -15,7 +15,7 @@ use crate::recovery::may_be_damage;
 use crate::{Table, row_counts};
 
 /// The property of a table that names its key: columns, separated by commas.
-pub(crate) const KEY_PROPERTY: &str = "lakerace.primaryKey";
+pub const KEY_PROPERTY: &str = "lakerace.primaryKey";
 
 /// One version of a table. Cheap to clone.
 #[derive(Clone)]

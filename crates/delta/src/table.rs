@@ -81,6 +81,17 @@ impl Table {
         self.inner.paths.store.is_local
     }
 
+    /// Whether there is one: its log has an entry or a checkpoint. One LIST at most.
+    pub fn exists(&self) -> Result<bool> {
+        self.inner.job.check()?;
+        // A writer that makes the table may have a file of another name there before.
+        let is_of_version = |path: &Path| {
+            let name = path.filename().and_then(|name| name.split_once('.')).map(|(version, _)| version);
+            name.is_some_and(|version| version.len() == 20 && version.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        Ok(self.store().list_unless(&self.root().clone().join(LOG), is_of_version)?.is_none())
+    }
+
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
     /// version any more.
     pub fn snapshot(&self, at: Option<At>) -> Result<Snapshot> {

@@ -137,10 +137,8 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
         Err(error) => return Err(error),
     };
     if write.mode == WriteMode::Error {
-        return Err(
-            Error::conflict("the table exists already")
-                .advice("append to it or overwrite it (--mode append|overwrite), or choose another folder")
-        );
+        return Err(Error::conflict("the table exists already")
+            .advice("append to it or overwrite it (--mode append|overwrite), or choose another folder"));
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
         let known = snapshot.partition_columns();

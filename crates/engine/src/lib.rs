@@ -39,8 +39,8 @@ pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
 pub use lakerace_delta::{
-    Changed, Compacted, DeleteOptions, Evolve, HistoryEntry, MergeOperator, OnDuplicate, Restored, SourceRows,
-    UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
+    AlterOptions, Altered, Changed, Compacted, DeleteOptions, Evolve, HistoryEntry, MergeOperator, OnDuplicate,
+    Restored, SourceRows, UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{
     Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,
@@ -51,7 +51,7 @@ pub use lakerace_io::{
     StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
-pub use maintain::{CompactOptions, changes, compact, history, layout, parse_duration, restore, vacuum};
+pub use maintain::{CompactOptions, alter, changes, compact, history, layout, parse_duration, restore, vacuum};
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};

@@ -1,8 +1,8 @@
-//! Maintenance of Delta tables: history, vacuum, compaction, restoring; and what has changed in them.
+//! Maintenance of Delta tables: properties, history, vacuum, compaction, restoring; and what has changed in them.
 
 use std::time::Duration;
 
-use lakerace_delta::{At, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed};
+use lakerace_delta::{AlterOptions, Altered, At, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed};
 use lakerace_format::Batches;
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
@@ -73,6 +73,11 @@ pub fn changes(table: &str, from: u64, to: Option<u64>, storage: &StorageOptions
 pub fn restore(table: &str, at: &str, storage: &StorageOptions, job: &Job) -> Result<Restored> {
     let at: At = at.parse()?;
     lakerace_delta::restore(&open_table(table, storage, job)?, at)
+}
+
+/// Sets and unsets properties of a Delta table; its protocol gets the features that they demand.
+pub fn alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job: &Job) -> Result<Altered> {
+    lakerace_delta::alter(&open_table(table, storage, job)?, options)
 }
 
 /// The order of rows that these columns ask for; naming both is an error.

@@ -1,9 +1,14 @@
 //! Changing the rows of a Delta table: upsert by key, delete by keys or by a condition.
 
-use lakerace_delta::{Changed, Compacted, DeleteOptions, SourceRows, Table, UpsertPlan};
-use lakerace_io::{Job, Result, StorageOptions};
+use std::collections::BTreeMap;
 
-use crate::delta::open_table;
+use arrow::datatypes::SchemaRef;
+use lakerace_delta::{
+    Changed, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertPlan, WriteMode,
+};
+use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
+
+use crate::delta::{named, open_table};
 use crate::{CompactOptions, ReadOptions, parse_filter, typed};
 
 /// How to upsert, or to delete by keys.
@@ -13,9 +18,16 @@ pub struct UpsertOptions {
     pub read: ReadOptions,
     /// What becomes of its rows.
     pub rows: lakerace_delta::UpsertOptions,
+    /// Columns by which the files of a table that the upsert makes are divided.
+    pub partition_by: Vec<String>,
+    /// Properties of a table that the upsert makes, beside the key.
+    pub table_properties: BTreeMap<String, String>,
 }
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
+///
+/// Where there is no table and its name begins with `delta:`, it is made first, in a version of its own without rows: it has the
+/// columns of the source, and the key as its property `lakerace.primaryKey`.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
@@ -29,8 +41,9 @@ pub fn upsert_and_compact(
     options: &UpsertOptions,
     job: &Job,
 ) -> Result<(Changed, Option<Result<Compacted>>)> {
-    let table = open_table(table, &options.read.storage, job)?;
-    let changed = lakerace_delta::upsert(&table, rows_for(&table, source, options, job)?, &options.rows)?;
+    let name = table;
+    let table = open_table(name, &options.read.storage, job)?;
+    let changed = upsert_into(name, &table, rows_for(&table, source, options, job)?, options)?;
     let compact = |_| lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
     let compacted = changed.written.version.map(compact);
     Ok((changed, compacted))
@@ -38,7 +51,53 @@ pub fn upsert_and_compact(
 
 /// Like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
 pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
-    lakerace_delta::upsert(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
+    upsert_into(table, &open_table(table, &options.read.storage, job)?, rows, options)
+}
+
+/// Upserts into the table of a name, which is made where it may be.
+fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<Changed> {
+    if named(name).is_some() {
+        create(table, rows.schema(), options)?;
+    }
+    lakerace_delta::upsert(table, rows, &options.rows).map_err(|error| without_table(error, table))
+}
+
+/// Makes a table for rows of this schema, unless there is one.
+fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<()> {
+    if table.exists()? {
+        return Ok(());
+    }
+    let named = |error: Error| error.at(table.place());
+    let mut properties = options.table_properties.clone();
+    if !properties.contains_key(KEY_PROPERTY) {
+        if options.rows.key.is_empty() {
+            return Err(named(Error::usage("the upsert makes the table, and is not told its key"))
+                .advice("give --key A,B (key): it becomes the table's property lakerace.primaryKey"));
+        }
+        properties.insert(KEY_PROPERTY.to_owned(), options.rows.key.join(","));
+    }
+    let write = TableWrite {
+        mode: WriteMode::Error,
+        partition_by: options.partition_by.clone(),
+        properties,
+        evolve: options.rows.evolve,
+        keep_not_null: false,
+        options: options.rows.write.clone(),
+    };
+    match DeltaSink::create(table, schema, &write).and_then(|sink| sink.finish()) {
+        Ok(_) => Ok(()),
+        // Another upsert has made it meanwhile: the rows go there.
+        Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error, with the advice that helps where there is no table at all.
+fn without_table(error: Error, table: &Table) -> Error {
+    if error.kind() == ErrorKind::NotFound && table.exists().is_ok_and(|exists| !exists) {
+        return error.advice("put delta: in front of its folder, and the upsert makes it");
+    }
+    error
 }
 
 /// What an upsert would do. Reads the source, and of the table no more than its log and footers.

@@ -1,6 +1,8 @@
 //! Maintenance of Delta tables.
 
-use lakerace::{Clock, CompactOptions, Job, Prices, RangeOptions, Report, Result, StorageOptions};
+use std::collections::BTreeMap;
+
+use lakerace::{AlterOptions, Clock, CompactOptions, Job, Prices, RangeOptions, Report, Result, StorageOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -104,6 +106,31 @@ pub(crate) fn history(
     let payer = job.clone();
     let told = interrupt::run(py, &job, move || lakerace::history(&table, limit, &storage, &payer))?;
     convert::to_python(py, &told)
+}
+
+#[derive(Serialize)]
+struct Altered {
+    version: Option<u64>,
+    properties: BTreeMap<String, String>,
+    features_added: Vec<String>,
+}
+
+/// Sets and unsets properties of a table; gives a dict.
+#[pyfunction]
+pub(crate) fn alter(
+    py: Python<'_>,
+    table: String,
+    set: BTreeMap<String, String>,
+    unset: Vec<String>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let changes = AlterOptions { set, unset };
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes, storage, job);
+    run(py, &keywords, work, |made| {
+        let lakerace::Altered { version, properties, features_added } = made;
+        (Altered { version, properties, features_added }, 0)
+    })
 }
 
 #[derive(Serialize)]

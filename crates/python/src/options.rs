@@ -230,7 +230,9 @@ impl<'py> Keywords<'py> {
             memory_bytes: self.positive("memory_limit")?.map_or(defaults.memory_bytes, |bytes| bytes as u64),
             ..defaults
         };
-        Ok(UpsertOptions { read: self.read()?, rows })
+        let partition_by = self.texts("partition_by")?.unwrap_or_default();
+        let table_properties = self.get("table_properties")?.unwrap_or_default();
+        Ok(UpsertOptions { read: self.read()?, rows, partition_by, table_properties })
     }
 
     /// A delete by a condition.

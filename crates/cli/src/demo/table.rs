@@ -49,7 +49,11 @@ impl Demo<'_> {
     }
 
     fn upsert(&mut self, changes: &str, table: &str) -> Result<()> {
-        let options = UpsertOptions { read: self.read_options(true, None), rows: RowOptions::default() };
+        let options = UpsertOptions {
+            read: self.read_options(true, None),
+            rows: RowOptions::default(),
+            ..UpsertOptions::default()
+        };
         self.step("upsert by key from CSV", |job| {
             let changed = lakerace::upsert(table, changes, &options, job)?;
             Ok((changed.written.rows, ()))

@@ -54,7 +54,8 @@ pub(crate) struct DataFiles {
 
 /// The partition columns of batches.
 struct Partitions {
-    names: Vec<String>,
+    /// The columns by name, and whether they may be null.
+    columns: Vec<(String, bool)>,
     fit: Fit,
     rows: RowConverter,
 }
@@ -173,14 +174,21 @@ impl DataFiles {
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
-        let names = self.partitions.as_ref().map(|partitions| partitions.names.as_slice()).unwrap_or_default();
-        let value = |(name, column): (&String, &ArrayRef)| {
+        let partitions = self.partitions.as_ref().map(|partitions| partitions.columns.as_slice()).unwrap_or_default();
+        let value = |((name, is_nullable), column): (&(String, bool), &ArrayRef)| {
             let named = |error: Error| not_a_path(&error).at(format!("partition column {name:?}"));
             let value = extract_primitive_scalar(column.as_ref(), row).map_err(|error| named(from_kernel(error)))?;
-            serialize_partition_value(&value).map_err(|error| named(from_kernel(error)))?;
+            let text = serialize_partition_value(&value).map_err(|error| named(from_kernel(error)))?;
+            if !is_nullable && text.is_none_or(|text| text.is_empty()) {
+                return Err(Error::invalid(
+                    "it is NOT NULL in the table, and a row has null or an empty text, which is null there",
+                )
+                .at(format!("partition column {name:?}"))
+                .advice("leave such rows out by --where (where)"));
+            }
             Ok((name.clone(), value))
         };
-        let values = names.iter().zip(columns).map(value).collect::<Result<HashMap<_, _>>>()?;
+        let values = partitions.iter().zip(columns).map(value).collect::<Result<HashMap<_, _>>>()?;
         let context = self.state.write_context_builder().with_partition_values(values).build();
         self.contexts.push(Arc::new(context.map_err(|error| not_a_path(&from_kernel(error)))?));
         self.known.insert(key, self.contexts.len() - 1);
@@ -384,10 +392,11 @@ impl Partitions {
         if targets.is_empty() {
             return Ok(None);
         }
-        let names = targets.iter().map(|target| target.logical.name().clone()).collect();
+        let name = |target: &Target| (target.logical.name().clone(), target.logical.is_nullable());
+        let columns = targets.iter().map(name).collect();
         let fit = Fit::exact(schema, targets)?;
         let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));
-        Ok(Some(Self { names, rows: RowConverter::new(fields.collect()).map_err(internal)?, fit }))
+        Ok(Some(Self { columns, rows: RowConverter::new(fields.collect()).map_err(internal)?, fit }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The action that changes a table's schema or properties.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
@@ -19,12 +19,15 @@ pub(crate) struct Changes {
     pub schema: Option<String>,
     /// Properties.
     pub properties: BTreeMap<String, String>,
+    /// Properties that go.
+    pub removed: BTreeSet<String>,
 }
 
 /// An action that gives a table this metadata, changed so.
 pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &Changes) -> Result<RecordBatch> {
     let mut configuration = metadata.configuration().clone();
     configuration.extend(changes.properties.clone());
+    configuration.retain(|name, _| !changes.removed.contains(name));
     let line = json!({ "metaData": {
         "id": metadata.id(),
         "name": metadata.name(),

@@ -33,7 +33,8 @@ pub(super) fn check_new_table(
                 .advice("rename it, or leave --table-property delta.enableChangeDataFeed=true out"));
         }
     }
-    check_partitions(schema, partition_by).map_err(|error| error.at(format!("--partition-by {}", partition_by.join(","))))
+    check_partitions(schema, partition_by)
+        .map_err(|error| error.at(format!("--partition-by {}", partition_by.join(","))))
 }
 
 /// An error where a name of a column or field can't be stored.
@@ -54,7 +55,10 @@ pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
         return wrong(format!("the name of the column {name:?} has a line break"), "rename it");
     }
     if let Some(found) = name.chars().find(|c| FORBIDDEN.contains(c)).filter(|_| !maps_columns) {
-        return wrong(format!("the name of the column {name:?} has {found:?}, which a Delta table's can't have"), advice);
+        return wrong(
+            format!("the name of the column {name:?} has {found:?}, which a Delta table's can't have"),
+            advice,
+        );
     }
     below(field.data_type(), maps_columns).map_err(|error| error.at(format!("column {name:?}")))
 }
@@ -73,9 +77,9 @@ fn below(data_type: &DataType, maps_columns: bool) -> Result<()> {
 
 fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
     for (at, name) in partition_by.iter().enumerate() {
-        let field = schema.field_with_name(name).map_err(|_| {
-            column_not_found(name, schema.fields().iter().map(|field| field.name().as_str()))
-        })?;
+        let field = schema
+            .field_with_name(name)
+            .map_err(|_| column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())))?;
         if partition_by[..at].contains(name) {
             return Err(Error::usage(format!("the column {name:?} is given twice")));
         }
@@ -90,8 +94,9 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
         }
     }
     if !partition_by.is_empty() && partition_by.len() == schema.fields().len() {
-        return Err(Error::usage("a table has at least one column that is no partition's")
-            .advice("partition by fewer columns"));
+        return Err(
+            Error::usage("a table has at least one column that is no partition's").advice("partition by fewer columns")
+        );
     }
     Ok(())
 }

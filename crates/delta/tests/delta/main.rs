@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 // One binary for all of them: each would be linked with everything that is under test.
+mod alter;
 mod checkpoints;
 mod common;
 mod compact;

@@ -1,0 +1,118 @@
+//! The arguments of what a Delta table needs from time to time.
+
+use clap::{ArgAction, Args};
+use lakerace::Compression;
+
+use super::{RowFormat, StoreArgs};
+use crate::value::{self, CommaList};
+
+#[derive(Debug, Args)]
+pub(crate) struct AlterArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// Set this property; may be repeated. The table's protocol gets what the property demands, such as deletion vectors for
+    /// delta.enableDeletionVectors=true. `delta.feature.NAME=supported` adds a feature alone.
+    #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append, required_unless_present = "unset")]
+    pub(crate) set: Vec<(String, String)>,
+    /// Remove this property; may be repeated. Features stay in the protocol.
+    #[arg(long, value_name = "K", action = ArgAction::Append)]
+    pub(crate) unset: Vec<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The size of new files; files of three quarters of it and more stay. Default: 256 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) target_size: Option<u64>,
+    /// Sort the rows of each partition by these columns; all of its files are written anew.
+    #[arg(long, value_name = "A,B", conflicts_with = "zorder")]
+    pub(crate) sort_by: Option<CommaList>,
+    /// Put the rows of each partition along a curve through these columns: filters on any of them skip files.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) zorder: Option<CommaList>,
+    /// Only partitions for which this SQL expression is true.
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) filter: Option<String>,
+    /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when more than half of their
+    /// rows are hidden, and those that hide most as soon as all of them hide more than three rows for ten visible ones. Make files of
+    /// 128 MiB, unless sizes say otherwise.
+    #[arg(long)]
+    pub(crate) auto: bool,
+    /// Codec of new files.
+    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    pub(crate) compression: Option<Compression>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VacuumArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// How long removed files stay, such as 7d or 12h. Default: delta.deletedFileRetentionDuration, else 7 days.
+    #[arg(long, value_name = "TIME", value_parser = lakerace::parse_duration)]
+    pub(crate) retain: Option<std::time::Duration>,
+    /// Print what would be removed, and remove nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take a retention below the table's own: readers of earlier versions and writers under way may lose files by it.
+    #[arg(long)]
+    pub(crate) allow_short_retention: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The last N versions only.
+    #[arg(long, value_name = "N", value_parser = value::positive)]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChangesArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The first version.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: u64,
+    /// The last version. Default: the table's.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<u64>,
+    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<RowFormat>,
+    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// The version whose rows, schema and properties come back.
+    #[arg(long, value_name = "VERSION|TIMESTAMP")]
+    pub(crate) at: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
