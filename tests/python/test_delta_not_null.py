@@ -61,7 +61,8 @@ def test_not_null_is_kept_where_asked_for(tmp_path: Path) -> None:
     struct = theirs.schema().fields[1].type
     assert isinstance(struct, deltalake.schema.StructType)
     assert [field.nullable for field in struct.fields] == [False, True]
-    assert "invariants" in (theirs.protocol().writer_features or [])
+    # The writer version 2 stands for the feature invariants.
+    assert theirs.protocol().min_writer_version == 2
 
     lr.Table(table, key="id").upsert(pa.table({"id": [2, 3], "s": [{"a": 5, "b": 5}] * 2, "l": [[5]] * 2, "v": [5, 5]}))
     lr.Table(table).compact()

@@ -77,7 +77,7 @@ def test_properties(tmp_path: Path, name: str, value: str, code: int, says: str)
 
 def test_properties_of_tables_that_exist(tmp_path: Path) -> None:
     lr.copy(rows(), f"delta:{tmp_path / 'table'}", table_properties={"owner": "me", "lakerace.primaryKey": "id"})
-    assert lr.schema(tmp_path / "table").properties["owner"] == "me"
+    assert lr.schema(tmp_path / "table")["properties"]["owner"] == "me"
     again = {"lakerace.primarykey": "id"}
     with pytest.raises(lr.UsageError, match=r"did you mean lakerace\.primaryKey\?"):
         lr.copy(rows(), f"delta:{tmp_path / 'table'}", mode="append", table_properties=again)

@@ -128,7 +128,7 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
         }
         Kind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
         Kind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => says("no version such as 2.12.0"),
-        Kind::Columns if !are_columns(value) => says("no list of columns such as a,b.c"),
+        Kind::Columns if !is_column_list(value) => says("no list of columns such as a,b.c"),
         Kind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
             .advice("leave it out, or set it with an engine that follows it")),
         _ => Ok(()),
@@ -177,10 +177,11 @@ fn unknown(name: &str) -> Error {
     }
 }
 
-/// Whether a text is a list of columns, none of which has an empty name.
-fn are_columns(text: &str) -> bool {
-    let named = |column: &ColumnName| !column.path().is_empty() && column.path().iter().all(|name| !name.is_empty());
-    ColumnName::parse_column_name_list(text).is_ok_and(|columns| columns.iter().all(named))
+/// Whether a text is a list of columns, none of them without a name; the empty text has none.
+fn is_column_list(text: &str) -> bool {
+    let has_names =
+        |column: &ColumnName| !column.path().is_empty() && column.path().iter().all(|name| !name.is_empty());
+    ColumnName::parse_column_name_list(text).is_ok_and(|columns| columns.iter().all(has_names))
 }
 
 /// Whether a text is an interval as Delta has them: of fixed length, and none that overflows.

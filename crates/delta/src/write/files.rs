@@ -16,7 +16,7 @@ use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
-use lakerace_io::{Deferred, Error, IfExists, Object, Output, Result, give_up_folders};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result, give_up_folders};
 
 use super::commit::{Outcome, Targets};
 use super::file_path::check_path;
@@ -126,8 +126,15 @@ impl DataFiles {
         self
     }
 
-    /// Takes a batch.
+    /// Takes a batch. Errors of its rows name the table.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.write_rows(batch).map_err(|error| match error.kind() {
+            ErrorKind::Invalid | ErrorKind::Unsupported => error.at(self.table.place()),
+            _ => error,
+        })
+    }
+
+    fn write_rows(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
