@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark fuzz bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark fuzz soak bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -73,6 +73,10 @@ test-spark: build
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:
 	for target in parquet orc csv filter schema_text commit_marker log_entry deletion_vector; do fuzz/run $$target 60 || exit 1; done
+
+# The fuzzers of tests/python/fuzz, SOAK_SECONDS each (60 by default); SOAK_SEED runs the cases of an earlier time again.
+soak: build
+	$(BIN)/python tests/python/fuzz/soak.py
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw

@@ -257,3 +257,21 @@ def test_a_flipped_bit_of_a_page_is_told_by_its_checksum(tmp_path: Path, version
                 assert name.split(".")[0] in str(error)
                 told += 1
     assert told > 20 * len(chunks) * 0.7
+
+
+def test_damaged_arrow_streams_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.arrow"
+    lr.copy(people(20), path)
+    data = path.read_bytes()
+    refused = 0
+    for at in range(0, len(data) - 8, 8):
+        # Lengths and offsets far behind the end, among others.
+        path.write_bytes(data[:at] + (1 << 40).to_bytes(8, "little") + data[at + 8 :])
+        try:
+            lr.scan(path).to_arrow()
+        except lr.CorruptDataError:
+            refused += 1
+        except (lr.InvalidInputError, lr.UnsupportedError):
+            pass
+    assert refused > 20
+    assert capfd.readouterr().err == ""

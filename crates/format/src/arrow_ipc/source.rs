@@ -1,7 +1,6 @@
 //! Arrow IPC as a source.
 
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatchOptions;
@@ -12,7 +11,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use lakerace_io::{Error, Job, Object, Result, plan_requests};
+use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
 use crate::csv::Steps;
@@ -184,7 +183,7 @@ impl Messages {
     /// The next batch, or none once `until` is true of the decoder or all is read.
     fn next(&mut self, until: impl Fn(&StreamDecoder) -> bool) -> Result<Option<RecordBatch>> {
         loop {
-            let decoded = catch_unwind(AssertUnwindSafe(|| self.decoder.decode(&mut self.buffer)));
+            let decoded = panics::caught(|| self.decoder.decode(&mut self.buffer));
             match decoded {
                 Ok(Ok(Some(batch))) => return Ok(Some(batch)),
                 Ok(Ok(None)) => {}
