@@ -390,7 +390,7 @@ impl GeneratedTable {
     }
 }
 
-/// The way to make columns that is measured to be the fastest (see `docs/architecture.md`), at any scale factor.
+/// The way to make columns that is measured to be the fastest (see `docs/design/0013-generation.md`), at any scale factor.
 ///
 /// Parquet's encoder takes words by their numbers and fetches many comments at once. The others go through their columns row
 /// by row, and each comment would miss the cache twice: where it is made a view, and where it is written. A Delta table's
