@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Format: TypeAlias = Literal["parquet", "orc", "csv", "tbl", "arrow", "jsonl"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
-    Mode: TypeAlias = Literal["error", "overwrite", "append"]
+    Mode: TypeAlias = Literal["error", "overwrite", "append", "upsert", "delete"]
     Evolve: TypeAlias = Literal["add", "widen"]
     FileIo: TypeAlias = Literal["auto", "sync", "uring", "uring-direct"]
 
@@ -80,6 +80,12 @@ class CopyResult(NamedTuple):
     compacted: Compacted | None = None
     #: Columns of a new Delta table that are nullable though the source's are not, as `"column.field"`.
     made_nullable: Sequence[str] = ()
+    #: Rows that a database rejected, and that are in the file of `dead_letter`.
+    rejected: int = 0
+    #: Rows that were left out because an earlier run had them acknowledged.
+    skipped: int = 0
+    #: The checksum of what was sent, where `verify` has found it in the target.
+    checksum: str | None = None
 
 
 def scan(
@@ -157,6 +163,12 @@ def copy(
     target: Location,
     *,
     mode: Mode = "error",
+    key: str | Sequence[str] | None = None,
+    resume: bool = False,
+    dead_letter: Location | None = None,
+    max_rate: int | None = None,
+    allow_narrowing: bool = False,
+    verify: bool = False,
     columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
@@ -202,7 +214,20 @@ def copy(
             pyarrow, polars, pandas or duckdb. `columns`, `where`, `limit` and the options of reading are for
             locations only.
         target: A path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
-        mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables).
+            In a database: `sqlite:///file.db#table`, `mongodb://host/db/collection` or `elasticsearch://host:9200/index`.
+        mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
+            databases). In databases, `"upsert"` replaces the rows of the same `key` and inserts the others, and `"delete"`
+            removes the rows of these keys.
+        key: Databases: the columns of the primary key, in order.
+        resume: Databases and Delta tables: go on behind the rows that an earlier run of the same copy has had
+            acknowledged. Only a location can be read again.
+        dead_letter: Databases: a file of JSON lines that gets each rejected row with its key and the reason. Without it,
+            such rows are an error.
+        max_rate: At most this many rows a second.
+        allow_narrowing: Databases: let values lose what the target's type can't hold, such as microseconds.
+        verify: Read the target back, and fail unless it has the checksum of what was sent.
+        batch_rows: Databases and Delta tables: rows of an acknowledged checkpoint, behind which a load that was stopped
+            goes on. `"all"` (the default) is one for all rows.
         output_format: The target's format, where its name does not say it.
         compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
             in `zstd:3`. Default: Parquet snappy, ORC zstd.
@@ -234,6 +259,8 @@ def copy(
         NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
     """
     evolve = [evolve] if isinstance(evolve, str) else evolve
+    key = [key] if isinstance(key, str) else key
+    dead_letter = None if dead_letter is None else os.fspath(dead_letter)
     options = _options(locals(), "source", "target", "auto_compact")
     made: dict[str, Any]
     if isinstance(source, (str, os.PathLike)):

@@ -161,7 +161,7 @@ def wide(path: Path) -> pa.Table:
     table = pa.table(
         {f"c{at}": [(i * (2 * at + 3) * 0x9E3779B97F4A7C15) % 2**63 for i in range(4096)] for at in range(WIDE)}
     )
-    lr.copy(table, path, compression="none", row_group_bytes=1 << 20, batch_rows=512)
+    lr.copy(table, path, compression="none", row_group_bytes=1 << 20)
     return table
 
 

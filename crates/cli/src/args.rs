@@ -1,5 +1,6 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
+mod load;
 mod table;
 
 use std::ffi::OsString;
@@ -7,6 +8,7 @@ use std::ffi::OsString;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
+pub(crate) use self::load::LoadArgs;
 use crate::proxy::ProxyArgs;
 use crate::tpch::TpchArgs;
 use crate::value::{self, CommaList, Threads};
@@ -80,16 +82,21 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated table such as
-    /// tpch:lineitem?sf=1.
+    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), a generated table such as
+    /// tpch:lineitem?sf=1, or what a database has: sqlite:///file.db#table, mongodb://host/db/collection,
+    /// elasticsearch://host:9200/index.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Where to: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, or `-` (standard output).
+    /// Where to: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, `-` (standard output), or a
+    /// place in a database.
     #[arg(value_name = "DST")]
     pub(crate) target: String,
-    /// A target that exists: fail, replace it, or add to it (folders, tables).
+    /// A target that exists: fail, replace it, or add to it (folders, tables, databases); in databases also replace the rows of the
+    /// same --key and insert the others, or delete the rows of these keys.
     #[arg(long, value_enum, default_value_t = Mode::Error)]
     pub(crate) mode: Mode,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
@@ -270,7 +277,8 @@ pub(crate) struct ReadArgs {
     /// Read this version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
-    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them.
+    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them. In a copy to a database or a Delta table:
+    /// rows of an acknowledged checkpoint, behind which a load that was stopped goes on; `all` (the default): one for all rows.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,
     /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
@@ -414,6 +422,8 @@ pub(crate) enum Mode {
     Append,
     Overwrite,
     Error,
+    Upsert,
+    Delete,
 }
 
 /// `--on-bad-row`.
@@ -466,6 +476,8 @@ impl From<Mode> for lakerace::CopyMode {
             Mode::Append => Self::Append,
             Mode::Overwrite => Self::Overwrite,
             Mode::Error => Self::Error,
+            Mode::Upsert => Self::Upsert,
+            Mode::Delete => Self::Delete,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `lakerace copy`.
 
-use lakerace::{CopyOptions, CsvOptions, Error, Evolve, Result, WriteOptions};
+use std::num::NonZeroU64;
+
+use lakerace::{BatchRows, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, WriteOptions};
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
 use crate::args::{Change, CopyArgs, CsvArgs, WriteArgs};
-use crate::maintain;
 use crate::session::{Session, csv_options, read_options};
+use crate::{human, maintain, value};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     if args.target == STANDARD_STREAM && session.global.json {
@@ -15,7 +17,8 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
             .advice("name a file, or leave --json out"));
     }
     let options = CopyOptions {
-        read: read_options(&args.input),
+        // Rows of a batch are those of a checkpoint, here.
+        read: ReadOptions { batch_rows: None, ..read_options(&args.input) },
         write: write_options(&args.write, &args.input.csv),
         format: args.write.output_format.map(Into::into),
         mode: args.mode.into(),
@@ -23,6 +26,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         table_properties: args.write.table_property.iter().cloned().collect(),
         evolve: evolve(&args.write.evolve),
         keep_not_null: args.write.keep_not_null,
+        load: load_options(args),
     };
     let written = {
         let _progress = session.progress();
@@ -32,6 +36,15 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     if !written.made_nullable.is_empty() {
         session.note(&made_nullable(&written.made_nullable, args.write.keep_not_null));
         more["made_nullable"] = json!(written.made_nullable);
+    }
+    if args.load.is_given() {
+        more["rejected"] = json!(written.rejected);
+        more["skipped"] = json!(written.skipped);
+        more["checksum"] = json!(written.checksum);
+    }
+    if written.rejected > 0 {
+        let rejected = human::plural(written.rejected, "row");
+        session.note(&format!("{rejected} rejected: see the file of --dead-letter"));
     }
     if let Some(version) = written.version {
         more["version"] = json!(version);
@@ -53,6 +66,25 @@ fn made_nullable(columns: &[String], keeps: bool) -> String {
     }
     let why = if keeps { "Delta has no NOT NULL there" } else { "--keep-not-null keeps it, for fewer readers" };
     format!("NOT NULL in the source, nullable in the new table: {names} ({why})")
+}
+
+/// How a database is loaded.
+fn load_options(args: &CopyArgs) -> LoadOptions {
+    let load = &args.load;
+    LoadOptions {
+        batch_rows: match args.input.read.batch_rows {
+            Some(value::BatchRows::AtMost(rows)) => {
+                NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows)
+            }
+            Some(value::BatchRows::All) | None => BatchRows::All,
+        },
+        key: load.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        resume: load.resume,
+        dead_letter: load.dead_letter.clone(),
+        max_rows_per_second: load.max_rate.and_then(NonZeroU64::new),
+        allow_narrowing: load.allow_narrowing,
+        verify: load.verify,
+    }
 }
 
 /// What may change of a table's schema.

@@ -3,6 +3,7 @@
 //! A location names a system by its scheme ([`System::of`]). [`open_source`] gives the rows of a collection, an index or a
 //! table; [`open_sink`] takes rows for one. Both are the traits of `lakerace-format`, so a copy joins them to any other.
 
+mod dead_letter;
 mod elasticsearch;
 mod mongodb;
 mod options;
@@ -15,7 +16,8 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
-pub use options::{BatchRows, SinkOptions, SourceOptions, WriteMode};
+pub use dead_letter::DeadLetters;
+pub use options::{BatchRows, OnRejected, SinkOptions, SourceOptions, WriteMode};
 pub use system::System;
 
 /// Opens the collection, index or table that `location` names.

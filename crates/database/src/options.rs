@@ -1,9 +1,13 @@
 //! What a read or a load may say.
 
+use std::fmt;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use lakerace_io::Result;
 
 /// Rows of an acknowledged checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,9 +51,11 @@ pub struct SinkOptions {
     pub key: Vec<String>,
     /// Rows of a checkpoint. The caller calls `Sink::checkpoint` behind so many; a sink may use it to size its requests.
     pub batch_rows: BatchRows,
-    /// At most this many rows a second.
+    /// At most this many rows a second. The caller paces its batches; a sink may spread its requests by it.
     pub max_rows_per_second: Option<NonZeroU64>,
     /// The name under which the target keeps which rows it has acknowledged: the same for the same rows of the same source.
+    /// `SOURCE@VERSION`: what stands before the last `@` is the same for all versions of the source. `None`: the source
+    /// has no order that another read would find again.
     pub load_name: Option<String>,
     /// Go on behind the rows that a load of this name has acknowledged.
     pub resume: bool,
@@ -57,4 +63,29 @@ pub struct SinkOptions {
     pub dead_letter: Option<PathBuf>,
     /// Whether values may lose what the target's type can't hold, such as microseconds.
     pub allow_narrowing: bool,
+    /// Told of each rejected row.
+    pub on_rejected: OnRejected,
+}
+
+type Listener = dyn Fn(&RecordBatch) -> Result<()> + Send + Sync;
+
+/// Who is told of each rejected row, as a batch of one row.
+#[derive(Clone, Default)]
+pub struct OnRejected(Option<Arc<Listener>>);
+
+impl OnRejected {
+    /// Calls `listener` for each row.
+    pub fn new(listener: impl Fn(&RecordBatch) -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub(crate) fn call(&self, one: &RecordBatch) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |listener| listener(one))
+    }
+}
+
+impl fmt::Debug for OnRejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "OnRejected" } else { "nobody" })
+    }
 }

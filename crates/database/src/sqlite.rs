@@ -1,28 +1,38 @@
-//! SQLite.
+//! SQLite: tables, views and queries as sources, tables as sinks.
+//!
+//! Tables are STRICT where lakerace makes them. What a type means beyond SQLite's five is kept in a table beside, and stands
+//! as a comment in the table's SQL. How many rows of a load are committed is kept by the transaction that commits them.
+
+mod catalog;
+mod connect;
+mod decode;
+mod encode;
+mod error;
+mod infer;
+mod json;
+mod kind;
+mod location;
+mod pushdown;
+mod scan;
+mod sink;
+mod source;
+mod target;
+mod times;
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Job, Result};
 
 use crate::{SinkOptions, SourceOptions};
 
-/// Opens what `location` names.
-pub(crate) fn open_source(location: &str, _options: &SourceOptions, _job: &Job) -> Result<Arc<dyn Source>> {
-    Err(Error::unsupported("this version can't read SQLite").at(shown(location)))
+/// Opens the table or the query that `location` names.
+pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    Ok(Arc::new(source::SqliteSource::open(location, options, job)?))
 }
 
-/// Begins to write to what `location` names.
-pub(crate) fn open_sink(
-    location: &str,
-    _schema: SchemaRef,
-    _options: &SinkOptions,
-    _job: &Job,
-) -> Result<Box<dyn Sink>> {
-    Err(Error::unsupported("this version can't write SQLite").at(shown(location)))
-}
-
-fn shown(location: &str) -> &str {
-    location.split_once(':').map_or("", |(scheme, _)| scheme)
+/// Begins to write to the table that `location` names.
+pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    sink::SqliteSink::create(location, &schema, options, job)
 }

@@ -29,7 +29,7 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{Base, Commit, Outcome, Stage, Targets, added, change_file, tracks_rows};
+pub(crate) use self::commit::{Base, Commit, LoadRows, Outcome, Stage, Targets, added, change_file, tracks_rows};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
@@ -74,13 +74,34 @@ pub struct TableWrite {
     pub keep_not_null: bool,
     /// How its Parquet files are written.
     pub options: WriteOptions,
+    /// The name under which the log counts the rows of this load; `None`: it does not.
+    pub load_name: Option<String>,
+    /// Go on behind the rows that the log counts of this load.
+    pub resumes: bool,
 }
 
 /// The property that lets rows be deleted without rewriting files.
 pub(crate) const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 
-/// Writes rows into a table.
+/// Writes rows into a table, a commit for each checkpoint.
 pub struct DeltaSink {
+    table: Table,
+    schema: SchemaRef,
+    write: TableWrite,
+    /// `None` behind a commit.
+    part: Option<Part>,
+    /// Rows of the load that earlier runs have committed.
+    acknowledged: u64,
+    /// What the table counts of the load; `None`: no entry names it.
+    counted: Option<u64>,
+    /// Rows since the last commit.
+    uncommitted: u64,
+    /// Rows, bytes and files of this run's commits.
+    written: Written,
+}
+
+/// What goes into one commit.
+struct Part {
     files: DataFiles,
     /// Where the table has a key.
     by_key: Option<ByKey>,
@@ -92,6 +113,66 @@ pub struct DeltaSink {
 impl DeltaSink {
     /// Begins a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
+        let mut write = write.clone();
+        let known = known_load(table, &write).map_err(|error| error.at(table.place()))?;
+        let (counted, goes_on) = known;
+        if goes_on {
+            // Earlier runs have made the table, or replaced its rows.
+            write.mode = WriteMode::Append;
+            write.partition_by = Vec::new();
+            write.properties = BTreeMap::new();
+        }
+        let part = Part::begin(table, schema, &write)?;
+        let acknowledged = if goes_on { counted.unwrap_or(0) } else { 0 };
+        Ok(Box::new(Self {
+            table: table.clone(),
+            schema: SchemaRef::clone(schema),
+            write,
+            part: Some(part),
+            acknowledged,
+            counted,
+            uncommitted: 0,
+            written: Written::default(),
+        }))
+    }
+
+    /// The rows of the load with those that are written and not committed.
+    fn load_rows(&self) -> Option<LoadRows> {
+        let after = self.acknowledged + self.written.rows + self.uncommitted;
+        let name = self.write.load_name.clone()?;
+        Some(LoadRows { name, before: self.counted, after })
+    }
+
+    fn note(&mut self, written: Written, load: Option<&LoadRows>) {
+        self.counted = load.map(|load| load.after);
+        self.uncommitted = 0;
+        self.written.rows += written.rows;
+        self.written.bytes += written.bytes;
+        self.written.files.extend(written.files);
+        self.written.version = written.version;
+        self.written.made_nullable.extend(written.made_nullable);
+    }
+}
+
+/// What the table counts of the load, and whether the load goes on behind that.
+fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> {
+    let Some(name) = &write.load_name else { return Ok((None, false)) };
+    let snapshot = match table.snapshot(None) {
+        Ok(snapshot) => snapshot,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((None, false)),
+        Err(error) => return Err(error),
+    };
+    let counted = LoadRows::counted(&snapshot, name)?;
+    if write.resumes && counted.is_none() && write.mode != WriteMode::Overwrite {
+        return Err(Error::conflict("the table knows of no load of these rows that could go on").advice(
+            "read the version of the source that the load began with (--at VERSION), or leave out --resume (resume)",
+        ));
+    }
+    Ok((counted, write.resumes && counted.is_some()))
+}
+
+impl Part {
+    fn begin(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
         let key = match &base {
@@ -114,7 +195,23 @@ impl DeltaSink {
         let targets = commit.targets(&state).map_err(named)?;
         let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads);
-        Ok(Box::new(Self { files, by_key, commit, made_nullable }))
+        Ok(Self { files, by_key, commit, made_nullable })
+    }
+
+    fn end(self, load: Option<LoadRows>) -> Result<Written> {
+        let Self { mut files, by_key, mut commit, made_nullable } = self;
+        if let Some(by_key) = by_key {
+            by_key.finish(&mut |next| files.take_in(next))?;
+        }
+        let mut published = files.publish()?;
+        commit.counts(load);
+        match commit.run(published.files()) {
+            Ok(version) => Ok(Written { version, made_nullable, ..published.written() }),
+            Err((error, outcome)) => {
+                published.give_up(outcome);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -174,26 +271,44 @@ pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
 
 impl Sink for DeltaSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let Self { files, by_key, .. } = self;
+        let part = match &mut self.part {
+            Some(part) => part,
+            // Behind a commit: the rows are added to what it made.
+            none => none.insert(Part::begin(&self.table, &self.schema, &self.write)?),
+        };
+        self.uncommitted += batch.num_rows() as u64;
+        let Part { files, by_key, .. } = part;
         match by_key {
             Some(by_key) => by_key.write(&batch, &mut |next| files.take_in(next)),
             None => files.write(&batch),
         }
     }
 
-    fn finish(self: Box<Self>) -> Result<Written> {
-        let Self { mut files, by_key, mut commit, made_nullable } = *self;
-        if let Some(by_key) = by_key {
-            by_key.finish(&mut |next| files.take_in(next))?;
+    fn checkpoint(&mut self) -> Result<()> {
+        let load = self.load_rows();
+        let Some(part) = self.part.take() else { return Err(Error::internal("a write without files")) };
+        let written = part.end(load.clone())?;
+        self.note(written, load.as_ref());
+        self.write.mode = WriteMode::Append;
+        self.write.partition_by = Vec::new();
+        self.write.properties = BTreeMap::new();
+        Ok(())
+    }
+
+    fn acknowledged_rows(&self) -> u64 {
+        self.acknowledged
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        let has_rows = self.uncommitted > 0 || (self.acknowledged == 0 && self.written.rows == 0);
+        if !has_rows {
+            return Ok(self.written);
         }
-        let mut published = files.publish()?;
-        match commit.run(published.files()) {
-            Ok(version) => Ok(Written { version, made_nullable, ..published.written() }),
-            Err((error, outcome)) => {
-                published.give_up(outcome);
-                Err(error)
-            }
-        }
+        let load = self.load_rows();
+        let Some(part) = self.part.take() else { return Err(Error::internal("a write without files")) };
+        let written = part.end(load.clone())?;
+        self.note(written, load.as_ref());
+        Ok(self.written)
     }
 }
 

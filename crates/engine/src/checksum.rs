@@ -69,13 +69,18 @@ pub fn checksum(batches: Batches, job: &Job) -> Result<Checksum> {
 
 impl Checksum {
     /// Of both sets of rows together.
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self { rows: self.rows + other.rows, sum: self.sum.wrapping_add(other.sum) }
+    }
+
+    /// Of the rows that are left when those of `other` are taken away.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self { rows: self.rows - other.rows, sum: self.sum.wrapping_sub(other.sum) }
     }
 }
 
 /// The checksum of one batch.
-fn of_batch(batch: &RecordBatch) -> Result<Checksum> {
+pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Checksum> {
     let (rows, columns) = (batch.num_rows(), batch.num_columns());
     let chunk_rows = (CHUNK_BYTES / 8 / columns.max(1)).max(1);
     let mut sum = 0u128;

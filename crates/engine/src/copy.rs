@@ -1,14 +1,14 @@
 //! Copying any source to any sink.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lakerace_delta::Evolve;
-use lakerace_format::{Batches, Format, Sink, WriteOptions, Written};
-use lakerace_io::{Job, Result};
+use lakerace_format::{Batches, Format, WriteOptions, Written};
+use lakerace_io::{Job, Pipe, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::queue::read_ahead;
+use crate::database::has_stable_order;
+use crate::load::{self, LoadOptions, load_name};
 use crate::target::Target;
 use crate::{ReadOptions, Scan, tpch, typed};
 
@@ -21,8 +21,25 @@ pub enum CopyMode {
     Error,
     /// Replace it, when the new one is complete.
     Overwrite,
-    /// Add to it (folders).
+    /// Add to it (folders, tables, databases).
     Append,
+    /// Insert rows, or replace those that have their key (databases).
+    Upsert,
+    /// Remove the rows that have the keys of these (databases).
+    Delete,
+}
+
+impl CopyMode {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Overwrite => "overwrite",
+            Self::Append => "append",
+            Self::Upsert => "upsert",
+            Self::Delete => "delete",
+        }
+    }
 }
 
 /// How to copy.
@@ -44,6 +61,8 @@ pub struct CopyOptions {
     pub evolve: Evolve,
     /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
     pub keep_not_null: bool,
+    /// Databases, and Delta tables in batches.
+    pub load: LoadOptions,
 }
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
@@ -52,7 +71,7 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     let mut target = Target::resolve(target, options, job)?;
     let scan = match &target {
         Target::Table(table) => typed::open(source, &options.read, table.table(), options.evolve, job)?,
-        Target::Files(_) | Target::Stream(_) => {
+        Target::Files(_) | Target::Stream(_) | Target::Database(_) => {
             Scan::open(&tpch::for_files(source, target.format()), &options.read, job)?
         }
     };
@@ -61,14 +80,16 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     if let Some(rows) = scan.known_rows() {
         job.meter().plan_write(rows);
     }
-    run(scan.batches()?, target, options, job)
+    let can_read_again = has_stable_order(source) && !Pipe::is_named(source);
+    let load_name = can_read_again.then(|| load_name(source, &scan));
+    load::run(scan.batches()?, target, load_name, options, job)
 }
 
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     let mut target = Target::resolve(target, options, job)?;
     target.take_format(None)?;
-    run(batches, target, options, job)
+    load::run(batches, target, None, options, job)
 }
 
 /// The format of files that are written like what a source calls itself: the files of a Delta table are Parquet.
@@ -77,18 +98,4 @@ fn format_named(source: &str) -> Option<Format> {
         "delta" => Some(Format::Parquet),
         other => Format::ALL.into_iter().find(|format| format.name() == other),
     }
-}
-
-/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.
-const QUEUE_BYTES: u64 = 64 << 20;
-
-fn run(batches: Batches, target: Target, options: &CopyOptions, job: &Job) -> Result<Written> {
-    let mut sink: Box<dyn Sink> = target.create(Arc::clone(batches.schema()), options, job)?;
-    for batch in read_ahead(batches, QUEUE_BYTES, job)? {
-        let batch = batch?;
-        job.check()?;
-        sink.write(batch)?;
-    }
-    job.check()?;
-    sink.finish()
 }

@@ -12,6 +12,7 @@ use lakerace_format::{
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
 use crate::ReadOptions;
+use crate::database;
 use crate::delta;
 use crate::files::{Files, Found, find_files};
 use crate::hive::partitions;
@@ -52,7 +53,9 @@ pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>,
     if let Some(source) = tpch::open(location, options, job)? {
         return Ok(Opened::files(Arc::new(source)));
     }
-    not_yet_built(location)?;
+    if let Some(source) = database::open(location, options, job)? {
+        return Ok(Opened::files(source));
+    }
     if let Some(files) = piped::find(location, options, job)? {
         refuse_version(location, options)?;
         return open_files(files, options, filter, job).map(Opened::files);
@@ -197,25 +200,5 @@ impl Source for Dataset {
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
         self.inner.wanted(&self.opened(plan))
-    }
-}
-
-/// Sources that lakerace will have, told apart from misspelt ones.
-pub(crate) fn not_yet_built(location: &str) -> Result<()> {
-    let lower = location.to_ascii_lowercase();
-    let schemes = [
-        ("mongodb:", "MongoDB"),
-        ("mongodb+srv:", "MongoDB"),
-        ("elasticsearch:", "Elasticsearch"),
-        ("elasticsearch+https:", "Elasticsearch"),
-        ("sqlite:", "SQLite"),
-    ];
-    match schemes.iter().find(|(scheme, _)| lower.starts_with(scheme)).map(|(_, what)| *what) {
-        None => Ok(()),
-        Some(what) => Err(Error::unsupported(format!("this version can't read or write {what}"))
-            .at(Location::parse(location).map_or_else(|_| location.to_owned(), |l| l.as_str().to_owned()))
-            .advice(
-                "it takes Parquet, ORC, CSV and TBL files, folders of them, Delta tables, and generated ones (tpch:)",
-            )),
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
 /// A Delta table that a copy goes to.
 pub(crate) struct TableTarget {
     table: Table,
+    load_name: Option<String>,
 }
 
 impl TableTarget {
@@ -70,7 +71,17 @@ impl TableTarget {
         if options.format.is_some_and(|format| format != Format::Parquet) {
             return Err(Error::usage("the files of a Delta table are Parquet files").at(location.as_str()));
         }
-        Ok(Self { table: Table::at(location, &options.read.storage, job)? })
+        Ok(Self { table: Table::at(location, &options.read.storage, job)?, load_name: None })
+    }
+
+    /// Names the load, where its rows are counted.
+    pub(crate) fn name_load(&mut self, load_name: Option<String>) {
+        self.load_name = load_name;
+    }
+
+    /// As the user wrote it, with `delta:` in front.
+    pub(crate) fn place(&self) -> String {
+        format!("{SCHEME}{}", self.table.place())
     }
 
     /// The table, which may be there or not.
@@ -85,12 +96,17 @@ impl TableTarget {
                 CopyMode::Error => WriteMode::Error,
                 CopyMode::Overwrite => WriteMode::Overwrite,
                 CopyMode::Append => WriteMode::Append,
+                CopyMode::Upsert | CopyMode::Delete => {
+                    return Err(Error::internal("a mode that a table does not know"));
+                }
             },
             partition_by: options.partition_by.clone(),
             properties: options.table_properties.clone(),
             evolve: options.evolve,
             keep_not_null: options.keep_not_null,
             options: options.write.clone(),
+            load_name: self.load_name.clone(),
+            resumes: options.load.resume,
         };
         DeltaSink::create(&self.table, schema, &write)
     }

@@ -16,12 +16,14 @@
 
 mod checksum;
 mod copy;
+mod database;
 mod dataset;
 mod delta;
 mod explain;
 mod files;
 mod filter;
 mod hive;
+mod load;
 mod maintain;
 mod piped;
 mod queue;
@@ -38,6 +40,7 @@ pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
 pub use filter::parse_filter;
+pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, Changed, Compacted, DeleteOptions, Evolve, HistoryEntry, MergeOperator, OnDuplicate,
     Restored, SourceRows, UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
@@ -51,6 +54,7 @@ pub use lakerace_io::{
     StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
+pub use load::LoadOptions;
 pub use maintain::{CompactOptions, alter, changes, compact, history, layout, parse_duration, restore, vacuum};
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};

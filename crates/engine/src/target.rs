@@ -1,19 +1,22 @@
 //! From a target's name to a sink.
 
 use arrow::datatypes::SchemaRef;
+use lakerace_database::OnRejected;
 use lakerace_delta::Evolve;
 use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
+use lakerace_format::schema_text::print_schema;
 use lakerace_format::{ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
 
-use crate::dataset::not_yet_built;
+use crate::database::DatabaseTarget;
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
+use crate::load::Place;
 use crate::piped::StreamTarget;
 use crate::tpch;
-use crate::{CopyMode, CopyOptions};
+use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// Where a copy goes.
 pub(crate) enum Target {
@@ -23,17 +26,47 @@ pub(crate) enum Target {
     Table(TableTarget),
     /// Standard output, a named pipe or a device.
     Stream(StreamTarget),
+    /// A collection, an index or a table of a database.
+    Database(DatabaseTarget),
 }
 
 impl Target {
     /// What a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one of this
     /// machine, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
+        if matches!(options.mode, CopyMode::Upsert | CopyMode::Delete) && DatabaseTarget::resolve(target).is_none() {
+            let place = if delta::named(target).is_some() { Place::Delta } else { Place::Files };
+            options.load.check(place, options.mode)?;
+        }
+        let resolved = Self::find(target, options, job)?;
+        options.load.check(resolved.kind(), options.mode)?;
+        Ok(resolved)
+    }
+
+    /// What kind of place it is.
+    pub(crate) fn kind(&self) -> Place {
+        match self {
+            Self::Files(_) => Place::Files,
+            Self::Table(_) => Place::Delta,
+            Self::Stream(_) => Place::Stream,
+            Self::Database(_) => Place::Database,
+        }
+    }
+
+    fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if let Some(folder) = delta::named(target) {
             return TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table);
         }
         tpch::refuse_target(target)?;
-        not_yet_built(target)?;
+        if let Some(database) = DatabaseTarget::resolve(target) {
+            refuse_table_options(target.split(':').next().unwrap_or_default(), options)?;
+            if options.format.is_some() {
+                return Err(
+                    Error::usage("a database has its own format").advice("leave --output-format (output_format) out")
+                );
+            }
+            return Ok(Self::Database(database));
+        }
         if let Some(stream) = StreamTarget::resolve(target, options.format, job)? {
             refuse_table_options(target, options)?;
             return Ok(Self::Stream(stream));
@@ -54,7 +87,44 @@ impl Target {
         match self {
             Self::Files(files) => files.format,
             Self::Stream(stream) => stream.format(),
-            Self::Table(_) => None,
+            Self::Table(_) | Self::Database(_) => None,
+        }
+    }
+
+    /// Its location, as a source is named.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Files(files) => files.place.clone(),
+            Self::Table(table) => table.place(),
+            Self::Stream(_) => String::new(),
+            Self::Database(database) => database.location().to_owned(),
+        }
+    }
+
+    /// How rows of a schema are read back from it.
+    pub(crate) fn read_back(&self, schema: &SchemaRef, options: &CopyOptions) -> ReadOptions {
+        let mut read = ReadOptions { storage: options.read.storage.clone(), ..ReadOptions::default() };
+        match self {
+            Self::Files(files) => {
+                read.format = files.format;
+                if matches!(files.format, Some(Format::Csv | Format::Tbl)) {
+                    read.csv = options.write.csv.clone();
+                    read.csv.schema = Some(print_schema(schema));
+                }
+            }
+            Self::Table(_) | Self::Database(_) | Self::Stream(_) => {
+                read.columns = Some(schema.fields().iter().map(|field| field.name().clone()).collect());
+            }
+        }
+        read
+    }
+
+    /// Names the load, and who hears of rejected rows.
+    pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
+        match self {
+            Self::Database(database) => database.name_load(load_name, on_rejected),
+            Self::Table(table) => table.name_load(load_name),
+            Self::Files(_) | Self::Stream(_) => {}
         }
     }
 
@@ -63,7 +133,7 @@ impl Target {
         match self {
             Self::Files(files) => files.take_format(format),
             Self::Stream(stream) => stream.take_format(format),
-            Self::Table(_) => Ok(()),
+            Self::Table(_) | Self::Database(_) => Ok(()),
         }
     }
 
@@ -71,7 +141,7 @@ impl Target {
     pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
         match self {
             Self::Files(files) => files.refuse_sources(plan),
-            Self::Table(_) | Self::Stream(_) => Ok(()),
+            Self::Table(_) | Self::Stream(_) | Self::Database(_) => Ok(()),
         }
     }
 
@@ -101,6 +171,7 @@ impl Target {
             }
             Self::Files(files) => files.create(schema, options, job),
             Self::Table(table) => table.create(&schema, options),
+            Self::Database(database) => database.create(schema, options, job),
         }
     }
 }
@@ -165,6 +236,7 @@ impl FileTarget {
             CopyMode::Append => Err(Error::unsupported("a file can't be appended to")
                 .at(&self.place)
                 .advice("name a folder (with / at the end): a file is added to it")),
+            CopyMode::Upsert | CopyMode::Delete => Err(Error::internal("a mode that files do not know")),
             CopyMode::Error => {
                 let exists = if self.store.local_files { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
                 if !exists {
@@ -226,6 +298,7 @@ impl FileTarget {
             CopyMode::Error => FolderMode::Error,
             CopyMode::Overwrite => FolderMode::Overwrite,
             CopyMode::Append => FolderMode::Append,
+            CopyMode::Upsert | CopyMode::Delete => return Err(Error::internal("a mode that folders do not know")),
         };
         let (format, write, job) = (self.known_format()?, options.write.of_each_file(), job.clone());
         let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));

@@ -83,6 +83,8 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
         evolve: options.rows.evolve,
         keep_not_null: false,
         options: options.rows.write.clone(),
+        load_name: None,
+        resumes: false,
     };
     match DeltaSink::create(table, schema, &write).and_then(|sink| sink.finish()) {
         Ok(_) => Ok(()),

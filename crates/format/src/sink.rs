@@ -29,7 +29,7 @@ pub trait Sink: Send {
 /// What a sink wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Rows.
+    /// Rows that the target has confirmed.
     pub rows: u64,
     /// Bytes as stored.
     pub bytes: u64,
@@ -39,4 +39,13 @@ pub struct Written {
     pub version: Option<u64>,
     /// Columns of a new table that are nullable though the rows' are not, as `column.field`.
     pub made_nullable: Vec<String>,
+    /// Rows that the target rejected, and that are in the dead-letter file.
+    #[serde(default)]
+    pub rejected: u64,
+    /// Rows that were left out because an earlier load had them acknowledged.
+    #[serde(default)]
+    pub skipped: u64,
+    /// The checksum of what was sent, as 32 hexadecimal digits, where the target was read back and has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
 }

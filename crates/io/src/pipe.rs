@@ -78,6 +78,11 @@ impl Pipe {
         Ok(Some(pipe))
     }
 
+    /// Whether `place` names a pipe, which is read once.
+    pub fn is_named(place: &str) -> bool {
+        place == STANDARD_STREAM || special_file(place).is_some()
+    }
+
     /// As the user wrote it.
     pub fn name(&self) -> &str {
         &self.name

@@ -19,6 +19,9 @@ struct Copied {
     file_bytes: u64,
     version: Option<u64>,
     made_nullable: Vec<String>,
+    rejected: u64,
+    skipped: u64,
+    checksum: Option<String>,
     io: Option<FileIo>,
 }
 
@@ -47,8 +50,12 @@ pub(crate) fn copy(
     };
     let report = clock.report(written.rows, &job, &Prices::default());
     warn(py, &job)?;
-    let Written { files, bytes: file_bytes, version, made_nullable, .. } = written;
-    convert::to_python(py, &Copied { report, files, file_bytes, version, made_nullable, io: job.file_io() })
+    let Written { files, bytes: file_bytes, version, made_nullable, rejected, skipped, checksum, .. } = written;
+    let io = job.file_io();
+    convert::to_python(
+        py,
+        &Copied { report, files, file_bytes, version, made_nullable, rejected, skipped, checksum, io },
+    )
 }
 
 /// Gives what the user should know to Python's warnings.

@@ -1,16 +1,20 @@
 //! Keyword arguments as the engine's options.
 
 use lakerace::{
-    ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Format,
-    Job, JobOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, RangeOptions, ReadOptions, Result,
-    RowOptions, StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions,
-    WriteOptions, parse_duration,
+    BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
+    Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
+    RangeOptions, ReadOptions, Result, RowOptions, StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale,
+    UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use crate::errors;
+
+/// What the package gives for `batch_rows="all"`.
+const ALL_ROWS: usize = i64::MAX as usize;
 
 /// Keyword arguments that are not `None`. The package's own functions name and document them.
 pub(crate) struct Keywords<'py>(Bound<'py, PyDict>);
@@ -158,8 +162,22 @@ impl<'py> Keywords<'py> {
             ..WriteOptions::default()
         };
         let mode = self.parsed("mode", mode)?.unwrap_or_default();
+        let load = LoadOptions {
+            batch_rows: match read.batch_rows {
+                // `"all"` comes as more rows than there can be.
+                Some(rows) if rows < ALL_ROWS => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
+                _ => BatchRows::All,
+            },
+            key: self.texts("key")?.unwrap_or_default(),
+            resume: self.get("resume")?.unwrap_or(false),
+            dead_letter: self.get("dead_letter")?,
+            max_rows_per_second: self.positive("max_rate")?.and_then(|rows| NonZeroU64::new(rows as u64)),
+            allow_narrowing: self.get("allow_narrowing")?.unwrap_or(false),
+            verify: self.get("verify")?.unwrap_or(false),
+        };
         Ok(CopyOptions {
-            read,
+            read: ReadOptions { batch_rows: None, ..read },
+            load,
             write,
             format: self.parsed("output_format", format)?,
             mode,
@@ -303,7 +321,10 @@ fn mode(text: &str) -> Result<CopyMode> {
         "error" => Ok(CopyMode::Error),
         "overwrite" => Ok(CopyMode::Overwrite),
         "append" => Ok(CopyMode::Append),
-        _ => Err(Error::usage(format!("unknown mode {text:?}")).advice("choose error, overwrite or append")),
+        "upsert" => Ok(CopyMode::Upsert),
+        "delete" => Ok(CopyMode::Delete),
+        _ => Err(Error::usage(format!("unknown mode {text:?}"))
+            .advice("choose error, overwrite, append, or for databases upsert or delete")),
     }
 }
 

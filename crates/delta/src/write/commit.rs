@@ -127,6 +127,41 @@ pub(crate) struct Commit<S> {
     more: MoreActions,
     /// The schema that the entry gives to the table.
     evolved: Option<Evolved>,
+    /// The load that the entry's rows are of.
+    load: Option<LoadRows>,
+}
+
+/// Rows of a load, as an entry of the log counts them (`txn`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoadRows {
+    /// The load's name.
+    pub name: String,
+    /// What the table counts before the entry.
+    pub before: Option<u64>,
+    /// What it counts with it.
+    pub after: u64,
+}
+
+impl LoadRows {
+    /// How many rows of a load of this name the table counts.
+    pub fn counted(snapshot: &Snapshot, name: &str) -> Result<Option<u64>> {
+        let kernel = snapshot.kernel().clone();
+        let version = snapshot.table().kernel(|engine| kernel.get_app_id_version(name, engine))?;
+        Ok(version.and_then(|rows| u64::try_from(rows).ok()))
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        if Self::counted(snapshot, &self.name)? == self.before {
+            return Ok(());
+        }
+        Err(Error::conflict("another run of the same load has written to the table meanwhile")
+            .at(snapshot.table().place())
+            .advice("go on behind it by --resume (resume)"))
+    }
+
+    fn version(&self) -> i64 {
+        i64::try_from(self.after).unwrap_or(i64::MAX)
+    }
 }
 
 /// The columns of a table, as a write needs them.
@@ -154,7 +189,8 @@ enum Attempt {
 impl<S: Stage> Commit<S> {
     pub fn new(table: Table, base: Base, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
-        let mut commit = Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None };
+        let mut commit =
+            Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
         if let Base::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
@@ -164,6 +200,11 @@ impl<S: Stage> Commit<S> {
     /// Lets the entry change the schema, too.
     pub fn evolving(self, evolved: Option<Evolved>) -> Self {
         Self { evolved, ..self }
+    }
+
+    /// Lets the entry count rows of a load.
+    pub fn counts(&mut self, load: Option<LoadRows>) {
+        self.load = load;
     }
 
     /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.
@@ -236,6 +277,9 @@ impl<S: Stage> Commit<S> {
         if let Some(mut creation) = self.creation.take() {
             let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
             batches.into_iter().for_each(|batch| creation.add_files(batch));
+            if let Some(load) = &self.load {
+                creation = creation.with_transaction_id(load.name.clone(), load.version());
+            }
             // The log has a lower protocol than the kernel gives it.
             return attempted(&table, true, |engine| creation.commit(engine));
         }
@@ -243,6 +287,9 @@ impl<S: Stage> Commit<S> {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
         self.stage.check(snapshot)?;
+        if let Some(load) = &self.load {
+            load.check(snapshot)?;
+        }
         let (mut update, is_view) = self.update(snapshot)?;
         let does_something = self.stage.stage(snapshot, &mut update)?;
         let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
@@ -251,6 +298,9 @@ impl<S: Stage> Commit<S> {
         }
         let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
+        if let Some(load) = &self.load {
+            update = update.with_transaction_id(load.name.clone(), load.version());
+        }
         let mut more = self.stage.more_actions()?;
         let mut changes = self.evolved.as_ref().map(|evolved| evolved.changes.clone());
         if self.stage.gives_vectors() && self.stage.may_upgrade(snapshot) {

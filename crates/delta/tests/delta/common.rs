@@ -68,6 +68,8 @@ pub fn write(table: &Table, mode: WriteMode, batch: RecordBatch, partition_by: &
         evolve: Evolve::default(),
         keep_not_null: false,
         options: WriteOptions::default(),
+        load_name: None,
+        resumes: false,
     };
     let mut sink: Box<dyn Sink> = DeltaSink::create(table, &batch.schema(), &write).unwrap();
     sink.write(batch).unwrap();

@@ -109,6 +109,8 @@ fn begun(table: &Table) -> Result<Box<dyn Sink>> {
         evolve: Evolve::default(),
         keep_not_null: false,
         options: WriteOptions::default(),
+        load_name: None,
+        resumes: false,
     };
     let mut sink = DeltaSink::create(table, &rows.schema(), &write)?;
     sink.write(rows)?;

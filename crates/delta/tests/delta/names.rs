@@ -46,6 +46,8 @@ fn new_columns_and_fields_differ_in_more_than_their_case() {
             evolve,
             keep_not_null: false,
             options: WriteOptions::default(),
+            load_name: None,
+            resumes: false,
         };
         let appended = DeltaSink::create(&table, &rows.schema(), &write).map(drop).unwrap_err();
         let options = UpsertOptions { key: vec!["id".to_owned()], evolve, ..UpsertOptions::default() };

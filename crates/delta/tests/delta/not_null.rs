@@ -50,6 +50,8 @@ fn copy(table: &Table, mode: WriteMode, batch: &RecordBatch, partition_by: &[&st
         evolve: Evolve::default(),
         keep_not_null: keep,
         options: WriteOptions::default(),
+        load_name: None,
+        resumes: false,
     };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     sink.write(batch.clone())?;

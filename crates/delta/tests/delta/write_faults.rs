@@ -41,6 +41,8 @@ fn write(table: &Table, mode: WriteMode, ids: std::ops::Range<i64>) -> Result<Wr
         evolve: Evolve::default(),
         keep_not_null: false,
         options,
+        load_name: None,
+        resumes: false,
     };
     let mut sink = DeltaSink::create(table, &batch.schema(), &write)?;
     // Two files.
@@ -118,8 +120,16 @@ fn a_writer_that_comes_too_late_takes_its_folders_with_it() {
         let batch = batch(ids);
         let partition_by = vec!["text".to_owned()];
         let (properties, evolve, options) = (BTreeMap::new(), Evolve::default(), WriteOptions::default());
-        let write =
-            TableWrite { mode: WriteMode::Error, partition_by, properties, evolve, keep_not_null: false, options };
+        let write = TableWrite {
+            mode: WriteMode::Error,
+            partition_by,
+            properties,
+            evolve,
+            keep_not_null: false,
+            options,
+            load_name: None,
+            resumes: false,
+        };
         let table = Table::at(&location, &StorageOptions::default(), &Job::default()).unwrap();
         let mut sink = DeltaSink::create(&table, &batch.schema(), &write).unwrap();
         sink.write(batch).unwrap();

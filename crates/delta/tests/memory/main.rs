@@ -90,6 +90,8 @@ fn table(folder: &tempfile::TempDir, texts: usize) -> Table {
         evolve: Evolve::default(),
         keep_not_null: false,
         options: WriteOptions::default(),
+        load_name: None,
+        resumes: false,
     };
     let first = batch(0, texts, false);
     let mut sink = DeltaSink::create(&table, &first.schema(), &write).unwrap();

@@ -1,0 +1,38 @@
+//! Options of loading databases.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::value::{self, CommaList};
+
+/// How rows go to databases, and to Delta tables in batches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Loading databases")]
+pub(crate) struct LoadArgs {
+    /// Databases: the columns of the primary key, in order; by them rows are replaced and deleted.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) key: Option<CommaList>,
+    /// Databases and Delta tables: go on behind the rows that an earlier run of the same copy has had acknowledged.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Databases: a file of JSON lines that gets each rejected row with its key and the reason; without it, such rows are an error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dead_letter: Option<PathBuf>,
+    /// Write at most N rows a second.
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    pub(crate) max_rate: Option<u64>,
+    /// Databases: let values lose what the target's type can't hold, such as microseconds.
+    #[arg(long)]
+    pub(crate) allow_narrowing: bool,
+    /// Read the target back, and fail unless it has the checksum of what was sent.
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+impl LoadArgs {
+    /// Whether any of these options is given, so that the report tells of them.
+    pub(crate) fn is_given(&self) -> bool {
+        self.key.is_some() || self.resume || self.dead_letter.is_some() || self.max_rate.is_some() || self.verify
+    }
+}

@@ -1,0 +1,218 @@
+//! What a database knows of its tables, and what lakerace keeps beside them.
+
+use arrow::datatypes::Schema;
+use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
+use arrow::ipc::root_as_schema;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lakerace_format::schema_text::print_type;
+use lakerace_io::{Error, Result};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::error::failed;
+use super::kind::{Affinity, Kind};
+use super::location::quoted;
+
+/// The Arrow schemas of tables that lakerace made.
+const SCHEMAS: &str = "_lakerace_schemas";
+/// The loads of tables, and how many rows each has had committed.
+const LOADS: &str = "_lakerace_loads";
+
+/// A column of a table or a view.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub name: String,
+    pub declared: String,
+    pub affinity: Affinity,
+    pub is_nullable: bool,
+    /// Its place in the primary key, from 1; 0: it has none.
+    pub key_position: u32,
+    /// Computed from others, so that nothing is written to it.
+    pub is_generated: bool,
+}
+
+/// A table or a view.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub columns: Vec<Column>,
+    /// The name under which its rows have a number; views and tables without them have none.
+    pub rowid: Option<&'static str>,
+    pub is_strict: bool,
+    pub is_view: bool,
+    /// The types that lakerace wrote, where it made the table.
+    pub kept: Option<Schema>,
+}
+
+impl Table {
+    /// What the database has under a name.
+    pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>> {
+        // A name is found in any case, as SQLite does.
+        let sql = "SELECT type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?1 COLLATE NOCASE";
+        let found: Option<(String, bool, bool)> = connection
+            .query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()
+            .map_err(failed)?;
+        let Some((kind, is_without_rowid, is_strict)) = found else { return Ok(None) };
+        let columns = columns(connection, name, is_strict)?;
+        let is_view = kind == "view";
+        let has_rowid = !is_view && !is_without_rowid && kind != "virtual";
+        let is_free = |alias: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias));
+        let rowid = ["rowid", "_rowid_", "oid"].into_iter().find(is_free).filter(|_| has_rowid);
+        let kept = kept_schema(connection, name)?;
+        Ok(Some(Self { columns, rowid, is_strict, is_view, kept }))
+    }
+
+    /// The column that is another name of the row's number.
+    pub fn rowid_column(&self) -> Option<&str> {
+        let mut key = self.columns.iter().filter(|column| column.key_position > 0);
+        let (first, more) = (key.next()?, key.next());
+        let is_alias = self.rowid.is_some() && more.is_none() && first.declared.eq_ignore_ascii_case("INTEGER");
+        is_alias.then_some(first.name.as_str())
+    }
+}
+
+fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<Column>> {
+    let sql = "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?1)";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let rows = statement.query_map([table], |row| {
+        let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
+        let affinity = Affinity::of(&declared, is_strict);
+        let (is_not_null, key_position, hidden): (bool, u32, u8) = (row.get(2)?, row.get(3)?, row.get(4)?);
+        let column = Column {
+            name,
+            declared,
+            affinity,
+            is_nullable: !is_not_null,
+            key_position,
+            is_generated: matches!(hidden, 2 | 3),
+        };
+        Ok((hidden != 1).then_some(column))
+    });
+    let columns = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
+    Ok(columns.into_iter().flatten().collect())
+}
+
+/// Whether columns are unique together, so that rows are found by them.
+pub(super) fn is_unique(connection: &Connection, table: &str, found: &Table, key: &[String]) -> Result<bool> {
+    let is_same = |names: &[String]| {
+        names.len() == key.len() && key.iter().all(|name| names.iter().any(|other| other.eq_ignore_ascii_case(name)))
+    };
+    let primary: Vec<String> =
+        found.columns.iter().filter(|column| column.key_position > 0).map(|column| column.name.clone()).collect();
+    if is_same(&primary) {
+        return Ok(true);
+    }
+    let sql = "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let rows = statement.query_map([table], |row| row.get::<_, String>(0));
+    for index in rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)? {
+        let mut statement = connection.prepare("SELECT name FROM pragma_index_info(?1)").map_err(failed)?;
+        let rows = statement.query_map([index], |row| row.get::<_, Option<String>>(0));
+        let names = rows.and_then(Iterator::collect::<rusqlite::Result<Option<Vec<_>>>>).map_err(failed)?;
+        if names.is_some_and(|names| is_same(&names)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn has_table(connection: &Connection, name: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    connection.query_row(sql, [name], |row| row.get::<_, bool>(0)).map_err(failed)
+}
+
+fn kept_schema(connection: &Connection, table: &str) -> Result<Option<Schema>> {
+    if !has_table(connection, SCHEMAS)? {
+        return Ok(None);
+    }
+    let sql = format!("SELECT arrow_schema FROM {SCHEMAS} WHERE table_name = ?1");
+    let text: Option<String> = connection.query_row(&sql, [table], |row| row.get(0)).optional().map_err(failed)?;
+    let Some(text) = text else { return Ok(None) };
+    let damaged = || Error::corrupt(format!("the Arrow schema in {SCHEMAS} is damaged")).at(table);
+    let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
+    let root = root_as_schema(&bytes).map_err(|_| damaged())?;
+    try_fb_to_schema(root).map(Some).map_err(|_| damaged())
+}
+
+/// Keeps the types of a table that was made.
+pub(super) fn keep_schema(connection: &Connection, table: &str, schema: &Schema) -> Result<()> {
+    let bytes = IpcSchemaEncoder::new().schema_to_fb(schema);
+    let text = STANDARD.encode(bytes.finished_data());
+    let make = format!(
+        "CREATE TABLE IF NOT EXISTS {SCHEMAS} (table_name TEXT PRIMARY KEY, arrow_schema TEXT NOT NULL) STRICT, WITHOUT ROWID"
+    );
+    connection.execute_batch(&make).map_err(failed)?;
+    let sql = format!("INSERT OR REPLACE INTO {SCHEMAS} VALUES (?1, ?2)");
+    connection.execute(&sql, params![table, text]).map(drop).map_err(failed)
+}
+
+/// Forgets the types of a table that is gone.
+pub(super) fn forget_schema(connection: &Connection, table: &str) -> Result<()> {
+    let sql = format!("DELETE FROM {SCHEMAS} WHERE table_name = ?1");
+    connection.execute(&sql, [table]).map(drop).map_err(failed)
+}
+
+/// What is known of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Load {
+    pub rows: u64,
+    pub is_finished: bool,
+}
+
+/// The load of a name, which a table has rows of.
+pub(super) fn find_load(connection: &Connection, table: &str, name: &str) -> Result<Option<Load>> {
+    if !has_table(connection, LOADS)? {
+        return Ok(None);
+    }
+    let sql = format!("SELECT rows, is_finished FROM {LOADS} WHERE table_name = ?1 AND load_name = ?2");
+    let load = connection.query_row(&sql, [table, name], |row| {
+        let rows: i64 = row.get(0)?;
+        Ok(Load { rows: rows.unsigned_abs(), is_finished: row.get(1)? })
+    });
+    load.optional().map_err(failed)
+}
+
+/// Another version of the load's source that has begun and not ended.
+pub(super) fn unfinished_version(connection: &Connection, table: &str, name: &str) -> Result<Option<String>> {
+    let Some((source, _)) = name.rsplit_once('@').filter(|_| has_table(connection, LOADS).unwrap_or(false)) else {
+        return Ok(None);
+    };
+    let sql = format!("SELECT load_name FROM {LOADS} WHERE table_name = ?1 AND load_name LIKE ?2 AND is_finished = 0");
+    let found = connection.query_row(&sql, [table.to_owned(), format!("{source}@%")], |row| row.get::<_, String>(0));
+    let found = found.optional().map_err(failed)?;
+    Ok(found.and_then(|name| name.rsplit_once('@').map(|(_, version)| version.to_owned())))
+}
+
+/// Notes how many rows of a load the table has, in the transaction that brings them.
+pub(super) fn note_load(connection: &Connection, table: &str, name: &str, load: Load) -> Result<()> {
+    let make = format!(
+        "CREATE TABLE IF NOT EXISTS {LOADS} (table_name TEXT, load_name TEXT, rows INTEGER NOT NULL, \
+         is_finished INTEGER NOT NULL, PRIMARY KEY (table_name, load_name)) STRICT, WITHOUT ROWID"
+    );
+    connection.execute_batch(&make).map_err(failed)?;
+    let sql = format!("INSERT OR REPLACE INTO {LOADS} VALUES (?1, ?2, ?3, ?4)");
+    let rows = i64::try_from(load.rows).unwrap_or(i64::MAX);
+    connection.execute(&sql, params![table, name, rows, load.is_finished]).map(drop).map_err(failed)
+}
+
+/// The SQL of a table that is to be made: what a type means stands beside it.
+pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Result<String> {
+    let mut lines = Vec::with_capacity(schema.fields().len() + 1);
+    let mut needs_key = !key.is_empty();
+    for field in schema.fields() {
+        let kind = Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        let is_key = key.contains(field.name());
+        // One integer that is the key is the row's number.
+        let is_rowid = is_key && key.len() == 1 && kind == Kind::Integer;
+        needs_key &= !is_rowid;
+        let primary = if is_rowid { " PRIMARY KEY" } else { "" };
+        let not_null = if is_key || !field.is_nullable() { " NOT NULL" } else { "" };
+        let meant = print_type(field.data_type()).replace("*/", "* /");
+        lines.push(format!("  {} {}{primary}{not_null} /* {meant} */", quoted(field.name()), kind.declared()));
+    }
+    if needs_key {
+        let names: Vec<String> = key.iter().map(|name| quoted(name)).collect();
+        lines.push(format!("  PRIMARY KEY ({})", names.join(", ")));
+    }
+    Ok(format!("CREATE TABLE {} (\n{}\n) STRICT", quoted(table), lines.join(",\n")))
+}

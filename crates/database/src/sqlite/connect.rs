@@ -1,0 +1,87 @@
+//! Connections to a database file.
+
+use std::fs::File;
+use std::io::{ErrorKind as Io, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use lakerace_io::{Error, Job, Result};
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::failed;
+
+/// How long a statement waits for another connection's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Instructions of SQLite's machine between two looks at the job's cancel flag.
+const CANCEL_STEPS: i32 = 200_000;
+/// Where a database file counts its commits.
+const CHANGE_COUNTER: std::ops::Range<usize> = 24..28;
+const HEADER_BYTES: usize = 100;
+
+/// A connection that reads.
+pub(super) fn to_read(path: &Path, job: &Job) -> Result<Connection> {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        Io::NotFound => Error::not_found("there is no such database file").at(path.display()),
+        _ => Error::from(error).at(path.display()),
+    })?;
+    if !metadata.is_file() {
+        return Err(Error::invalid("it is no file, and so no SQLite database").at(path.display()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    open(path, flags, job)
+}
+
+/// A connection that writes; the file is made where there is none.
+pub(super) fn to_write(path: &Path, job: &Job) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    open(path, flags, job)
+}
+
+fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {
+    let opened = || {
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        let job = job.clone();
+        let is_cancelled = move || job.is_cancelled();
+        connection.progress_handler(CANCEL_STEPS, Some(is_cancelled))?;
+        // The first statement reads the file.
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    opened().map_err(|error| failed(error).at(path.display()))
+}
+
+/// How often a database file has been changed, as its header says; 0 of an empty file.
+pub(super) fn change_counter(path: &Path) -> Result<u32> {
+    let read = || {
+        let mut header = Vec::new();
+        File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut header)?;
+        let counter = header.get(CHANGE_COUNTER).and_then(|bytes| bytes.try_into().ok());
+        Ok(counter.map_or(0, u32::from_be_bytes))
+    };
+    read().map_err(|error: std::io::Error| Error::from(error).at(path.display()))
+}
+
+/// Connections that all read the same state of the database: `n`, or one where others keep changing it.
+pub(super) fn same_state(path: &Path, n: usize, job: &Job) -> Result<Vec<Connection>> {
+    const ATTEMPTS: usize = 5;
+    let named = |error: rusqlite::Error| failed(error).at(path.display());
+    let begin = |connection: &Connection| {
+        connection.execute_batch("BEGIN")?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+    };
+    let watcher = to_read(path, job)?;
+    // Changes when another connection commits.
+    let version = || watcher.query_row("PRAGMA data_version", [], |row| row.get::<_, i64>(0));
+    for _ in 0..ATTEMPTS {
+        let before = version().map_err(named)?;
+        let connections = (0..n).map(|_| to_read(path, job)).collect::<Result<Vec<_>>>()?;
+        connections.iter().try_for_each(begin).map_err(named)?;
+        if n == 1 || version().map_err(named)? == before {
+            return Ok(connections);
+        }
+    }
+    let connection = to_read(path, job)?;
+    begin(&connection).map_err(named)?;
+    Ok(vec![connection])
+}

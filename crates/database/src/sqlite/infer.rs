@@ -1,0 +1,254 @@
+//! The types of columns that nobody declared: from all of their values.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use lakerace_format::schema_text::print_type;
+use lakerace_io::{Error, Job, Result};
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::catalog::{Column, Table};
+use super::decode::decimal;
+use super::error::failed;
+use super::kind::{Affinity, Kind};
+use super::times::{parse_date, parse_timestamp};
+
+/// A column of a source.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub field: Field,
+    /// The user named the type.
+    pub is_given: bool,
+    /// SQLite compares its values as the type's are compared, with the same outcome.
+    pub is_comparable: bool,
+}
+
+/// The schema of what is read.
+pub(super) fn schema(columns: &[Typed]) -> SchemaRef {
+    Arc::new(Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>()))
+}
+
+/// What a statement gives, beside the columns: what a row is called, and where the values begin.
+pub(super) struct Rows<'a> {
+    pub connection: &'a Connection,
+    pub sql: &'a str,
+    /// The first value is the row's number.
+    pub has_rowid: bool,
+}
+
+/// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table declares,
+/// else what all values have in common.
+pub(super) fn typed(table: &Table, given: Option<&Schema>, rows: &Rows<'_>, job: &Job) -> Result<Vec<Typed>> {
+    let mut known: Vec<Option<Typed>> =
+        table.columns.iter().map(|column| declared(table, column, given)).collect::<Result<_>>()?;
+    if let Some(given) = given {
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        for field in given.fields() {
+            if !names.clone().any(|name| name == field.name()) {
+                return Err(lakerace_format::names::column_not_found(field.name(), names));
+            }
+        }
+    }
+    if known.iter().any(Option::is_none) {
+        let seen = look(&table.columns, &known, rows, job)?;
+        for ((known, column), seen) in known.iter_mut().zip(&table.columns).zip(&seen) {
+            if known.is_none() {
+                let data_type = seen.data_type(column, rows.has_rowid)?;
+                let field = Field::new(&column.name, data_type, is_nullable(table, column));
+                *known = Some(Typed { field, is_given: false, is_comparable: false });
+            }
+        }
+    }
+    Ok(known.into_iter().flatten().collect())
+}
+
+fn is_nullable(table: &Table, column: &Column) -> bool {
+    column.is_nullable && table.rowid_column() != Some(column.name.as_str())
+}
+
+fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Option<Typed>> {
+    let is_rowid = table.rowid_column() == Some(column.name.as_str());
+    let nullable = is_nullable(table, column);
+    if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
+        Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        let field = field.clone().with_nullable(field.is_nullable() && nullable);
+        return Ok(Some(Typed { field, is_given: true, is_comparable: false }));
+    }
+    let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
+    if let Some(field) = kept
+        && let Ok(kind) = Kind::of(field.data_type())
+        && table.is_strict
+        && kind.declared() == column.declared
+    {
+        let is_comparable = matches!(kind, Kind::Integer | Kind::Real | Kind::Text | Kind::Boolean);
+        let field = field.clone().with_nullable(nullable);
+        return Ok(Some(Typed { field, is_given: false, is_comparable }));
+    }
+    let data_type = match column.declared.to_ascii_uppercase().as_str() {
+        _ if is_rowid => DataType::Int64,
+        _ if !table.is_strict => return Ok(None),
+        "INTEGER" | "INT" => DataType::Int64,
+        "REAL" => DataType::Float64,
+        "TEXT" => DataType::Utf8,
+        "BLOB" => DataType::Binary,
+        _ => return Ok(None),
+    };
+    Ok(Some(Typed { field: Field::new(&column.name, data_type, nullable), is_given: false, is_comparable: true }))
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone)]
+struct Seen {
+    /// The first rows of an integer, a float, a text and bytes.
+    first: [Option<i64>; 4],
+    is_boolean: bool,
+    is_exact_in_float: bool,
+    is_date: bool,
+    /// The coarsest unit that holds all texts as timestamps.
+    timestamp: Option<TimeUnit>,
+    offsets: [bool; 2],
+    /// The precision and scale that the column declares, while all values have them.
+    decimal: Option<(u8, i8)>,
+}
+
+const INTEGER: usize = 0;
+const REAL: usize = 1;
+const TEXT: usize = 2;
+const BLOB: usize = 3;
+/// How messages name them.
+const NAMES: [&str; 4] = ["integers", "floats", "texts", "bytes"];
+/// Rows between two looks at the job's cancel flag.
+const CHECK_ROWS: i64 = 1 << 14;
+
+fn look(columns: &[Column], known: &[Option<Typed>], rows: &Rows<'_>, job: &Job) -> Result<Vec<Seen>> {
+    let mut seen: Vec<Seen> = columns.iter().map(Seen::new).collect();
+    let first = usize::from(rows.has_rowid);
+    let mut statement = rows.connection.prepare(rows.sql).map_err(failed)?;
+    let mut stream = statement.raw_query();
+    let mut number = 0i64;
+    while let Some(row) = stream.next().map_err(failed)? {
+        number += 1;
+        if number % CHECK_ROWS == 0 {
+            job.check()?;
+        }
+        let name = if rows.has_rowid { row.get(0).map_err(failed)? } else { number };
+        for (column, (seen, known)) in seen.iter_mut().zip(known).enumerate() {
+            if known.is_none() {
+                seen.take(name, row.get_ref(first + column).map_err(failed)?);
+            }
+        }
+    }
+    Ok(seen)
+}
+
+impl Seen {
+    fn new(column: &Column) -> Self {
+        let declared = column.declared.to_ascii_uppercase();
+        let is_time = declared.contains("DATETIME") || declared.contains("TIMESTAMP");
+        Self {
+            first: [None; 4],
+            is_boolean: declared.contains("BOOL"),
+            is_exact_in_float: true,
+            is_date: declared.contains("DATE") && !is_time,
+            timestamp: is_time.then_some(TimeUnit::Second),
+            offsets: [false; 2],
+            decimal: (column.affinity == Affinity::Numeric).then(|| decimal_arguments(&declared)).flatten(),
+        }
+    }
+
+    fn take(&mut self, row: i64, value: ValueRef<'_>) {
+        let class = match value {
+            ValueRef::Null => return,
+            ValueRef::Integer(value) => {
+                self.is_boolean &= matches!(value, 0 | 1);
+                self.is_exact_in_float &= value.unsigned_abs() <= 1 << 53;
+                INTEGER
+            }
+            ValueRef::Real(_) => REAL,
+            ValueRef::Text(bytes) => {
+                self.take_text(bytes);
+                TEXT
+            }
+            ValueRef::Blob(_) => BLOB,
+        };
+        if let Some((precision, scale)) = self.decimal
+            && decimal(value, precision, scale).is_err()
+        {
+            self.decimal = None;
+        }
+        self.first[class].get_or_insert(row);
+    }
+
+    fn take_text(&mut self, bytes: &[u8]) {
+        if !self.is_date && self.timestamp.is_none() {
+            return;
+        }
+        let text = std::str::from_utf8(bytes).unwrap_or_default();
+        self.is_date &= parse_date(text).is_some();
+        if let Some(unit) = self.timestamp {
+            let units = [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
+            let finer = units.into_iter().filter(|finer| *finer >= unit);
+            let parsed = finer.into_iter().find_map(|unit| Some((unit, parse_timestamp(text, unit)?.1)));
+            if let Some((_, has_offset)) = parsed {
+                self.offsets[usize::from(has_offset)] = true;
+            }
+            self.timestamp = parsed.map(|(unit, _)| unit);
+        }
+    }
+
+    fn data_type(&self, column: &Column, has_rowid: bool) -> Result<DataType> {
+        let has = self.first.map(|first| first.is_some());
+        Ok(match has {
+            [false, false, false, false] => of_nothing(column.affinity),
+            [_, _, false, false] if self.decimal.is_some() => {
+                let (precision, scale) = self.decimal.unwrap_or((38, 0));
+                DataType::Decimal128(precision, scale)
+            }
+            [true, false, false, false] if self.is_boolean => DataType::Boolean,
+            [true, false, false, false] => DataType::Int64,
+            [false, true, false, false] => DataType::Float64,
+            [true, true, false, false] if self.is_exact_in_float => DataType::Float64,
+            [false, false, true, false] if self.is_date => DataType::Date32,
+            [false, false, true, false] => match (self.timestamp, self.offsets) {
+                (Some(unit), [true, false]) => DataType::Timestamp(unit, None),
+                (Some(unit), [false, true]) => DataType::Timestamp(unit, Some("UTC".into())),
+                _ => DataType::Utf8,
+            },
+            [false, false, false, true] => DataType::Binary,
+            _ => return Err(self.mixed(column, has_rowid)),
+        })
+    }
+
+    fn mixed(&self, column: &Column, has_rowid: bool) -> Error {
+        let row = if has_rowid { "rowid" } else { "row" };
+        let parts = self.first.iter().zip(NAMES);
+        let parts = parts.filter_map(|(first, name)| first.map(|first| format!("{name} (first at {row} {first})")));
+        let parts: Vec<String> = parts.collect();
+        let text = print_type(if self.first[BLOB].is_some() { &DataType::Binary } else { &DataType::Utf8 });
+        Error::invalid(format!("its values are of several kinds: {}", parts.join(", ")))
+            .at(format!("column {:?}", column.name))
+            .advice(format!("say its type by --schema (schema), such as \"{} {text}\"", column.name))
+    }
+}
+
+fn of_nothing(affinity: Affinity) -> DataType {
+    match affinity {
+        Affinity::Integer => DataType::Int64,
+        Affinity::Real | Affinity::Numeric => DataType::Float64,
+        Affinity::Text => DataType::Utf8,
+        Affinity::None => DataType::Null,
+    }
+}
+
+/// Precision and scale of `DECIMAL(10, 2)` or `NUMERIC(10)`.
+fn decimal_arguments(declared: &str) -> Option<(u8, i8)> {
+    let (name, rest) = declared.split_once('(')?;
+    if !matches!(name.trim(), "DECIMAL" | "NUMERIC" | "DEC") {
+        return None;
+    }
+    let arguments = rest.trim_end().strip_suffix(')')?;
+    let (precision, scale) = arguments.split_once(',').unwrap_or((arguments, "0"));
+    let (precision, scale): (u8, i8) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
+    ((1..=38).contains(&precision) && (0..=precision as i8).contains(&scale)).then_some((precision, scale))
+}

@@ -1,0 +1,75 @@
+//! Locations of SQLite tables and queries.
+
+use std::path::{Path, PathBuf};
+
+use lakerace_io::{Error, Result};
+use percent_encoding::percent_decode_str;
+
+/// What of a database is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// A table or a view.
+    Table(String),
+    /// The rows of a SELECT.
+    Query(String),
+}
+
+/// A database file and what of it is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub path: PathBuf,
+    pub relation: Relation,
+}
+
+/// How locations are written.
+const FORMS: &str = "write sqlite:///folder/file.db#table, sqlite:file.db#table, or sqlite:file.db?query=SELECT …";
+
+impl Place {
+    /// Parses `sqlite:///absolute/file.db#table`, `sqlite:relative.db#table` or either with `?query=SELECT …`. Of the form with
+    /// slashes, `%xx` in path and table are bytes; in a query they are in both forms.
+    pub fn parse(location: &str) -> Result<Self> {
+        let rest = location.split_once(':').map_or(location, |(_, rest)| rest);
+        let (rest, is_url) = match rest.strip_prefix("//") {
+            Some(path) if path.starts_with('/') => (path, true),
+            Some(_) => return Err(Error::usage("a host is named, and SQLite has files").at(location).advice(FORMS)),
+            None => (rest, false),
+        };
+        let (path, relation) = match rest.split_once("?query=") {
+            Some((path, query)) => (path, Relation::Query(decoded(query)?)),
+            None => match rest.rsplit_once('#') {
+                Some((path, table)) if !table.is_empty() => {
+                    (path, Relation::Table(if is_url { decoded(table)? } else { table.to_owned() }))
+                }
+                _ => return Err(Error::usage("no table is named").at(location).advice(FORMS)),
+            },
+        };
+        if path.is_empty() {
+            return Err(Error::usage("no file is named").at(location).advice(FORMS));
+        }
+        let path = if is_url { PathBuf::from(decoded(path)?) } else { PathBuf::from(path) };
+        Ok(Self { path, relation })
+    }
+
+    /// As messages name it.
+    pub fn shown(&self) -> String {
+        match &self.relation {
+            Relation::Table(table) => format!("{}#{table}", self.path.display()),
+            Relation::Query(_) => format!("{}?query", self.path.display()),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn decoded(text: &str) -> Result<String> {
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(|text| text.into_owned()).map_err(|_| Error::usage("a %xx of the location makes no text").at(text))
+}
+
+/// A name as SQL writes it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

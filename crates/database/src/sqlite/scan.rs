@@ -1,0 +1,226 @@
+//! Reading rows by ranges of their numbers, on several threads, in order.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use lakerace_format::{Batches, Predicate};
+use lakerace_io::{Error, Job, Result};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use super::decode::Decoder;
+use super::error::failed;
+use super::infer::Typed;
+use super::location::quoted;
+
+/// Rows of a batch, where nobody asks for fewer.
+const BATCH_ROWS: usize = 8192;
+/// Bytes of values that end a batch before.
+const BATCH_BYTES: usize = 8 << 20;
+/// Batches that a thread may be ahead.
+const AHEAD: usize = 3;
+
+/// What every thread needs to know.
+pub(super) struct Scan {
+    pub place: String,
+    /// What stands behind FROM.
+    pub from: String,
+    pub rowid: Option<&'static str>,
+    /// What SQLite judges of the filter, and its parameters.
+    pub pushed: Option<(String, Vec<Value>)>,
+    /// All of the filter, bound to `columns`.
+    pub filter: Option<Predicate>,
+    /// The columns that are read.
+    pub columns: Vec<Typed>,
+    /// Those that are given, as positions among them.
+    pub output: Vec<usize>,
+    /// The schema of what is given.
+    pub schema: SchemaRef,
+    pub batch_rows: Option<usize>,
+    pub limit: u64,
+}
+
+/// What a thread sends: a batch, or that a unit has ended.
+type Message = Result<Option<RecordBatch>>;
+
+/// Reads units, each by its first and last row number, with a thread for each connection.
+pub(super) fn scan(scan: Scan, units: Vec<(i64, i64)>, connections: Vec<Connection>, job: &Job) -> Result<Batches> {
+    let (scan, units) = (Arc::new(scan), Arc::new(units));
+    let threads = connections.len();
+    let mut receivers = Vec::with_capacity(threads);
+    for (number, connection) in connections.into_iter().enumerate() {
+        let (sender, receiver) = bounded(AHEAD);
+        let (scan, units, job) = (Arc::clone(&scan), Arc::clone(&units), job.clone());
+        let work = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                for unit in units.iter().skip(number).step_by(threads) {
+                    if !read_unit(&scan, *unit, &connection, &sender, &job) {
+                        return;
+                    }
+                }
+            }));
+            if outcome.is_err() {
+                let _ = sender.send(Err(Error::internal("reading SQLite panicked")));
+            }
+        };
+        let started = std::thread::Builder::new().name("lakerace-sqlite".to_owned()).spawn(work);
+        started.map_err(|error| Error::unavailable(format!("a thread could not start: {error}")))?;
+        receivers.push(receiver);
+    }
+    let rows = InOrder { receivers, unit: 0, units: units.len(), left: scan.limit, job: job.clone() };
+    Ok(Batches::new(Arc::clone(&scan.schema), rows))
+}
+
+/// Takes batches from the threads in the order of the units.
+struct InOrder {
+    receivers: Vec<Receiver<Message>>,
+    unit: usize,
+    units: usize,
+    left: u64,
+    job: Job,
+}
+
+impl Iterator for InOrder {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.unit < self.units && self.left > 0 {
+            if let Err(error) = self.job.check() {
+                return Some(Err(error));
+            }
+            let receiver = &self.receivers[self.unit % self.receivers.len()];
+            match receiver.recv() {
+                Ok(Ok(Some(batch))) => {
+                    let rows = batch.num_rows().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                    self.left -= rows as u64;
+                    self.job.meter().read_rows(rows as u64);
+                    return Some(Ok(batch.slice(0, rows)));
+                }
+                Ok(Ok(None)) => self.unit += 1,
+                Ok(Err(error)) => return Some(Err(self.job.check().err().unwrap_or(error))),
+                Err(_) => {
+                    return Some(Err(self
+                        .job
+                        .check()
+                        .err()
+                        .unwrap_or_else(|| Error::internal("a reader ended early"))));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Reads a unit; false where nobody wants more.
+fn read_unit(scan: &Scan, unit: (i64, i64), connection: &Connection, sender: &Sender<Message>, job: &Job) -> bool {
+    match read_rows(scan, unit, connection, sender, job) {
+        Ok(true) => sender.send(Ok(None)).is_ok(),
+        Ok(false) => false,
+        Err(error) => {
+            let _ = sender.send(Err(error.at(&scan.place)));
+            false
+        }
+    }
+}
+
+impl Scan {
+    fn sql(&self) -> String {
+        let mut columns: Vec<String> = self.rowid.iter().map(|rowid| (*rowid).to_owned()).collect();
+        columns.extend(self.columns.iter().map(|column| quoted(column.field.name())));
+        if columns.is_empty() {
+            columns.push("NULL".to_owned());
+        }
+        let mut conditions = Vec::new();
+        if let Some(rowid) = self.rowid {
+            conditions.push(format!("{rowid} BETWEEN ? AND ?"));
+        }
+        conditions.extend(self.pushed.iter().map(|(sql, _)| sql.clone()));
+        let conditions =
+            if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
+        let order = self.rowid.map(|rowid| format!(" ORDER BY {rowid}")).unwrap_or_default();
+        format!("SELECT {} FROM {}{conditions}{order}", columns.join(", "), self.from)
+    }
+
+    fn finish(&self, decoders: &mut [Decoder], rows: usize) -> Result<RecordBatch> {
+        let columns = decoders.iter_mut().zip(&self.columns).map(|(decoder, column)| {
+            decoder.finish().map_err(|error| error.at(format!("column {:?}", column.field.name())))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let output = self.output.iter().map(|at| Arc::clone(&columns[*at])).collect();
+        let given = RecordBatch::try_new_with_options(Arc::clone(&self.schema), output, &options)
+            .map_err(|error| Error::invalid(format!("a column declared NOT NULL has nulls, or: {error}")))?;
+        let Some(filter) = &self.filter else { return Ok(given) };
+        let schema = super::infer::schema(&self.columns);
+        let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(internal)?;
+        filter_record_batch(&given, &filter.evaluate(&read)?).map_err(internal)
+    }
+}
+
+fn read_rows(
+    scan: &Scan,
+    (first, last): (i64, i64),
+    connection: &Connection,
+    sender: &Sender<Message>,
+    job: &Job,
+) -> Result<bool> {
+    let mut statement = connection.prepare_cached(&scan.sql()).map_err(failed)?;
+    let mut parameter = 1;
+    let range: &[i64] = if scan.rowid.is_some() { &[first, last] } else { &[] };
+    for value in range {
+        statement.raw_bind_parameter(parameter, value).map_err(failed)?;
+        parameter += 1;
+    }
+    for value in scan.pushed.iter().flat_map(|(_, values)| values) {
+        statement.raw_bind_parameter(parameter, value).map_err(failed)?;
+        parameter += 1;
+    }
+    let decoders = scan.columns.iter().map(|column| Decoder::new(column.field.data_type(), column.is_given));
+    let mut decoders = decoders.collect::<Result<Vec<_>>>()?;
+    let batch_rows = scan.batch_rows.unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
+    let first_column = usize::from(scan.rowid.is_some());
+    let (mut rows, mut bytes, mut number) = (0usize, 0usize, 0u64);
+    let mut stream = statement.raw_query();
+    while let Some(row) = stream.next().map_err(failed)? {
+        number += 1;
+        for (column, decoder) in decoders.iter_mut().enumerate() {
+            let value = row.get_ref(first_column + column).map_err(failed)?;
+            bytes += decoder.push(value).map_err(|found| misfit(scan, row, column, number, found))?;
+        }
+        rows += 1;
+        if rows == batch_rows || bytes >= BATCH_BYTES {
+            job.check()?;
+            job.meter().read_bytes(bytes as u64);
+            let batch = scan.finish(&mut decoders, rows)?;
+            (rows, bytes) = (0, 0);
+            if batch.num_rows() > 0 && sender.send(Ok(Some(batch))).is_err() {
+                return Ok(false);
+            }
+        }
+    }
+    if rows > 0 {
+        job.meter().read_bytes(bytes as u64);
+        let batch = scan.finish(&mut decoders, rows)?;
+        if batch.num_rows() > 0 && sender.send(Ok(Some(batch))).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn misfit(scan: &Scan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
+    let name = match scan.rowid {
+        Some(_) => row.get::<_, i64>(0).map_or_else(|_| "a row".to_owned(), |rowid| format!("rowid {rowid}")),
+        None => format!("row {number}"),
+    };
+    let field = &scan.columns[column].field;
+    let wanted = lakerace_format::schema_text::print_type(field.data_type());
+    Error::invalid(format!("it has {found}, and the column's type is {wanted}"))
+        .at(format!("column {:?}: {name}", field.name()))
+        .advice(format!("say another type by --schema (schema), such as \"{} utf8\"", field.name()))
+}

@@ -1,0 +1,403 @@
+//! Rows on their way into a table.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use lakerace_format::{Sink, Written};
+use lakerace_io::{Error, Job, RequestKind, Result};
+use rusqlite::{Connection, ErrorCode};
+
+use super::catalog::{self, Load};
+use super::connect::to_write;
+use super::encode::Values;
+use super::error::failed;
+use super::location::{Place, Relation, quoted};
+use super::target::{Input, Target};
+use crate::{DeadLetters, SinkOptions, WriteMode};
+
+/// Parameters of a statement, about: more rows at once save little.
+const STATEMENT_PARAMETERS: usize = 640;
+/// Rows of a statement at most.
+const STATEMENT_ROWS: usize = 64;
+/// Memory for pages that are not yet written, in KiB.
+const CACHE_KIB: u32 = 64 << 10;
+
+/// Writes rows into a table, a transaction for each checkpoint.
+pub(super) struct SqliteSink {
+    connection: Connection,
+    place: Place,
+    target: Target,
+    options: SinkOptions,
+    letters: Option<DeadLetters>,
+    statements: Statements,
+    /// Rows of the load that were committed, those of earlier runs included.
+    committed: u64,
+    /// Rows that this run was given.
+    taken: u64,
+    acknowledged: u64,
+    confirmed: u64,
+    /// The load had ended before this run began.
+    was_finished: bool,
+    /// This sink made the file, and nothing in it is committed.
+    made_file: bool,
+    is_done: bool,
+    bytes_before: u64,
+    job: Job,
+}
+
+/// The SQL of one row, and of many.
+struct Statements {
+    one: String,
+    many: String,
+    many_rows: usize,
+}
+
+impl SqliteSink {
+    pub fn create(location: &str, schema: &SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let place = Place::parse(location)?;
+        let Relation::Table(table) = place.relation.clone() else {
+            return Err(Error::usage("rows can't be written to a query")
+                .at(place.shown())
+                .advice("name a table: #table"));
+        };
+        let made_file = !place.path().exists();
+        let mut sink_place = place.clone();
+        let begun = (|| {
+            let connection = to_write(place.path(), job)?;
+            connection
+                .execute_batch(&format!("PRAGMA cache_size = -{CACHE_KIB}; PRAGMA temp_store = FILE"))
+                .map_err(failed)?;
+            // A replaced table's rows are referred to by rows of others, which stay.
+            let checks_references = options.mode != WriteMode::Overwrite;
+            connection.pragma_update(None, "foreign_keys", checks_references).map_err(failed)?;
+            connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+            let load = known_load(&connection, &table, options)?;
+            let target = Target::prepare(&connection, &table, schema, options, load)?;
+            Ok((connection, target, load))
+        })();
+        let (connection, target, load) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                if made_file {
+                    remove_database(place.path());
+                }
+                return Err(Error::at(error, place.shown()));
+            }
+        };
+        sink_place.relation = Relation::Table(table);
+        let acknowledged = load.map_or(0, |load| load.rows);
+        let statements = Statements::of(&target, options);
+        let letters = DeadLetters::create(options)?;
+        let bytes_before = size(&connection).unwrap_or(0);
+        Ok(Box::new(Self {
+            connection,
+            place: sink_place,
+            target,
+            options: options.clone(),
+            letters,
+            statements,
+            committed: acknowledged,
+            taken: 0,
+            acknowledged,
+            confirmed: 0,
+            was_finished: load.is_some_and(|load| load.is_finished),
+            made_file,
+            is_done: false,
+            bytes_before,
+            job: job.clone(),
+        }))
+    }
+}
+
+/// What the database knows of the load that goes on; `None` where it begins.
+fn known_load(connection: &Connection, table: &str, options: &SinkOptions) -> Result<Option<Load>> {
+    let Some(name) = options.load_name.as_deref().filter(|_| options.resume) else { return Ok(None) };
+    let load = catalog::find_load(connection, table, name)?;
+    if load.is_none()
+        && let Some(version) = catalog::unfinished_version(connection, table, name)?
+    {
+        return Err(Error::conflict(format!("the load that has begun is of another version of the source: {version}"))
+            .advice(
+                "resume with the source as it was (--at VERSION for a Delta table), or load anew without --resume",
+            ));
+    }
+    Ok(load)
+}
+
+/// Removes a database that nothing was committed to.
+fn remove_database(path: &Path) {
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        let _ = std::fs::remove_file(name);
+    }
+}
+
+fn size(connection: &Connection) -> Option<u64> {
+    let sql = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).ok().map(i64::unsigned_abs)
+}
+
+impl Statements {
+    fn of(target: &Target, options: &SinkOptions) -> Self {
+        let table = quoted(&target.write_to);
+        let columns: Vec<String> = target.inputs.iter().map(|input| quoted(&input.name)).collect();
+        if options.mode == WriteMode::Delete {
+            let conditions: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
+            let one = format!("DELETE FROM {table} WHERE {}", conditions.join(" AND "));
+            return Self { many: one.clone(), one, many_rows: 1 };
+        }
+        let many_rows = (STATEMENT_PARAMETERS / columns.len().max(1)).clamp(1, STATEMENT_ROWS);
+        let row = format!("({})", vec!["?"; columns.len()].join(", "));
+        let conflict = if options.mode == WriteMode::Upsert { on_conflict(target, options) } else { String::new() };
+        let insert = |rows: usize| {
+            let rows = vec![row.as_str(); rows].join(", ");
+            format!("INSERT INTO {table} ({}) VALUES {rows}{conflict}", columns.join(", "))
+        };
+        Self { one: insert(1), many: insert(many_rows), many_rows }
+    }
+}
+
+fn on_conflict(target: &Target, options: &SinkOptions) -> String {
+    let key: Vec<String> = options.key.iter().map(|name| quoted(name)).collect();
+    let others = target.inputs.iter().filter(|input| !options.key.contains(&input.name));
+    let sets: Vec<String> = others.map(|input| format!("{0} = excluded.{0}", quoted(&input.name))).collect();
+    let what = if sets.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", sets.join(", ")) };
+    format!(" ON CONFLICT ({}) DO {what}", key.join(", "))
+}
+
+impl SqliteSink {
+    fn put(&mut self, batch: &RecordBatch) -> Result<()> {
+        let allow = self.options.allow_narrowing;
+        let columns = self.target.inputs.iter().map(|input| {
+            let named = |error: Error| error.at(format!("column {:?}", input.name));
+            fit(batch.column(input.column), &input.data_type, allow).and_then(|array| Values::of(&array)).map_err(named)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let inspects = self.target.inputs.iter().zip(&columns).any(|(input, values)| input.needs_look(values));
+        let mut at = 0;
+        while at < batch.num_rows() {
+            let rows = self.statements.many_rows.min(batch.num_rows() - at);
+            let is_whole = rows == self.statements.many_rows && !inspects;
+            if is_whole && self.run(&self.statements.many, &columns, at, rows)?.is_none() {
+                self.confirmed += rows as u64;
+            } else {
+                for row in at..at + rows {
+                    self.put_one(batch, &columns, row)?;
+                }
+            }
+            at += rows;
+        }
+        self.taken += batch.num_rows() as u64;
+        self.job.meter().wrote_rows(batch.num_rows() as u64);
+        Ok(())
+    }
+
+    fn put_one(&mut self, batch: &RecordBatch, columns: &[Values], row: usize) -> Result<()> {
+        let mut inputs = self.target.inputs.iter().zip(columns);
+        let found = inputs.find_map(|(input, values)| input.misfit(values, row, self.options.allow_narrowing));
+        let reason = match found {
+            Some(reason) => Some(Rejection { reason, is_duplicate: false }),
+            None => self.run(&self.statements.one, columns, row, 1)?,
+        };
+        let Some(rejection) = reason else {
+            self.confirmed += 1;
+            return Ok(());
+        };
+        match &self.letters {
+            Some(letters) => letters.reject(batch, row, &rejection.reason),
+            None => {
+                let number = self.acknowledged + self.taken + row as u64 + 1;
+                let made = if rejection.is_duplicate { Error::conflict } else { Error::invalid };
+                Err(made(rejection.reason)
+                    .at(format!("row {number} of the load"))
+                    .advice("mend it, or have such rows put aside by --dead-letter FILE (dead_letter)"))
+            }
+        }
+    }
+
+    /// Runs a statement for `rows` rows; gives why the table does not take them.
+    fn run(&self, sql: &str, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let mut parameter = 1;
+        for row in first..first + rows {
+            for values in columns {
+                let bound = statement.raw_bind_parameter(parameter, values.value(row));
+                bound.map_err(failed)?;
+                parameter += 1;
+            }
+        }
+        match statement.raw_execute() {
+            Ok(_) => Ok(None),
+            Err(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
+                    Ok(Some(Rejection::of(&error)))
+                }
+                _ => Err(failed(error)),
+            },
+        }
+    }
+
+    fn note(&mut self, is_finished: bool) -> Result<()> {
+        self.committed = self.acknowledged + self.taken;
+        let Some(name) = &self.options.load_name else { return Ok(()) };
+        catalog::note_load(&self.connection, &self.target.table, name, Load { rows: self.committed, is_finished })
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if let Some(letters) = &self.letters {
+            letters.flush()?;
+        }
+        self.connection.execute_batch("COMMIT").map_err(failed)?;
+        self.made_file = false;
+        self.job.meter().count(RequestKind::Put, 1);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if !self.was_finished {
+            self.target.publish(&self.connection)?;
+        }
+        self.note(true)?;
+        self.commit()?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Sink for SqliteSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.put(&batch).map_err(|error| error.at(self.place.shown()))
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        let done = (|| {
+            self.note(false)?;
+            self.commit()?;
+            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)
+        })();
+        done.map_err(|error| error.at(self.place.shown()))
+    }
+
+    fn acknowledged_rows(&self) -> u64 {
+        self.acknowledged
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        self.end().map_err(|error| error.at(self.place.shown()))?;
+        let bytes = size(&self.connection).unwrap_or(0).saturating_sub(self.bytes_before);
+        self.job.meter().wrote_bytes(bytes);
+        Ok(Written {
+            rows: self.confirmed,
+            bytes,
+            files: vec![self.place.path().display().to_string()],
+            rejected: self.letters.as_ref().map_or(0, DeadLetters::rows),
+            ..Written::default()
+        })
+    }
+}
+
+impl Drop for SqliteSink {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        if !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        // What nobody can go on with goes.
+        if self.options.load_name.is_none() && self.committed > 0 {
+            self.target.remove_aside(&self.connection);
+        }
+        if self.made_file {
+            remove_database(self.place.path());
+        }
+    }
+}
+
+/// Why a table does not take a row, without its values.
+struct Rejection {
+    reason: String,
+    is_duplicate: bool,
+}
+
+impl Rejection {
+    fn of(error: &rusqlite::Error) -> Self {
+        let reason = match error {
+            rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+            other => other.to_string(),
+        };
+        let unique = [
+            rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE,
+            rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+            rusqlite::ffi::SQLITE_CONSTRAINT_ROWID,
+        ];
+        Self { reason, is_duplicate: error.sqlite_extended_error_code().is_some_and(|code| unique.contains(&code)) }
+    }
+}
+
+impl Input {
+    /// Whether rows have to be looked at one by one.
+    fn needs_look(&self, values: &Values) -> bool {
+        let is_rounded = || matches!(values, Values::Integers(array) if array.iter().flatten().any(is_rounded));
+        values.has_nan() || (self.is_key && values.has_null()) || (self.is_made_float && is_rounded())
+    }
+
+    /// Why the table would change a value, or could not find its row again.
+    fn misfit(&self, values: &Values, row: usize, allow_narrowing: bool) -> Option<String> {
+        let name = &self.name;
+        if self.is_key && values.is_null(row) {
+            return Some(format!("the key column {name:?} is null"));
+        }
+        if !allow_narrowing && values.is_nan(row) {
+            return Some(format!("column {name:?} is NaN, which SQLite makes a null (--allow-narrowing lets it)"));
+        }
+        match values {
+            Values::Integers(array) if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) => {
+                Some(format!("column {name:?} is an integer that the float of its declared type does not hold"))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_rounded(value: i64) -> bool {
+    value.unsigned_abs() > 1 << 53
+}
+
+/// An array in the type of the table's column: a cast that gives the same values back, or any where narrowing is allowed.
+fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result<ArrayRef> {
+    let Some(to) = to else { return Ok(Arc::clone(array)) };
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    let from = array.data_type();
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let misfit = |_| {
+        Error::invalid(format!("values of the type {from} do not fit the column's type {to}"))
+            .advice("write to another table, or replace it by --mode overwrite")
+    };
+    let cast = cast_with_options(array, to, &options).map_err(misfit)?;
+    if allow_narrowing {
+        return Ok(cast);
+    }
+    let back = cast_with_options(&cast, from, &options).map_err(misfit)?;
+    if back.to_data() == array.to_data() {
+        return Ok(cast);
+    }
+    Err(Error::invalid(format!("values of the type {from} lose something in the column's type {to}"))
+        .advice("allow it by --allow-narrowing (allow_narrowing), or write to another table"))
+}
+
+/// The schema of a table that is made, with the key's columns not null.
+pub(super) fn table_schema(schema: &Schema, key: &[String]) -> Schema {
+    let fields = schema.fields().iter().map(|field| {
+        let is_nullable = field.is_nullable() && !key.contains(field.name());
+        field.as_ref().clone().with_nullable(is_nullable)
+    });
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
+}

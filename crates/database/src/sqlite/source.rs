@@ -1,0 +1,251 @@
+//! A table, a view or a query as a source.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_format::names::column_not_found;
+use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use lakerace_io::profile::Observations;
+use lakerace_io::{Error, Job, Result, plan_requests};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::catalog::{Column, Table};
+use super::connect::{change_counter, same_state, to_read};
+use super::error::failed;
+use super::infer::{self, Rows, Typed, typed};
+use super::kind::Affinity;
+use super::location::{Place, Relation, quoted};
+use super::pushdown;
+use super::scan::{Scan, scan};
+use crate::SourceOptions;
+
+/// Rows of a range that one thread reads at a time, where row numbers have no gaps.
+const RANGE_ROWS: i128 = 1 << 16;
+/// Ranges at most.
+const MAX_RANGES: i128 = 256;
+
+/// Rows of a SQLite database.
+pub(super) struct SqliteSource {
+    place: Place,
+    columns: Vec<Typed>,
+    schema: SchemaRef,
+    /// The name of the rows' numbers.
+    rowid: Option<&'static str>,
+    /// What stands behind FROM.
+    from: String,
+    size_bytes: u64,
+    job: Job,
+}
+
+/// What a plan has to say beside its units: the state of the file, and the ranges of row numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ranges {
+    change_counter: u32,
+    first: i64,
+    width: u64,
+    count: u64,
+}
+
+impl SqliteSource {
+    pub fn open(location: &str, options: &SourceOptions, job: &Job) -> Result<Self> {
+        let place = Place::parse(location)?;
+        let connection = to_read(place.path(), job)?;
+        let named = |error: Error| error.at(place.shown());
+        let size_bytes = std::fs::metadata(place.path()).map_or(0, |metadata| metadata.len());
+        let (table, from) = relation(&connection, &place.relation).map_err(named)?;
+        let rowid = table.rowid;
+        let names: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+        let number = rowid.map(|rowid| format!("{rowid}, ")).unwrap_or_default();
+        let sql = format!("SELECT {number}{} FROM {from}", names.join(", "));
+        let rows = Rows { connection: &connection, sql: &sql, has_rowid: rowid.is_some() };
+        let given = options.schema.as_deref();
+        let columns = typed(&table, given, &rows, job).map_err(named)?;
+        let schema = infer::schema(&columns);
+        Ok(Self { place, columns, schema, rowid, from, size_bytes, job: job.clone() })
+    }
+
+    /// The columns that a read needs, in the order of the table, and those that it gives as positions among them.
+    fn selected(&self, request: &ReadRequest) -> Result<(Vec<usize>, Vec<usize>)> {
+        let wanted: Vec<usize> = match &request.columns {
+            None => (0..self.columns.len()).collect(),
+            Some(names) => names.iter().map(|name| self.find(name)).collect::<Result<_>>()?,
+        };
+        let mut needed = wanted.clone();
+        if let Some(filter) = &request.filter {
+            needed.extend(Predicate::bind(filter, &self.schema)?.columns());
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        let at = |column: &usize| needed.binary_search(column).unwrap_or_default();
+        let output = wanted.iter().map(at).collect();
+        Ok((needed, output))
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        let names = self.schema.fields().iter().map(|field| field.name().as_str());
+        self.schema.index_of(name).map_err(|_| column_not_found(name, names).at(self.place.shown()))
+    }
+
+    fn ranges(&self) -> Result<Ranges> {
+        let change_counter = change_counter(self.place.path())?;
+        let one = Ranges { change_counter, first: i64::MIN, width: u64::MAX, count: 1 };
+        let Some(rowid) = self.rowid else { return Ok(one) };
+        let connection = to_read(self.place.path(), &self.job)?;
+        // One statement each, as SQLite looks up only one of them in a statement.
+        let end = |function: &str| {
+            let sql = format!("SELECT {function}({rowid}) FROM {}", self.from);
+            connection.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)).optional().map_err(failed)
+        };
+        let (Some(Some(first)), Some(Some(last))) = (end("min")?, end("max")?) else { return Ok(one) };
+        let span = i128::from(last) - i128::from(first) + 1;
+        let count = ((span + RANGE_ROWS - 1) / RANGE_ROWS).clamp(1, MAX_RANGES);
+        let width = u64::try_from((span + count - 1) / count).unwrap_or(u64::MAX);
+        Ok(Ranges { change_counter, first, width, count: u64::try_from(count).unwrap_or(1) })
+    }
+}
+
+/// The columns of what is read, and how SQL names it.
+fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, String)> {
+    match relation {
+        Relation::Table(name) => match Table::find(connection, name)? {
+            Some(table) => Ok((table, quoted(name))),
+            None => Err(no_table(connection, name)?),
+        },
+        Relation::Query(sql) => {
+            let sql = sql.trim().trim_end_matches(';');
+            let statement = connection.prepare(sql).map_err(failed)?;
+            if !statement.readonly() || statement.column_count() == 0 {
+                return Err(Error::usage("the query gives no rows, or changes the database").advice("give a SELECT"));
+            }
+            let column = |name: &str| Column {
+                name: name.to_owned(),
+                declared: String::new(),
+                affinity: Affinity::None,
+                is_nullable: true,
+                key_position: 0,
+                is_generated: false,
+            };
+            let columns: Vec<Column> = statement.column_names().map(column).collect();
+            let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+            names.sort_unstable();
+            if let Some(twice) = names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1])) {
+                return Err(Error::usage(format!("the query gives two columns {:?}", twice[0]))
+                    .advice("name one of them otherwise, with AS"));
+            }
+            let table = Table { columns, rowid: None, is_strict: false, is_view: true, kept: None };
+            Ok((table, format!("({sql})")))
+        }
+    }
+}
+
+fn no_table(connection: &Connection, name: &str) -> Result<Error> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' \
+               AND name NOT LIKE '!_lakerace!_%' ESCAPE '!'";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0));
+    let names = names.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
+    let nearest = lakerace_format::names::nearest(name, names.iter().map(String::as_str));
+    let error = Error::not_found("the database has no such table");
+    Ok(match nearest {
+        Some(nearest) => error.advice(format!("did you mean {nearest:?}?")),
+        None => error,
+    })
+}
+
+impl Source for SqliteSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        SourceInfo { format: "sqlite".to_owned(), rows: None, files: 1, bytes: self.size_bytes, units: None }
+    }
+
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        if request.batch_rows == Some(0) {
+            return Err(Error::usage("a batch has one row at least"));
+        }
+        let (needed, output) = self.selected(request)?;
+        let fields: Vec<_> = output.iter().map(|at| self.columns[needed[*at]].field.clone()).collect();
+        let ranges = self.ranges().map_err(|error| error.at(self.place.shown()))?;
+        let wanted_bytes = self.size_bytes / ranges.count;
+        let units =
+            (0..ranges.count).map(|index| UnitPlan { index: index as usize, wanted_bytes, ..UnitPlan::default() });
+        let file = FilePlan {
+            url: self.place.path().display().to_string(),
+            size_bytes: self.size_bytes,
+            e_tag: Some(ranges.to_string()),
+            units: units.collect(),
+        };
+        Ok(ReadPlan {
+            request: request.clone(),
+            schema: Arc::new(Schema::new(fields)),
+            files: vec![file],
+            requests: plan_requests(&[], &self.job.options().ranges, &Observations::local_disk()),
+        })
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let named = |error: Error| error.at(self.place.shown());
+        let (units, ranges) = match plan.files.as_slice() {
+            [file] => {
+                let ranges = file.e_tag.as_deref().and_then(Ranges::parse);
+                (&file.units, ranges.ok_or_else(|| Error::usage("the plan is not one of SQLite"))?)
+            }
+            _ => return Err(Error::usage("the plan is not one of SQLite")),
+        };
+        let units: Vec<(i64, i64)> =
+            units.iter().filter(|u| u.pruned.is_none()).map(|u| ranges.unit(u.index)).collect();
+        let threads = self.job.options().threads.max(1).min(units.len().max(1));
+        let connections = same_state(self.place.path(), threads, &self.job)?;
+        if change_counter(self.place.path())? != ranges.change_counter {
+            return Err(named(
+                Error::conflict("the database was changed after the read was planned").advice("read again"),
+            ));
+        }
+        let (needed, output) = self.selected(&plan.request)?;
+        let filter = plan.request.filter.as_ref();
+        let columns: Vec<Typed> = needed.iter().map(|column| self.columns[*column].clone()).collect();
+        let decoded = infer::schema(&columns);
+        let scan_plan = Scan {
+            place: self.place.shown(),
+            from: self.from.clone(),
+            rowid: self.rowid,
+            pushed: filter.and_then(|filter| pushdown::condition(filter, &self.columns)),
+            filter: filter.map(|filter| Predicate::bind(filter, &decoded)).transpose()?,
+            columns,
+            output,
+            schema: Arc::clone(&plan.schema),
+            batch_rows: plan.request.batch_rows,
+            limit: plan.request.limit.unwrap_or(u64::MAX),
+        };
+        scan(scan_plan, units, connections, &self.job).map_err(named)
+    }
+}
+
+impl std::fmt::Display for Ranges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}:{}", self.change_counter, self.first, self.width, self.count)
+    }
+}
+
+impl Ranges {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let ranges = Self {
+            change_counter: parts.next()?.parse().ok()?,
+            first: parts.next()?.parse().ok()?,
+            width: parts.next()?.parse().ok()?,
+            count: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(ranges)
+    }
+
+    /// The first and the last row number of a unit.
+    fn unit(&self, index: usize) -> (i64, i64) {
+        let first = i128::from(self.first) + i128::from(self.width) * index as i128;
+        let last = first + i128::from(self.width) - 1;
+        let clamp = |value: i128| i64::try_from(value.clamp(i64::MIN.into(), i64::MAX.into())).unwrap_or(i64::MAX);
+        (clamp(first), clamp(last))
+    }
+}

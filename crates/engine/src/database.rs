@@ -1,0 +1,89 @@
+//! Databases by the names that users give them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
+use lakerace_format::names::column_not_found;
+use lakerace_format::schema_text::parse_schema;
+use lakerace_format::{Sink, Source};
+use lakerace_io::{Error, Job, Result};
+
+use crate::{CopyMode, CopyOptions, ReadOptions};
+
+/// The source that a location names; `None` where it names no database.
+pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Arc<dyn Source>>> {
+    let Some(system) = System::of(location) else { return Ok(None) };
+    if options.at.is_some() {
+        return Err(Error::unsupported("a version is asked for, and a database has none")
+            .at(system.name())
+            .advice("leave it out; Delta tables have versions"));
+    }
+    if options.format.is_some() {
+        return Err(Error::usage("a format is given, and a database has its own")
+            .at(system.name())
+            .advice("leave --input-format (format) out"));
+    }
+    let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
+    open_source(system, location, &SourceOptions { schema }, job).map(Some)
+}
+
+/// Whether a location gives the same rows in the same order again.
+pub(crate) fn has_stable_order(location: &str) -> bool {
+    !matches!(System::of(location), Some(System::MongoDb | System::Elasticsearch))
+}
+
+/// A database that a copy goes to.
+pub(crate) struct DatabaseTarget {
+    system: System,
+    location: String,
+    load_name: Option<String>,
+    on_rejected: OnRejected,
+}
+
+impl DatabaseTarget {
+    /// The target that a location names; `None` where it names no database.
+    pub(crate) fn resolve(location: &str) -> Option<Self> {
+        let system = System::of(location)?;
+        Some(Self { system, location: location.to_owned(), load_name: None, on_rejected: OnRejected::default() })
+    }
+
+    /// As the user wrote it.
+    pub(crate) fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// Names the load, and who hears of rejected rows.
+    pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
+        (self.load_name, self.on_rejected) = (load_name, on_rejected);
+    }
+
+    /// Begins to write.
+    pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let load = &options.load;
+        for name in &load.key {
+            if schema.column_with_name(name).is_none() {
+                return Err(column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())));
+            }
+        }
+        let mode = match options.mode {
+            CopyMode::Error => WriteMode::Error,
+            CopyMode::Overwrite => WriteMode::Overwrite,
+            CopyMode::Append => WriteMode::Append,
+            CopyMode::Upsert => WriteMode::Upsert,
+            CopyMode::Delete => WriteMode::Delete,
+        };
+        let options = SinkOptions {
+            mode,
+            key: load.key.clone(),
+            batch_rows: load.batch_rows,
+            max_rows_per_second: load.max_rows_per_second,
+            load_name: self.load_name,
+            resume: load.resume,
+            dead_letter: load.dead_letter.clone(),
+            allow_narrowing: load.allow_narrowing,
+            on_rejected: self.on_rejected,
+        };
+        open_sink(self.system, &self.location, schema, &options, job)
+    }
+}

@@ -1,0 +1,346 @@
+//! Rows on their way into a target: checkpoints, resumption, pace and proof.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lakerace_database::{BatchRows, OnRejected};
+use lakerace_format::{Batches, Sink, Written};
+use lakerace_io::{Error, Job, Result};
+use serde_json::json;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::checksum::{Checksum, of_batch};
+use crate::queue::read_ahead;
+use crate::target::Target;
+use crate::{CopyMode, CopyOptions, Scan};
+
+/// How rows are loaded: what databases and Delta tables take beside the options of files.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
+    pub batch_rows: BatchRows,
+    /// Databases: the columns of the primary key, in order.
+    pub key: Vec<String>,
+    /// Go on behind the rows that an earlier load of the same rows has had acknowledged.
+    pub resume: bool,
+    /// Databases: a file of JSON lines that gets rejected rows.
+    pub dead_letter: Option<PathBuf>,
+    /// At most this many rows a second.
+    pub max_rows_per_second: Option<NonZeroU64>,
+    /// Databases: whether values may lose what the target's types can't hold.
+    pub allow_narrowing: bool,
+    /// Read the target back behind the load, and compare its checksum with that of what was sent.
+    pub verify: bool,
+}
+
+/// What kind of place rows go to, as far as its options go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Files,
+    Stream,
+    Delta,
+    Database,
+}
+
+impl LoadOptions {
+    /// Fails where an option is given that the place can't follow.
+    pub(crate) fn check(&self, place: Place, mode: CopyMode) -> Result<()> {
+        let refuse = |option: &str, why: &str, advice: &str| {
+            Err(Error::usage(format!("{option}: {why}")).advice(advice.to_owned()))
+        };
+        let is_database = place == Place::Database;
+        let has_commits = matches!(place, Place::Database | Place::Delta);
+        if matches!(mode, CopyMode::Upsert | CopyMode::Delete) {
+            let (option, key) = (format!("--mode {}", mode.name()), "name its columns by --key A,B (key)");
+            match place {
+                Place::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", key),
+                Place::Database => {}
+                Place::Delta => {
+                    return refuse(&option, "a Delta table has a command for it", "use lakerace upsert or delete");
+                }
+                Place::Files | Place::Stream => {
+                    return refuse(&option, "files are written whole", "choose overwrite or append");
+                }
+            }
+        }
+        if self.batch_rows != BatchRows::All && !has_commits {
+            return refuse(
+                "--batch-rows (batch_rows)",
+                "files are written whole, without checkpoints",
+                "leave it out, or say all",
+            );
+        }
+        if self.resume && !has_commits {
+            return refuse(
+                "--resume (resume)",
+                "files are written whole, so that there is nothing to go on from",
+                "leave it out",
+            );
+        }
+        let database = "only databases take it";
+        if !self.key.is_empty() && !is_database {
+            let advice = "a Delta table gets its key by --table-property lakerace.primaryKey=A,B";
+            return refuse("--key (key)", database, advice);
+        }
+        if self.dead_letter.is_some() && !is_database {
+            return refuse("--dead-letter (dead_letter)", database, "leave it out");
+        }
+        if self.allow_narrowing && !is_database {
+            return refuse("--allow-narrowing (allow_narrowing)", database, "leave it out");
+        }
+        if self.verify && place == Place::Stream {
+            return refuse("--verify (verify)", "a pipe can't be read back", "leave it out, or name a file");
+        }
+        if self.verify && mode == CopyMode::Delete {
+            return refuse("--verify (verify)", "rows that are gone can't be read back", "leave it out");
+        }
+        Ok(())
+    }
+}
+
+/// The name of the load of a scan's rows: what is read and how, `@`, and the version of what is there.
+pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
+    let plan = scan.plan();
+    let request = &plan.request;
+    let read = json!([source, request.columns, request.filter, request.limit]);
+    let version = match request.version {
+        Some(version) => version.to_string(),
+        None => {
+            let files: Vec<_> = plan.files.iter().map(|file| json!([file.url, file.size_bytes, file.e_tag])).collect();
+            digest(&json!(files).to_string())
+        }
+    };
+    format!("{}@{version}", digest(&read.to_string()))
+}
+
+fn digest(text: &str) -> String {
+    format!("{:016x}", xxh3_128(text.as_bytes()) >> 64)
+}
+
+/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.
+const QUEUE_BYTES: u64 = 64 << 20;
+
+/// Puts all rows into a target. `load_name` is the one of [`load_name`], where the source gives its rows in the same order
+/// again.
+pub(crate) fn run(
+    batches: Batches,
+    mut target: Target,
+    load_name: Option<String>,
+    options: &CopyOptions,
+    job: &Job,
+) -> Result<Written> {
+    let load = &options.load;
+    if load.resume && load_name.is_none() && options.mode != CopyMode::Upsert {
+        return Err(Error::usage("--resume (resume): the source gives its rows in no order that would be found again")
+            .advice("load by --mode upsert with a --key, from the start"));
+    }
+    let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
+    let sums = Arc::new(Mutex::new(Sums::default()));
+    let on_rejected = if load.verify { Sums::listener(&sums) } else { OnRejected::default() };
+    // One commit of all rows is there or not, and needs no count.
+    let is_counted = target.kind() != Place::Delta || load.batch_rows != BatchRows::All || load.resume;
+    target.name_load(load_name.filter(|_| is_counted), on_rejected);
+    let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
+    let skipped = sink.acknowledged_rows();
+    let batches = skip_rows(batches, skipped);
+    let batches = if load.verify { Sums::of_sent(batches, &sums) } else { batches };
+    let sent = pour(read_ahead(batches, QUEUE_BYTES, job)?, sink.as_mut(), load, job)?;
+    let mut written = sink.finish()?;
+    written.skipped = skipped;
+    if written.rows + written.rejected != sent {
+        let (rows, rejected) = (written.rows, written.rejected);
+        return Err(Error::corrupt(format!(
+            "{sent} rows were sent, and the target has confirmed {rows} and rejected {rejected}"
+        ))
+        .advice("load again, with --verify (verify)"));
+    }
+    if let Some(proof) = proof {
+        let sums = *Sums::lock(&sums);
+        written.checksum = Some(proof.end(sums, &written, job)?);
+    }
+    Ok(written)
+}
+
+/// Writes all batches, cut at checkpoints, and gives the number of rows.
+fn pour(batches: Batches, sink: &mut dyn Sink, load: &LoadOptions, job: &Job) -> Result<u64> {
+    let checkpoint_rows = match load.batch_rows {
+        BatchRows::All => u64::MAX,
+        BatchRows::Rows(rows) => rows.get(),
+    };
+    let mut pace = load.max_rows_per_second.map(Pace::new);
+    let (mut sent, mut since_checkpoint) = (0u64, 0u64);
+    for batch in batches {
+        let batch = batch?;
+        let (mut at, rows) = (0, batch.num_rows());
+        while at < rows {
+            job.check()?;
+            let room = (checkpoint_rows - since_checkpoint).min(pace.as_ref().map_or(u64::MAX, Pace::rows_at_once));
+            let take = usize::try_from(room).unwrap_or(usize::MAX).min(rows - at);
+            if let Some(pace) = &mut pace {
+                pace.wait(take as u64, job)?;
+            }
+            sink.write(batch.slice(at, take))?;
+            at += take;
+            sent += take as u64;
+            since_checkpoint += take as u64;
+            if since_checkpoint == checkpoint_rows {
+                sink.checkpoint()?;
+                since_checkpoint = 0;
+            }
+        }
+    }
+    job.check()?;
+    Ok(sent)
+}
+
+/// The batches without the first `rows` rows. Fewer rows than that are an error: the source is another one by now.
+fn skip_rows(batches: Batches, rows: u64) -> Batches {
+    if rows == 0 {
+        return batches;
+    }
+    let schema = Arc::clone(batches.schema());
+    let (mut left, mut batches) = (rows, batches);
+    let next = move || {
+        loop {
+            let Some(next) = batches.next() else {
+                let missing = std::mem::take(&mut left);
+                return (missing > 0).then(|| {
+                    Err(Error::conflict(format!(
+                        "an earlier load had {rows} rows acknowledged, and the source has {missing} fewer now"
+                    ))
+                    .advice("load anew, without --resume (resume)"))
+                });
+            };
+            let Ok(batch) = next else { return Some(next) };
+            let skip = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
+            left -= skip as u64;
+            if skip < batch.num_rows() {
+                return Some(Ok(batch.slice(skip, batch.num_rows() - skip)));
+            }
+        }
+    };
+    Batches::new(schema, std::iter::from_fn(next))
+}
+
+/// Keeps rows below a rate.
+struct Pace {
+    rows_per_second: NonZeroU64,
+    started: Instant,
+    rows: u64,
+}
+
+/// How often a load that waits looks whether it was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(50);
+
+impl Pace {
+    fn new(rows_per_second: NonZeroU64) -> Self {
+        Self { rows_per_second, started: Instant::now(), rows: 0 }
+    }
+
+    /// A tenth of a second's rows.
+    fn rows_at_once(&self) -> u64 {
+        self.rows_per_second.get().div_ceil(10)
+    }
+
+    /// Waits until all rows before these have had their time.
+    fn wait(&mut self, rows: u64, job: &Job) -> Result<()> {
+        let due = Duration::from_secs_f64(self.rows as f64 / self.rows_per_second.get() as f64);
+        while let Some(left) = due.checked_sub(self.started.elapsed()).filter(|left| !left.is_zero()) {
+            job.check()?;
+            std::thread::sleep(left.min(CANCEL_POLL));
+        }
+        self.rows += rows;
+        Ok(())
+    }
+}
+
+/// Checksums of what was sent and of what was rejected of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    sent: Checksum,
+    rejected: Checksum,
+}
+
+impl Sums {
+    fn lock(sums: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of_sent(batches: Batches, sums: &Arc<Mutex<Self>>) -> Batches {
+        let (schema, sums) = (Arc::clone(batches.schema()), Arc::clone(sums));
+        let summed = batches.map(move |batch| {
+            let batch = batch?;
+            let sum = of_batch(&batch)?;
+            let mut sums = Self::lock(&sums);
+            sums.sent = sums.sent.and(sum);
+            Ok(batch)
+        });
+        Batches::new(schema, summed)
+    }
+
+    fn listener(sums: &Arc<Mutex<Self>>) -> OnRejected {
+        let sums = Arc::clone(sums);
+        OnRejected::new(move |one| {
+            let sum = of_batch(one)?;
+            let mut sums = Self::lock(&sums);
+            sums.rejected = sums.rejected.and(sum);
+            Ok(())
+        })
+    }
+}
+
+/// Proves that a target has what was sent: it is read back, and what it had before is subtracted.
+struct Proof {
+    target: String,
+    read: crate::ReadOptions,
+    before: Checksum,
+}
+
+impl Proof {
+    fn begin(target: &Target, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
+        if options.mode == CopyMode::Upsert {
+            return Err(Error::usage(
+                "--verify (verify): an upsert replaces rows, so that no sum tells what the target had",
+            )
+            .advice("leave it out, or load by --mode append, overwrite or error"));
+        }
+        let read = target.read_back(batches.schema(), options);
+        let mut proof = Self { target: target.place(), read, before: Checksum::default() };
+        if options.mode == CopyMode::Append || options.load.resume {
+            proof.before = match proof.sum(job) {
+                Ok(sum) => sum,
+                Err(error) if error.kind() == lakerace_io::ErrorKind::NotFound => Checksum::default(),
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(proof)
+    }
+
+    fn sum(&self, job: &Job) -> Result<Checksum> {
+        Scan::open(&self.target, &self.read, job)?.checksum()
+    }
+
+    /// The checksum of the rows that the target has taken.
+    fn end(&self, sums: Sums, written: &Written, job: &Job) -> Result<String> {
+        let mut proof = Self { target: self.target.clone(), read: self.read.clone(), before: self.before };
+        if let Some(version) = written.version {
+            proof.read.at = Some(version.to_string());
+        }
+        let taken = sums.sent.without(sums.rejected);
+        let expected = self.before.and(taken);
+        let found = proof.sum(job)?;
+        if found == expected {
+            return Ok(taken.to_string());
+        }
+        Err(Error::corrupt(format!(
+            "the target does not have what was sent: {} rows with checksum {found} are there, and {} with {expected} should be",
+            found.rows, expected.rows
+        ))
+        .advice("somebody else may have written to it meanwhile; else load again"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

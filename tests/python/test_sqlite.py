@@ -1,0 +1,307 @@
+"""SQLite as source and sink, with Python's own sqlite3 as the other side."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import TIMEOUT_SECONDS, command, ok, run
+
+import lakerace as lr
+
+UTC = datetime.timezone.utc
+
+
+def every_type() -> pa.Table:
+    day, moment = datetime.date(2024, 2, 29), datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+    ms = moment.replace(microsecond=123_000)
+    return pa.table(
+        {
+            "int8": pa.array([-128, None, 127], pa.int8()),
+            "int64": pa.array([-(2**63), None, 2**63 - 1], pa.int64()),
+            "uint32": pa.array([0, None, 2**32 - 1], pa.uint32()),
+            "uint64": pa.array([2**63, None, 2**64 - 1], pa.uint64()),
+            "float32": pa.array([0.1, None, float("-inf")], pa.float32()),
+            "float64": pa.array([0.1, None, 1e300], pa.float64()),
+            "bool": pa.array([True, None, False]),
+            "money": pa.array([decimal.Decimal("-0.05"), None, decimal.Decimal("9" * 36 + ".99")], pa.decimal128(38, 2)),
+            "wide": pa.array([decimal.Decimal("1" * 60), None, decimal.Decimal(-1)], pa.decimal256(60, 0)),
+            "text": pa.array(["007", None, "a\0b \N{SNOWMAN}"]),
+            "empty": pa.array(["", None, " "], pa.large_string()),
+            "bytes": pa.array([b"\x00\xff", None, b""], pa.binary()),
+            "fixed": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+            "day": pa.array([day, None, datetime.date(1, 1, 1)], pa.date32()),
+            "ms": pa.array([ms, None, ms], pa.timestamp("ms")),
+            "us": pa.array([moment, None, moment], pa.timestamp("us")),
+            "ns": pa.array([1, None, -1], pa.timestamp("ns")),
+            "utc": pa.array([moment.replace(tzinfo=UTC), None, moment.replace(tzinfo=UTC)], pa.timestamp("us", "UTC")),
+            "clock": pa.array([datetime.time(1, 2, 3, 4), None, datetime.time(23, 59, 59)], pa.time64("us")),
+            "span": pa.array([1, None, -1], pa.duration("s")),
+            "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+            "struct": pa.array(
+                [{"a": 1, "b": None}, None, {"a": None, "b": ["x"]}],
+                pa.struct({"a": pa.int64(), "b": pa.list_(pa.string())}),
+            ),
+            "nothing": pa.nulls(3),
+        }
+    )
+
+
+def rows_of(path: Path, sql: str) -> list[tuple[object, ...]]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def numbers(n: int, first: int = 0) -> pa.Table:
+    ids = range(first, first + n)
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{i}" for i in ids], "x": [i / 4 for i in ids]})
+
+
+def test_every_type_comes_back_as_what_it_was(tmp_path: Path) -> None:
+    table, target = every_type(), f"sqlite:{tmp_path / 'a.db'}#t"
+    copied = lr.copy(table, target, verify=True)
+    assert (copied.rows, copied.rejected) == (3, 0)
+    assert copied.checksum == lr.checksum(table).checksum == lr.checksum(target).checksum
+    back = lr.scan(target).to_arrow()
+    assert back.equals(table.cast(back.schema))
+    assert [str(f.type) for f in back.schema] == [str(f.type) for f in table.schema]
+    found = rows_of(tmp_path / "a.db", "SELECT typeof(int64), money, day, us, utc, list, uint64, bool FROM t")[0]
+    assert found == ("integer", "-0.05", "2024-02-29", "1969-12-31T23:59:59.999999", "1969-12-31T23:59:59.999999Z",
+                     "[1,null]", str(2**63), 1)  # fmt: skip
+    sql = rows_of(tmp_path / "a.db", "SELECT sql FROM sqlite_schema WHERE name = 't'")[0][0]
+    assert isinstance(sql, str)
+    assert sql.endswith("STRICT")
+    assert '"money" TEXT /* decimal(38, 2) */' in sql or "decimal(38,2)" in sql
+
+
+def test_one_checksum_through_other_places(tmp_path: Path) -> None:
+    table = every_type().drop_columns(["nothing", "span", "clock", "uint64", "uint32", "ns", "wide"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    sums = {lr.checksum(tmp_path / "a.parquet").checksum}
+    hops = [tmp_path / "a.parquet", f"delta:{tmp_path / 'delta'}", f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "b.parquet"]
+    for source, target in zip(hops, hops[1:], strict=False):
+        sums.add(str(lr.copy(source, target, verify=True).checksum))
+    assert len(sums) == 1
+
+
+def test_modes(tmp_path: Path) -> None:
+    database, target = tmp_path / "a.db", f"sqlite://{tmp_path}/a.db#t"
+    lr.copy(numbers(5), target, key="id")
+    with pytest.raises(lr.ConflictError, match="--mode overwrite"):
+        lr.copy(numbers(5), target)
+    with pytest.raises(lr.ConflictError, match="UNIQUE constraint failed"):
+        lr.copy(numbers(3, 3), target, mode="append")
+    assert rows_of(database, "SELECT count(*) FROM t") == [(5,)]
+    lr.copy(numbers(2, 5), target, mode="append", verify=True)
+    changed = pa.table({"id": [1, 6, 9], "name": ["one", None, "new"]})
+    assert lr.copy(changed, target, mode="upsert", key="id").rows == 3
+    assert rows_of(database, "SELECT id, name, x FROM t WHERE id IN (1, 6, 9) ORDER BY id") == [
+        (1, "one", 0.25),
+        (6, None, 1.5),
+        (9, "new", None),
+    ]
+    lr.copy(pa.table({"id": [1, 77]}), target, mode="delete", key="id")
+    assert rows_of(database, "SELECT count(*), min(id) FROM t WHERE id > 0") == [(6, 2)]
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE INDEX by_name ON t (name)")
+        connection.execute("CREATE VIEW v AS SELECT id FROM t")
+    copied = lr.copy(numbers(1000), target, mode="overwrite", verify=True)
+    assert copied.rows == 1000
+    assert rows_of(database, "SELECT count(*) FROM v") == [(1000,)]
+    assert rows_of(database, "SELECT name FROM sqlite_schema WHERE type = 'index' AND name = 'by_name'")
+    assert lr.scan(f"sqlite:{database}#v").count() == 1000
+
+
+def test_upsert_needs_a_unique_key(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE t (id INTEGER, name TEXT, x REAL)")
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    with pytest.raises(lr.InvalidInputError, match="CREATE UNIQUE INDEX"):
+        lr.copy(numbers(3), target, mode="upsert", key="id")
+    with pytest.raises(lr.UsageError, match="--key"):
+        lr.copy(numbers(3), target, mode="upsert")
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE UNIQUE INDEX k ON t (id)")
+    lr.copy(numbers(3), target, mode="upsert", key="id")
+    lr.copy(numbers(4), target, mode="upsert", key="id")
+    assert rows_of(tmp_path / "a.db", "SELECT count(*) FROM t") == [(4,)]
+
+
+def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:
+    target, dead = f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "dead.jsonl"
+    rows = pa.table({"id": [1, 2, 2, None, 3], "x": [0.5, float("nan"), 2.0, 3.0, 4.0], "secret": ["canary"] * 5})
+    with pytest.raises(lr.Error, match="dead-letter") as raised:
+        lr.copy(rows, target, key="id")
+    assert "canary" not in str(raised.value)
+    assert not (tmp_path / "a.db").exists()
+    copied = lr.copy(rows, target, key="id", dead_letter=dead, verify=True)
+    assert (copied.rows, copied.rejected) == (3, 2)
+    assert stat.S_IMODE(dead.stat().st_mode) == 0o600
+    letters = [json.loads(line) for line in dead.read_text().splitlines()]
+    assert [letter["key"] for letter in letters] == [{"id": 2}, {"id": None}]
+    assert letters[0]["row"] == {"id": 2, "x": "NaN", "secret": "canary"}
+    assert "canary" not in letters[0]["reason"]
+    copied = lr.copy(rows, target, key="id", dead_letter=tmp_path / "more", mode="overwrite", allow_narrowing=True)
+    assert (copied.rows, copied.rejected) == (3, 2)
+
+
+def test_parts_and_filters_agree_with_sqlite(tmp_path: Path) -> None:
+    database, target = tmp_path / "a.db", f"sqlite:{tmp_path / 'a.db'}#t"
+    n = 200_000
+    lr.copy(numbers(n), target, key="id")
+    scan = lr.scan(target, threads=4)
+    assert [row["id"] for row in scan.to_arrow().select(["id"]).to_pylist()] == list(range(n))
+    assert lr.scan(target, columns=["name"], limit=70_000).to_arrow().num_rows == 70_000
+    for where in ["id > 199990", "name >= 'n9999' and id < 100000", "x = 2.5", "name is null", "id in (1, 5, -1)",
+                  "name = 'n7' or id = 8", "not (id > 3)", "name like '%99'"]:  # fmt: skip
+        expected = rows_of(database, f"SELECT id FROM t WHERE {where} ORDER BY id")
+        found = lr.scan(target, columns=["id"], where=where).to_arrow()["id"].to_pylist()
+        assert found == [row[0] for row in expected], where
+        assert lr.scan(target, where=where).count() == len(expected)
+    parts = lr.scan(target).tasks(3)
+    assert sum(part.count() for part in parts) == n
+
+
+def test_a_foreign_database_with_affinities(tmp_path: Path) -> None:
+    database = tmp_path / "a.db"
+    with sqlite3.connect(database) as connection:
+        connection.executescript(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, flag BOOLEAN, day DATE, at DATETIME, price DECIMAL(10, 2), n NUMERIC,
+                            any, code TEXT COLLATE NOCASE, "quoted ""name" VARCHAR(10));
+            INSERT INTO t VALUES (1, 1, '2024-02-29', '2024-01-01 12:00:00', 1.5, 1, 1, 'A', 'x'),
+                                 (7, 0, NULL, '2024-01-01 12:00:00.25', 3, 2.5, 2, 'a', NULL);
+            CREATE TABLE mixed (a INTEGER, b INTEGER);
+            INSERT INTO mixed VALUES (1, 1), (2, 'two'), (3, 3);
+            CREATE TABLE keyed (k TEXT PRIMARY KEY, v INTEGER) WITHOUT ROWID;
+            INSERT INTO keyed VALUES ('b', 2), ('a', 1);
+            """
+        )
+    table = lr.scan(f"sqlite:{database}#t").to_arrow()
+    assert [str(field.type) for field in table.schema] == [
+        "int64", "bool", "date32[day]", "timestamp[ms]", "decimal128(10, 2)", "double", "int64", "string", "string",
+    ]  # fmt: skip
+    assert table["price"].to_pylist() == [decimal.Decimal("1.50"), decimal.Decimal("3.00")]
+    assert table["at"].to_pylist()[1].microsecond == 250_000
+    assert lr.scan(f"sqlite:{database}#t", where="code = 'a'").count() == 1
+    with pytest.raises(lr.InvalidInputError, match=r'column "b": .*integers \(first at rowid 1\), texts \(first at rowid 2\)'):
+        lr.scan(f"sqlite:{database}#mixed")
+    given = lr.scan(f"sqlite:{database}#mixed", schema="b utf8").to_arrow()
+    assert given["b"].to_pylist() == ["1", "two", "3"]
+    assert given["a"].to_pylist() == [1, 2, 3]
+    with pytest.raises(lr.InvalidInputError, match="rowid 2"):
+        lr.scan(f"sqlite:{database}#mixed", schema="b int64").to_arrow()
+    assert lr.scan(f"sqlite:{database}#keyed").to_arrow()["k"].to_pylist() == ["a", "b"]
+    query = lr.scan(f"sqlite:{database}?query=SELECT k, v * 2 AS w FROM keyed WHERE v > 1;").to_arrow()
+    assert query.to_pylist() == [{"k": "b", "w": 4}]
+    with pytest.raises(lr.InvalidInputError, match="declared DECIMAL"):
+        lr.copy(pa.table({"id": [9], "price": ["007"]}), f"sqlite:{database}#t", mode="append")
+
+
+def test_bad_places(tmp_path: Path) -> None:
+    text, database = tmp_path / "text.db", tmp_path / "a.db"
+    text.write_text("this is no database, whatever its name says\n" * 50)
+    lr.copy(numbers(3), f"sqlite:{database}#numbers")
+    cases = [
+        (["scan", f"sqlite:{tmp_path}/none.db#t"], 3, "no such database file"),
+        (["scan", f"sqlite:{database}#nmbers"], 3, "numbers"),
+        (["scan", f"sqlite:{database}"], 2, "no table is named"),
+        (["scan", f"sqlite://host/{database}#t"], 2, "a host is named"),
+        (["scan", f"sqlite:{text}#t"], 4, "no SQLite database"),
+        (["scan", f"sqlite:{tmp_path}#t"], 4, "no file"),
+        (["scan", f"sqlite:{database}?query=DROP TABLE numbers"], 2, "SELECT"),
+        (["scan", f"sqlite:{database}#numbers", "--at", "3"], 6, "version"),
+        (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}/no/b.db#t"], 3, "can't be opened"),
+        (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--key", "id"], 2, "only databases"),
+        (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--batch-rows", "5"], 2, "written whole"),
+        (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--mode", "upsert"], 2, "written whole"),
+        (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}/b.db#t", "--key", "idd"], 3, "idd"),
+    ]
+    for arguments, code, message in cases:
+        done = run(*arguments)
+        assert (done.code, message in done.err) == (code, True), (arguments, done)
+    bytes_ = bytearray(database.read_bytes())
+    bytes_[4096:8192] = b"\xff" * 4096
+    (tmp_path / "bad.db").write_bytes(bytes_)
+    assert run("scan", f"sqlite:{tmp_path}/bad.db#numbers").code == 5
+
+
+def test_a_lock_is_told_and_waited_for(tmp_path: Path) -> None:
+    database = tmp_path / "a.db"
+    lr.copy(numbers(3), f"sqlite:{database}#t")
+    with sqlite3.connect(database, isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        # Locks are those of processes.
+        done = run("copy", f"sqlite:{database}#t", f"sqlite:{tmp_path / 'b.db'}#u")
+        assert (done.code, "locked" in done.err) == (8, True)
+        other.execute("ROLLBACK")
+    lr.copy(numbers(3), f"sqlite:{database}#u")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "delta"])
+def test_a_killed_load_goes_on_and_loses_and_doubles_nothing(tmp_path: Path, kind: str) -> None:
+    source, rows = tmp_path / "a.parquet", 30_000
+    pq.write_table(numbers(rows), source)
+    target = f"sqlite:{tmp_path / 'a.db'}#t" if kind == "sqlite" else f"delta:{tmp_path / 'table'}"
+    arguments = ["copy", source, target, "--batch-rows", "1000", "--max-rate", "60000", "--json"]
+    env = {**os.environ}
+    kills = 0
+    for attempt in range(60):
+        mine = arguments + (["--resume"] if attempt else [])
+        job = subprocess.Popen(command(*mine), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        time.sleep(0.15 + attempt * 0.01)
+        if job.poll() is None:
+            job.send_signal(signal.SIGKILL)
+            kills += 1
+        out, err = job.communicate(timeout=TIMEOUT_SECONDS)
+        if job.returncode == 0:
+            break
+        assert job.returncode == -signal.SIGKILL, err.decode()
+    else:
+        ok(*arguments, "--resume")
+    assert kills > 1
+    back = lr.scan(target).to_arrow()
+    assert sorted(back["id"].to_pylist()) == list(range(rows))
+    again = json.loads(ok(*arguments, "--resume").out)
+    assert (again["rows"], again["skipped"]) == (0, rows)
+    assert lr.scan(target).count() == rows
+
+
+def test_a_changed_source_is_told_on_resume(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.parquet", f"sqlite:{tmp_path / 'a.db'}#t"
+    pq.write_table(numbers(5000), source)
+    job = subprocess.Popen(command("copy", source, target, "--batch-rows", "100", "--max-rate", "500"))
+    while not (tmp_path / "a.db").exists() or not (rows_of(tmp_path / "a.db", "SELECT count(*) FROM sqlite_schema") > [(2,)]):
+        time.sleep(0.05)
+    job.send_signal(signal.SIGKILL)
+    job.wait()
+    pq.write_table(numbers(5001), source)
+    with pytest.raises(lr.ConflictError, match="another version of the source"):
+        lr.copy(source, target, batch_rows=100, resume=True)
+
+
+@pytest.mark.parametrize("batch_rows", [1000, 777, "all"])
+def test_batches_are_commits(tmp_path: Path, batch_rows: int | str) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(numbers(5000), source, row_group_size=1300)
+    table = f"delta:{tmp_path / 'table'}"
+    copied = lr.copy(source, table, batch_rows=batch_rows, verify=True)
+    assert copied.rows == 5000
+    commits = {1000: 5, 777: 7, "all": 1}[batch_rows]
+    assert len(list((tmp_path / "table" / "_delta_log").glob("*.json"))) == commits
+    lr.copy(source, table, mode="append", batch_rows=batch_rows, verify=True)
+    lr.copy(source, table, mode="overwrite", batch_rows=batch_rows, verify=True)
+    assert lr.scan(table).count() == 5000
+    lr.copy(source, f"sqlite:{tmp_path / 'a.db'}#t", batch_rows=batch_rows, mode="overwrite", verify=True)
+    assert rows_of(tmp_path / "a.db", "SELECT count(*), sum(id) FROM t") == [(5000, 12_497_500)]
