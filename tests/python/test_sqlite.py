@@ -13,6 +13,7 @@ import stat
 import subprocess
 import time
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,11 +93,11 @@ def test_one_checksum_through_other_places(tmp_path: Path) -> None:
     table = every_type().drop_columns(["nothing", "span", "clock", "uint64", "uint32", "ns", "wide"])
     pq.write_table(table, tmp_path / "a.parquet")
     sums = {lr.checksum(tmp_path / "a.parquet").checksum}
-    hops = [
-        tmp_path / "a.parquet",
+    hops: list[str] = [
+        str(tmp_path / "a.parquet"),
         f"delta:{tmp_path / 'delta'}",
         f"sqlite:{tmp_path / 'a.db'}#t",
-        tmp_path / "b.parquet",
+        str(tmp_path / "b.parquet"),
     ]
     for source, target in itertools.pairwise(hops):
         sums.add(str(lr.copy(source, target, verify=True).checksum))
@@ -223,7 +224,7 @@ def test_bad_places(tmp_path: Path) -> None:
     text, database = tmp_path / "text.db", tmp_path / "a.db"
     text.write_text("this is no database, whatever its name says\n" * 50)
     lr.copy(numbers(3), f"sqlite:{database}#numbers")
-    cases = [
+    cases: list[tuple[list[object], int, str]] = [
         (["scan", f"sqlite:{tmp_path}/none.db#t"], 3, "no such database file"),
         (["scan", f"sqlite:{database}#nmbers"], 3, "numbers"),
         (["scan", f"sqlite:{database}"], 2, "no table is named"),
@@ -274,7 +275,7 @@ def test_a_killed_load_goes_on_and_loses_and_doubles_nothing(tmp_path: Path, kin
         if job.poll() is None:
             job.send_signal(signal.SIGKILL)
             kills += 1
-        _out, err = job.communicate(timeout=TIMEOUT_SECONDS)
+        _, err = job.communicate(timeout=TIMEOUT_SECONDS)
         if job.returncode == 0:
             break
         assert job.returncode == -signal.SIGKILL, err.decode()
@@ -304,7 +305,7 @@ def test_a_changed_source_is_told_on_resume(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batch_rows", [1000, 777, "all"])
-def test_batches_are_commits(tmp_path: Path, batch_rows: int | str) -> None:
+def test_batches_are_commits(tmp_path: Path, batch_rows: int | Literal["all"]) -> None:
     source = tmp_path / "a.parquet"
     pq.write_table(numbers(5000), source, row_group_size=1300)
     table = f"delta:{tmp_path / 'table'}"
