@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 FUZZERS = ("filters", "tables", "damage")
-#: No case takes a tenth of this, on a machine with much else to do.
-CASE_SECONDS = 300
+#: A case takes about a second; the rest is for machines with much else to do.
+CASE_SECONDS = 900
 #: Address space of a process: what asks for more than it will use is stopped here.
 ADDRESS_SPACE = 16 << 30
 #: Memory that a case may take, of tables of a few hundred rows.
