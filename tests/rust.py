@@ -1,4 +1,4 @@
-"""Runs the Rust tests with what they need: an S3 server, and room for a small file system. Arguments go to `cargo test`.
+"""Runs the Rust tests with what they need: an S3 server, a MongoDB server, and room for a small file system. Arguments go to `cargo test`.
 
 python tests/rust.py --workspace
 python tests/rust.py -p lakerace-io --test io s3
@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "python"))
 
+import mongoserver
 import s3server
 import summary
 
@@ -24,7 +25,11 @@ RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored
 def main(arguments: list[str]) -> int:
     """Runs them all, prints what they print, and writes their numbers down; gives cargo's exit code."""
     numbers = summary.Numbers()
-    with tempfile.NamedTemporaryFile("r", prefix="lakerace-left-out-") as left_out, s3server.started() as server:
+    with (
+        tempfile.NamedTemporaryFile("r", prefix="lakerace-left-out-") as left_out,
+        s3server.started() as server,
+        mongoserver.started() as mongo,
+    ):
         variables = {
             "LAKERACE_LEFT_OUT": left_out.name,
             "LAKERACE_TEST_S3_ENDPOINT": server.endpoint,
@@ -32,6 +37,7 @@ def main(arguments: list[str]) -> int:
             "AWS_ACCESS_KEY_ID": server.access_key,
             "AWS_SECRET_ACCESS_KEY": server.secret_key,
             "AWS_REGION": "us-east-1",
+            mongoserver.VARIABLE: mongo.url,
         }
         # Ignored tests are those that need what is started here.
         command = ["cargo", "test", "--locked", "--all-features", "--no-fail-fast", *arguments, "--"]

@@ -1,28 +1,42 @@
-//! MongoDB.
+//! MongoDB: documents to batches and back, straight from and to the bytes of BSON.
+
+mod columns;
+mod connection;
+mod decimal;
+mod decode;
+mod elements;
+mod failure;
+mod filter;
+mod infer;
+mod journal;
+mod json;
+mod kept_schema;
+mod location;
+mod reader;
+mod sender;
+mod sink;
+mod source;
+mod statement;
+mod tag;
+mod target;
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Job, Result};
 
 use crate::{SinkOptions, SourceOptions};
 
-/// Opens what `location` names.
-pub(crate) fn open_source(location: &str, _options: &SourceOptions, _job: &Job) -> Result<Arc<dyn Source>> {
-    Err(Error::unsupported("this version can't read MongoDB").at(shown(location)))
+/// Opens the collection that `location` names. Without a schema that is given or kept, it reads all documents once.
+pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    source::open(location, options, job)
 }
 
-/// Begins to write to what `location` names.
-pub(crate) fn open_sink(
-    location: &str,
-    _schema: SchemaRef,
-    _options: &SinkOptions,
-    _job: &Job,
-) -> Result<Box<dyn Sink>> {
-    Err(Error::unsupported("this version can't write MongoDB").at(shown(location)))
+/// Begins to write rows of `schema` to the collection that `location` names.
+pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    target::open(location, schema, options, job)
 }
 
-fn shown(location: &str) -> &str {
-    location.split_once(':').map_or("", |(scheme, _)| scheme)
-}
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::num::NonZeroU64;
 use std::sync::Arc;
 

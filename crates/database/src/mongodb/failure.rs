@@ -1,0 +1,108 @@
+//! What went wrong, by what the caller does next. No message has credentials or values of rows.
+
+use lakerace_io::{Error, ErrorKind};
+use mongodb::error::ErrorKind as Mongo;
+
+/// Codes of a server that can't take the request now, but soon: not primary, shutting down, overloaded, time-outs between servers.
+const TRANSIENT: [i32; 17] = [6, 7, 24, 64, 89, 91, 134, 189, 262, 317, 462, 9001, 10107, 11600, 11602, 13435, 13436];
+
+/// Whether the same request may succeed soon. A write may have been done all the same.
+pub(super) fn is_transient(error: &mongodb::error::Error) -> bool {
+    match error.kind.as_ref() {
+        Mongo::Io(_) | Mongo::ConnectionPoolCleared { .. } => true,
+        Mongo::ServerSelection { message, .. } => !is_tls(message) && !is_authentication(message),
+        Mongo::Command(command) => is_transient_code(command.code),
+        _ => ["RetryableWriteError", "RetryableError", "SystemOverloadedError"]
+            .into_iter()
+            .any(|label| error.contains_label(label)),
+    }
+}
+
+/// See [`TRANSIENT`].
+pub(super) fn is_transient_code(code: i32) -> bool {
+    TRANSIENT.contains(&code)
+}
+
+fn is_tls(message: &str) -> bool {
+    let lower = message.to_ascii_lowercase();
+    ["certificate", "tls", "handshake", "invalidcontenttype"].iter().any(|word| lower.contains(word))
+}
+
+fn is_authentication(message: &str) -> bool {
+    message.contains("SCRAM") || message.contains("uthentication fail")
+}
+
+/// An error of the driver as one of ours.
+pub(super) fn error(error: &mongodb::error::Error) -> Error {
+    match error.kind.as_ref() {
+        Mongo::Authentication { .. } => refused(),
+        Mongo::ServerSelection { message, .. } if is_authentication(message) => refused(),
+        Mongo::Command(command) => of_code(command.code, &command.code_name),
+        Mongo::InvalidArgument { message, .. } => {
+            Error::usage(format!("the driver refuses an option: {}", first_line(message)))
+        }
+        Mongo::InvalidTlsConfig { .. } => Error::usage("the files of certificates and keys can't be used")
+            .advice("check tlsCAFile and tlsCertificateKeyFile"),
+        Mongo::DnsResolve { .. } => Error::unavailable("the name of the server is not known")
+            .advice("check the host; mongodb+srv: needs SRV and TXT records"),
+        Mongo::ServerSelection { message, .. } if is_tls(message) => tls(),
+        Mongo::ServerSelection { .. } => Error::unavailable("no server answers")
+            .advice("check host and port, whether the server runs, and whether it wants TLS (tls=true)"),
+        Mongo::Io(error) if is_tls(&error.to_string()) => tls(),
+        Mongo::Io(error) => Error::unavailable(format!("the connection broke: {}", error.kind())),
+        Mongo::ConnectionPoolCleared { .. } => Error::unavailable("the connection broke"),
+        Mongo::IncompatibleServer { .. } => {
+            Error::unsupported("the server's version is not supported").advice("use MongoDB 4.4 or newer")
+        }
+        Mongo::InvalidResponse { .. } | Mongo::Bson(_) => {
+            Error::corrupt("the server gives an answer that is no MongoDB answer")
+        }
+        _ => Error::unavailable("the server failed"),
+    }
+}
+
+fn tls() -> Error {
+    Error::new(ErrorKind::Invalid, "TLS with the server failed: its certificate is not trusted, or it speaks no TLS")
+        .advice("name its authority by tlsCAFile=FILE, or leave tls=true out where the server has none")
+}
+
+fn refused() -> Error {
+    Error::invalid("the server refuses user or password")
+        .advice("check them, and the database of users (authSource, admin unless named)")
+}
+
+fn first_line(message: &str) -> &str {
+    message.lines().next().unwrap_or_default()
+}
+
+/// The error of a command that a server answered with.
+pub(super) fn of_code(code: i32, name: &str) -> Error {
+    match code {
+        8000 | 11 | 18 | 334 => refused(),
+        13 => Error::invalid("the user may not do this").advice("grant readWrite on the database"),
+        26 => Error::not_found("the collection does not exist"),
+        27 => Error::not_found("the index does not exist"),
+        48 => Error::conflict("the collection exists already").advice("say --mode append, overwrite or upsert"),
+        40324 | 168 | 17287 => Error::invalid("the pipeline has a stage that the server does not know"),
+        73 => Error::invalid("the server refuses the name of the database or collection"),
+        14031 => Error::unavailable("the server's disk is full").advice("free some space, then go on by --resume"),
+        _ if is_transient_code(code) => {
+            Error::unavailable(format!("the server can't take requests now ({name}, code {code})"))
+        }
+        _ => Error::invalid(format!("the server refuses the command ({name}, code {code})")),
+    }
+}
+
+/// The reason for which a server rejects one document, without its values.
+pub(super) fn reason(code: i32) -> String {
+    match code {
+        11000 | 11001 => "a document with this key exists already".to_owned(),
+        121 => "the document fails the collection's validation".to_owned(),
+        2 => "the server refuses a value of it".to_owned(),
+        17280 | 17282 => "a key of an index is too long".to_owned(),
+        10334 | 17419 | 17420 => "the document is too large".to_owned(),
+        16755 => "a geographic value can't be indexed".to_owned(),
+        52 | 56 | 57 => "a name of a field has dots or dollars that the server refuses".to_owned(),
+        code => format!("the server rejects the document (code {code})"),
+    }
+}

@@ -1,0 +1,113 @@
+//! Which rows of a load the target has acknowledged, kept in a document beside it.
+
+use bson::spec::BinarySubtype;
+use bson::{Binary, Bson, DateTime, Document, doc};
+use lakerace_io::{Error, Result};
+
+use super::connection::Connection;
+use super::kept_schema::{expect_written, first_batch};
+
+/// The collection that has a document for each named load.
+const LOADS: &str = "lakerace.loads";
+
+/// A named load.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Journal {
+    id: Document,
+    /// What the `_id` of rows without a key begins with: the same when the load goes on.
+    pub token: [u8; 7],
+    /// The collection that is loaded aside, where there is one.
+    pub staging: Option<String>,
+    /// The first rows, all of which the server has confirmed or rejected.
+    pub acknowledged_rows: u64,
+    /// Whether all rows are there and visible.
+    pub is_finished: bool,
+    schema: Vec<u8>,
+}
+
+impl Journal {
+    /// The load of this name into a collection.
+    pub(super) fn find(connection: &Connection, collection: &str, load: &str) -> Result<Option<Self>> {
+        let id = doc! { "collection": collection, "load": load };
+        let answer = connection.command(doc! { "find": LOADS, "filter": { "_id": id.clone() }, "limit": 1 })?;
+        let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(None) };
+        let damaged = || Error::corrupt("the document of the load is damaged").at(LOADS);
+        let rows = found.get_i64("acknowledged_rows").map_err(|_| damaged())?;
+        Ok(Some(Self {
+            id,
+            token: found
+                .get_binary_generic("token")
+                .ok()
+                .and_then(|t| t.as_slice().try_into().ok())
+                .ok_or_else(damaged)?,
+            staging: found.get_str("staging").ok().map(str::to_owned),
+            acknowledged_rows: u64::try_from(rows).map_err(|_| damaged())?,
+            is_finished: found.get_bool("finished").map_err(|_| damaged())?,
+            schema: found.get_binary_generic("schema").map_err(|_| damaged())?.clone(),
+        }))
+    }
+
+    /// Begins a load of this name; an earlier one is forgotten.
+    pub(super) fn begin(
+        connection: &Connection,
+        collection: &str,
+        load: &str,
+        token: [u8; 7],
+        staging: Option<String>,
+        schema: Vec<u8>,
+    ) -> Result<Self> {
+        let id = doc! { "collection": collection, "load": load };
+        let journal = Self { id, token, staging, acknowledged_rows: 0, is_finished: false, schema };
+        let update = doc! { "q": { "_id": journal.id.clone() }, "u": journal.document(), "upsert": true };
+        expect_written(&connection.command(command(update))?)?;
+        Ok(journal)
+    }
+
+    fn document(&self) -> Document {
+        let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
+        doc! {
+            "_id": self.id.clone(),
+            "token": binary(&self.token),
+            "staging": self.staging.clone().map_or(Bson::Null, Bson::String),
+            "acknowledged_rows": self.acknowledged_rows as i64,
+            "finished": self.is_finished,
+            "schema": binary(&self.schema),
+            "updated_at": DateTime::now(),
+        }
+    }
+
+    /// An error where the rows that go on are of another schema.
+    pub(super) fn check_schema(&self, schema: &[u8]) -> Result<()> {
+        if self.schema == schema {
+            return Ok(());
+        }
+        Err(Error::conflict("the rows have another schema than those that the load began with")
+            .advice("begin it anew, without --resume (resume)"))
+    }
+
+    /// Writes down that the first `rows` are acknowledged, or that all are there.
+    pub(super) fn acknowledge(&mut self, connection: &Connection, rows: u64, is_finished: bool) -> Result<()> {
+        // A request that is sent again may find what it has written itself.
+        let before = [self.acknowledged_rows as i64, rows as i64];
+        let query = doc! {
+            "_id": self.id.clone(),
+            "token": self.document().get("token").cloned().unwrap_or(Bson::Null),
+            "acknowledged_rows": { "$in": before.to_vec() },
+        };
+        let set = doc! { "acknowledged_rows": rows as i64, "finished": is_finished, "updated_at": DateTime::now() };
+        let answer = connection.command(command(doc! { "q": query, "u": { "$set": set } }))?;
+        expect_written(&answer)?;
+        let found = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);
+        if found != 1 {
+            return Err(Error::conflict("another run of the same load writes to the collection")
+                .advice("let one of them end, then go on by --resume (resume)"));
+        }
+        self.acknowledged_rows = rows;
+        self.is_finished = is_finished;
+        Ok(())
+    }
+}
+
+fn command(update: Document) -> Document {
+    doc! { "update": LOADS, "updates": [update], "writeConcern": { "w": "majority" } }
+}

@@ -1,0 +1,161 @@
+//! The Arrow schema of a collection, kept in a document beside it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
+use arrow::ipc::root_as_schema;
+use bson::spec::BinarySubtype;
+use bson::{Binary, Bson, Document, doc};
+use lakerace_io::{Error, Result};
+
+use super::connection::Connection;
+
+/// The collection that has a document for each collection that was loaded.
+pub(super) const SCHEMAS: &str = "lakerace.schemas";
+
+/// What the `_id` of a collection's documents is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ids {
+    /// Made from the load and the number of the row.
+    Row,
+    /// A column of the rows.
+    Column,
+    /// The columns of the primary key.
+    Key(Vec<String>),
+}
+
+/// A schema that was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct KeptSchema {
+    pub schema: SchemaRef,
+    pub ids: Ids,
+}
+
+/// What the server says of a collection.
+#[derive(Debug, Clone)]
+pub(super) struct CollectionInfo {
+    pub is_view: bool,
+    pub options: Document,
+    /// Stays the same when the collection is renamed.
+    pub uuid: Option<Bson>,
+}
+
+/// Looks a collection up.
+pub(super) fn collection_info(connection: &Connection, name: &str) -> Result<Option<CollectionInfo>> {
+    let answer = connection.command(doc! { "listCollections": 1, "filter": { "name": name } })?;
+    let Some(found) =
+        first_batch(&answer).into_iter().find(|found| found.get_str("name").is_ok_and(|found| found == name))
+    else {
+        return Ok(None);
+    };
+    Ok(Some(CollectionInfo {
+        is_view: found.get_str("type").is_ok_and(|kind| kind == "view"),
+        options: found.get_document("options").cloned().unwrap_or_default(),
+        uuid: found.get_document("info").ok().and_then(|info| info.get("uuid")).cloned(),
+    }))
+}
+
+/// The documents of a first answer.
+pub(super) fn first_batch(answer: &Document) -> Vec<Document> {
+    let batch = answer.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
+    batch.map(|batch| batch.iter().filter_map(|value| value.as_document().cloned()).collect()).unwrap_or_default()
+}
+
+/// The schema that a load has kept of this very collection: not of another one that had its name before.
+pub(super) fn find(connection: &Connection, name: &str, info: &CollectionInfo) -> Result<Option<KeptSchema>> {
+    let look = |filter: Document| -> Result<Option<Document>> {
+        let answer = connection.command(doc! { "find": SCHEMAS, "filter": filter, "limit": 1 })?;
+        Ok(first_batch(&answer).into_iter().next())
+    };
+    let found = match &info.uuid {
+        Some(uuid) => look(doc! { "uuid": uuid.clone() })?,
+        None => look(doc! { "_id": name })?,
+    };
+    found.map(|found| parse(&found).map_err(|error| error.at(format!("{SCHEMAS}, {name}")))).transpose()
+}
+
+fn parse(found: &Document) -> Result<KeptSchema> {
+    let damaged =
+        || Error::corrupt("the kept schema is damaged").advice("remove its document, or read with ?schema=infer");
+    let bytes = found.get_binary_generic("arrow").map_err(|_| damaged())?;
+    let schema: Schema =
+        root_as_schema(bytes).map_err(|_| damaged()).and_then(|root| try_fb_to_schema(root).map_err(|_| damaged()))?;
+    let key =
+        found.get_array("key").map(|key| key.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
+    let ids = match found.get_str("ids") {
+        Ok("row") => Ids::Row,
+        Ok("column") => Ids::Column,
+        Ok("key") => Ids::Key(key.map_err(|_| damaged())?),
+        _ => return Err(damaged()),
+    };
+    Ok(KeptSchema { schema: Arc::new(schema), ids })
+}
+
+/// Keeps the schema of a collection.
+pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Result<()> {
+    let uuid = collection_info(connection, name)?.and_then(|info| info.uuid).unwrap_or(Bson::Null);
+    let (ids, key) = match &kept.ids {
+        Ids::Row => ("row", Vec::new()),
+        Ids::Column => ("column", Vec::new()),
+        Ids::Key(key) => ("key", key.clone()),
+    };
+    let replacement = doc! {
+        "_id": name,
+        "uuid": uuid,
+        "arrow": Binary { subtype: BinarySubtype::Generic, bytes: encoded(&kept.schema) },
+        "ids": ids,
+        "key": key,
+        "lakerace": env!("CARGO_PKG_VERSION"),
+    };
+    let update = doc! { "q": { "_id": name }, "u": replacement, "upsert": true };
+    let command = doc! { "update": SCHEMAS, "updates": [update], "writeConcern": { "w": "majority" } };
+    expect_written(&connection.command(command)?)
+}
+
+/// A schema as the flat buffer of Arrow IPC: it keeps every type and all metadata.
+pub(super) fn encoded(schema: &Schema) -> Vec<u8> {
+    IpcSchemaEncoder::new().schema_to_fb(schema).finished_data().to_vec()
+}
+
+/// Forgets the schema of a collection that is gone.
+pub(super) fn forget(connection: &Connection, name: &str) -> Result<()> {
+    let delete = doc! { "q": { "_id": name }, "limit": 1 };
+    connection.command(doc! { "delete": SCHEMAS, "deletes": [delete] }).map(|_| ())
+}
+
+/// An error where a write of one of our own documents was rejected.
+pub(super) fn expect_written(answer: &Document) -> Result<()> {
+    match answer.get_array("writeErrors").ok().and_then(|errors| errors.first()).and_then(Bson::as_document) {
+        None => Ok(()),
+        Some(error) => {
+            let code = error.get_i32("code").unwrap_or(0);
+            Err(Error::invalid(format!("the server rejects a document about the load (code {code})")))
+        }
+    }
+}
+
+/// The schema of a collection that has rows of one and gets rows of another.
+pub(super) fn merged(kept: &Schema, new: &Schema) -> Result<Schema> {
+    let mut fields: Vec<Field> = Vec::with_capacity(kept.fields().len());
+    for field in kept.fields() {
+        match new.field_with_name(field.name()) {
+            Err(_) => fields.push(field.as_ref().clone().with_nullable(true)),
+            Ok(other) if other.data_type().equals_datatype(field.data_type()) => {
+                fields.push(field.as_ref().clone().with_nullable(field.is_nullable() || other.is_nullable()));
+            }
+            Ok(other) => {
+                return Err(Error::invalid(format!(
+                    "the collection has the type {} for it and the rows have {}",
+                    field.data_type(),
+                    other.data_type()
+                ))
+                .at(field.name())
+                .advice("give the rows the same type, or replace the collection by --mode overwrite"));
+            }
+        }
+    }
+    let added = new.fields().iter().filter(|field| kept.field_with_name(field.name()).is_err());
+    fields.extend(added.map(|field| field.as_ref().clone().with_nullable(true)));
+    Ok(Schema::new_with_metadata(fields, kept.metadata().clone()))
+}

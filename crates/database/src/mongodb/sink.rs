@@ -1,0 +1,275 @@
+//! A collection as a sink.
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use bson::{Document, doc};
+use lakerace_format::{Sink, Written};
+use lakerace_io::{Error, Result};
+
+use super::columns::Encoding;
+use super::failure;
+use super::journal::Journal;
+use super::kept_schema::KeptSchema;
+use super::sender::{Delivered, LANES, Sender};
+use super::statement::{Added, CommandBuffer, IdPlan, Rows, Statement};
+use super::target::Target;
+use crate::{BatchRows, DeadLetters, SinkOptions};
+
+/// Bytes of a command, about: enough that answers cost little, few enough that four of them are small.
+const COMMAND_BYTES: usize = 1 << 20;
+/// Rows of an insert that share a decision about commands.
+const BLOCK_ROWS: usize = 64;
+
+/// What a sink was opened for.
+pub(super) struct Plan {
+    pub statement: Statement,
+    pub ids: IdPlan,
+    pub kept: Option<KeptSchema>,
+    pub encoding: Encoding,
+}
+
+/// Writes rows as documents.
+pub(super) struct MongoSink {
+    target: Target,
+    plan: Plan,
+    schema: SchemaRef,
+    buffers: Vec<CommandBuffer>,
+    sender: Sender,
+    letters: Option<DeadLetters>,
+    journal: Option<Journal>,
+    /// The number of the next row, from 0, those that an earlier run had acknowledged included.
+    next_row: u64,
+    acknowledged_at_start: u64,
+    keeps_staging: bool,
+    confirmed: u64,
+    rejected: u64,
+    bytes: u64,
+    is_done: bool,
+}
+
+impl MongoSink {
+    pub(super) fn new(
+        target: Target,
+        plan: Plan,
+        schema: SchemaRef,
+        journal: Option<Journal>,
+        options: &SinkOptions,
+    ) -> Result<Self> {
+        let lanes = if plan.statement == Statement::Insert { 1 } else { LANES };
+        let concern = target.write_concern();
+        let buffer = || CommandBuffer::new(target.loading(), plan.statement, &concern);
+        let buffers = (0..lanes).map(|_| buffer()).collect::<Result<_>>()?;
+        let acknowledged = journal.as_ref().map_or(0, |journal| journal.acknowledged_rows);
+        Ok(Self {
+            sender: Sender::new(&target.connection, target.loading(), options.resume),
+            letters: DeadLetters::create(options)?,
+            keeps_staging: journal.is_some() && matches!(options.batch_rows, BatchRows::Rows(_)),
+            is_done: journal.as_ref().is_some_and(|journal| journal.is_finished),
+            target,
+            plan,
+            schema,
+            buffers,
+            journal,
+            next_row: acknowledged,
+            acknowledged_at_start: acknowledged,
+            confirmed: 0,
+            rejected: 0,
+            bytes: 0,
+        })
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let ids = self.plan.ids.clone();
+        let rows = Rows::new(batch, &self.schema, &ids, self.plan.encoding)?;
+        for buffer in &mut self.buffers {
+            buffer.start_batch(batch);
+        }
+        let lanes = if self.buffers.len() > 1 { Some(self.lanes(batch, &ids)?) } else { None };
+        for row in 0..batch.num_rows() {
+            let lane = lanes.as_ref().map_or(0, |lanes| lanes[row]);
+            if row % BLOCK_ROWS == 0 {
+                self.target.connection.job.check()?;
+            }
+            self.add_row(&rows, batch, row, lane)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add_row(&mut self, rows: &Rows<'_>, batch: &RecordBatch, row: usize, lane: usize) -> Result<()> {
+        let number = self.next_row;
+        self.next_row += 1;
+        loop {
+            match self.buffers[lane].add(rows, batch, row, number) {
+                Added::Yes => break,
+                Added::Full => {
+                    self.send(lane)?;
+                    self.buffers[lane].start_batch(batch);
+                }
+                Added::Rejected(reason) => return self.reject(batch, row, &reason, false),
+            }
+        }
+        if self.buffers[lane].bytes() >= COMMAND_BYTES {
+            self.send(lane)?;
+            self.buffers[lane].start_batch(batch);
+        }
+        Ok(())
+    }
+
+    /// The lane of each row, by its key.
+    fn lanes(&self, batch: &RecordBatch, ids: &IdPlan) -> Result<Vec<usize>> {
+        let columns = match ids {
+            IdPlan::Row(_) => return Ok(vec![0; batch.num_rows()]),
+            IdPlan::Column(index) => vec![*index],
+            IdPlan::Key(key) | IdPlan::Server(key) => key.clone(),
+        };
+        let failed =
+            |error: arrow::error::ArrowError| Error::unsupported(format!("the key can't be compared: {error}"));
+        let fields =
+            columns.iter().map(|index| arrow::row::SortField::new(self.schema.field(*index).data_type().clone()));
+        let converter = arrow::row::RowConverter::new(fields.collect()).map_err(failed)?;
+        let key: Vec<_> = columns.iter().map(|index| batch.column(*index).clone()).collect();
+        let keys = converter.convert_columns(&key).map_err(failed)?;
+        let lane = |key: arrow::row::Row<'_>| {
+            let hash = key
+                .as_ref()
+                .iter()
+                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+            (hash >> 32) as usize % LANES
+        };
+        Ok(keys.iter().map(lane).collect())
+    }
+
+    fn send(&mut self, lane: usize) -> Result<()> {
+        let command = self.buffers[lane].take();
+        let fixed = (self.buffers.len() > 1).then_some(lane);
+        let delivered = self.sender.send(fixed, command)?;
+        self.account(delivered)
+    }
+
+    fn account(&mut self, delivered: Vec<Delivered>) -> Result<()> {
+        for delivered in delivered {
+            let confirmed = (delivered.command.len() - delivered.rejected.len()) as u64;
+            self.confirmed += confirmed;
+            self.bytes += delivered.command.payload();
+            self.target.connection.job.meter().wrote_rows(confirmed);
+            for rejected in &delivered.rejected {
+                let (batch, row) =
+                    delivered.command.row(rejected.index).ok_or_else(|| Error::internal("a row without its batch"))?;
+                let (batch, reason) = (batch.clone(), failure::reason(rejected.code));
+                self.reject(&batch, row, &reason, rejected.code == 11000)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reject(&mut self, batch: &RecordBatch, row: usize, reason: &str, is_duplicate: bool) -> Result<()> {
+        match &self.letters {
+            Some(letters) => {
+                letters.reject(batch, row, reason)?;
+                self.rejected += 1;
+                Ok(())
+            }
+            None => {
+                let error = if is_duplicate { Error::conflict(reason) } else { Error::invalid(reason) };
+                Err(error.advice("set such rows aside by --dead-letter FILE (dead_letter), or mend them"))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for lane in 0..self.buffers.len() {
+            if self.buffers[lane].len() > 0 {
+                self.send(lane)?;
+            }
+        }
+        let delivered = self.sender.wait_for_all()?;
+        self.account(delivered)?;
+        self.letters.as_ref().map_or(Ok(()), DeadLetters::flush)
+    }
+
+    fn acknowledge(&mut self, is_finished: bool) -> Result<()> {
+        match &mut self.journal {
+            Some(journal) => journal.acknowledge(&self.target.connection, self.next_row, is_finished),
+            None => Ok(()),
+        }
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        self.flush()?;
+        if self.is_done && self.next_row == self.acknowledged_at_start {
+            return Ok(());
+        }
+        // Another run of the load may have dropped the collection aside: then this is a conflict, before anything shows.
+        self.acknowledge(false)?;
+        self.target.publish(self.plan.kept.as_ref())?;
+        self.acknowledge(true)?;
+        self.is_done = true;
+        Ok(())
+    }
+
+    fn place<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.at(&self.target.connection.location))
+    }
+}
+
+impl Sink for MongoSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        if self.is_done && batch.num_rows() > 0 {
+            return Err(Error::conflict("the load is finished, and its source has more rows now")
+                .at(&self.target.connection.location)
+                .advice("begin a new one, without --resume (resume)"));
+        }
+        let outcome = self.add(&batch);
+        self.place(outcome)
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        let outcome = self.flush().and_then(|()| self.acknowledge(false));
+        self.place(outcome)
+    }
+
+    fn acknowledged_rows(&self) -> u64 {
+        self.acknowledged_at_start
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        let outcome = self.complete();
+        self.place(outcome)?;
+        Ok(Written {
+            rows: self.confirmed,
+            bytes: self.bytes,
+            files: vec![self.target.connection.location.to_string()],
+            rejected: self.rejected,
+            ..Written::default()
+        })
+    }
+}
+
+impl Drop for MongoSink {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.sender.drain();
+            if !self.keeps_staging {
+                self.target.discard();
+            }
+        }
+    }
+}
+
+/// The write concern of a load: what the location says, else `majority`.
+pub(super) fn write_concern(location: &super::location::MongoLocation) -> Document {
+    let asked = &location.write_concern;
+    let mut concern = match asked.w.as_deref().map(str::parse::<i32>) {
+        Some(Ok(servers)) => doc! { "w": servers },
+        Some(Err(_)) => doc! { "w": asked.w.clone().unwrap_or_default() },
+        None => doc! { "w": "majority" },
+    };
+    if let Some(journal) = asked.journal {
+        concern.insert("j", journal);
+    }
+    if let Some(timeout) = asked.timeout_ms {
+        concern.insert("wtimeout", timeout);
+    }
+    concern
+}

@@ -1,0 +1,346 @@
+//! The collection that a load writes to, and the one aside that it becomes.
+
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use bson::{Document, doc};
+use lakerace_format::Sink;
+use lakerace_io::{Error, Job, Result, runtime};
+
+use super::columns::{self, Encoding};
+use super::connection::Connection;
+use super::filter::is_plain_name;
+use super::journal::Journal;
+use super::kept_schema::{self, CollectionInfo, Ids, KeptSchema, collection_info, first_batch};
+use super::location::MongoLocation;
+use super::sink::{MongoSink, Plan, write_concern};
+use super::statement::{IdPlan, Statement};
+use crate::{SinkOptions, WriteMode};
+
+/// How long removing a collection aside may take when a load fails.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A collection and, where a load appears at once, the one aside that takes its name.
+pub(super) struct Target {
+    pub connection: Connection,
+    staging: Option<String>,
+    replaces: bool,
+}
+
+/// Begins to write rows to what a location names.
+pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    let location = MongoLocation::parse(location)?;
+    let shown = location.to_string();
+    let open = || -> Result<Box<dyn Sink>> {
+        if location.pipeline.is_some() {
+            return Err(Error::usage("a pipeline can only be read").advice("leave pipeline out"));
+        }
+        columns::check_fields(schema.fields(), "")?;
+        let encoding = Encoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
+        let connection = Connection::open(location.clone(), job)?;
+        let info = collection_info(&connection, &location.collection)?;
+        let earlier = earlier_load(&connection, options)?;
+        check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
+        let token = earlier.as_ref().map_or_else(new_token, |journal| journal.token);
+        let opening = Opening { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
+        let (ids, kept) = opening.ids()?;
+        let (target, journal) = opening.prepare(earlier, kept.as_ref())?;
+        let statement = match options.mode {
+            WriteMode::Error | WriteMode::Overwrite | WriteMode::Append => Statement::Insert,
+            WriteMode::Upsert => Statement::Upsert,
+            WriteMode::Delete => Statement::Delete,
+        };
+        let plan = Plan { statement, ids, kept, encoding };
+        Ok(Box::new(MongoSink::new(target, plan, SchemaRef::clone(&schema), journal, options)?))
+    };
+    open().map_err(|error| error.at(shown))
+}
+
+/// 4 bytes of the time in seconds and 3 random ones.
+fn new_token() -> [u8; 7] {
+    let id = bson::oid::ObjectId::new().bytes();
+    let mut token = [0; 7];
+    token[..4].copy_from_slice(&id[..4]);
+    token[4..].copy_from_slice(&rand::random::<[u8; 3]>());
+    token
+}
+
+/// The load that goes on.
+fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option<Journal>> {
+    match (&options.load_name, options.resume) {
+        (Some(load), true) => Journal::find(connection, &connection.location.collection, load),
+        (None, true) if options.key.is_empty() => {
+            Err(Error::usage("rows without a key and without a stable order can't go on")
+                .advice("name the key by --key (key)"))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&Journal>) -> Result<()> {
+    if info.is_some_and(|info| info.is_view) {
+        return Err(Error::unsupported("it is a view, and a view can't be written").advice("name a collection"));
+    }
+    match (mode, info) {
+        (WriteMode::Error, Some(_)) if !earlier.is_some_and(|journal| journal.is_finished) => {
+            Err(Error::conflict("the collection exists already").advice("say --mode append, overwrite or upsert"))
+        }
+        (WriteMode::Delete, None) => Err(Error::not_found("the collection does not exist")),
+        (WriteMode::Overwrite, Some(info)) if info.options.contains_key("timeseries") => {
+            Err(Error::unsupported("a collection of time series can't be renamed, so it can't be replaced")
+                .advice("drop it first, or say --mode append"))
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Opening<'a> {
+    connection: &'a Connection,
+    schema: &'a SchemaRef,
+    options: &'a SinkOptions,
+    info: Option<&'a CollectionInfo>,
+    token: [u8; 7],
+}
+
+impl Opening<'_> {
+    /// Where the `_id`s come from, and the schema to keep, where all documents will have one.
+    fn ids(&self) -> Result<(IdPlan, Option<KeptSchema>)> {
+        let key = self.key()?;
+        let id_column = self.schema.index_of("_id").ok();
+        let replaces = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
+        let before = match self.info {
+            Some(info) if !replaces => kept_schema::find(self.connection, &self.connection.location.collection, info)?,
+            _ => None,
+        };
+        let is_new = replaces || self.info.is_none();
+        let needs_key = matches!(self.options.mode, WriteMode::Upsert | WriteMode::Delete);
+        if needs_key && key.is_empty() {
+            return Err(Error::usage("rows are found by a key").advice("name its columns by --key (key)"));
+        }
+        let has_ids = is_new || before.as_ref().is_some_and(|kept| kept.ids == Ids::Key(self.options.key.clone()));
+        let (plan, ids) = match id_column {
+            Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), Ids::Column),
+            None if !key.is_empty() && has_ids => (IdPlan::Key(key), Ids::Key(self.options.key.clone())),
+            Some(index) if !needs_key => (IdPlan::Column(index), Ids::Column),
+            _ if needs_key && is_new => {
+                return Err(Error::usage("the rows have an _id, and another key").advice("say --key _id (key)"));
+            }
+            _ if needs_key => (self.by_unique_index(key)?, before.as_ref().map_or(Ids::Row, |kept| kept.ids.clone())),
+            _ => (IdPlan::Row(self.token), Ids::Row),
+        };
+        if self.options.mode == WriteMode::Delete {
+            return Ok((plan, None));
+        }
+        let kept = match before {
+            Some(before) => {
+                let schema = kept_schema::merged(&before.schema, self.schema)?;
+                let ids = if before.ids == ids { ids } else { Ids::Row };
+                Some(KeptSchema { schema: schema.into(), ids })
+            }
+            None if is_new => Some(KeptSchema { schema: SchemaRef::clone(self.schema), ids }),
+            None => None,
+        };
+        Ok((plan, kept))
+    }
+
+    fn key(&self) -> Result<Vec<usize>> {
+        let names = || self.schema.fields().iter().map(|field| field.name().as_str());
+        self.options
+            .key
+            .iter()
+            .map(|name| {
+                let index = self.schema.index_of(name);
+                let index = index.map_err(|_| lakerace_format::names::column_not_found(name, names()))?;
+                if self.schema.field(index).data_type().is_nested() {
+                    return Err(Error::unsupported("lists and structs are no keys").at(name));
+                }
+                Ok(index)
+            })
+            .collect()
+    }
+
+    /// Documents of another origin are found by their key's fields: a unique index makes that quick and exact.
+    fn by_unique_index(&self, key: Vec<usize>) -> Result<IdPlan> {
+        let name = &self.connection.location.collection;
+        if let Some(field) = self.schema.fields().iter().find(|field| field.name().starts_with('$')) {
+            return Err(
+                Error::unsupported("a name that begins with a dollar is an operator in an update").at(field.name())
+            );
+        }
+        if let Some(odd) = self.options.key.iter().find(|name| !is_plain_name(name)) {
+            return Err(Error::unsupported("a key whose name has dots or dollars can't be searched").at(odd));
+        }
+        let answer = self.connection.command(doc! { "listIndexes": name })?;
+        let is_of_key = |index: &Document| {
+            let is_unique = index.get_bool("unique").unwrap_or(false) && !index.contains_key("partialFilterExpression");
+            let fields =
+                index.get_document("key").map(|key| key.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+            is_unique
+                && fields.len() == self.options.key.len()
+                && self.options.key.iter().all(|name| fields.contains(name))
+        };
+        if first_batch(&answer).iter().any(is_of_key) {
+            return Ok(IdPlan::Server(key));
+        }
+        let columns: Vec<String> = self.options.key.iter().map(|name| format!("{name:?}: 1")).collect();
+        Err(Error::unsupported("the collection's _id is not made from this key, and no unique index has it").advice(
+            format!(
+                "make one, db.{name}.createIndex({{{}}}, {{unique: true}}), or load the collection with --key first",
+                columns.join(", ")
+            ),
+        ))
+    }
+
+    /// Makes the collection that is written, and the document of the load.
+    fn prepare(&self, earlier: Option<Journal>, kept: Option<&KeptSchema>) -> Result<(Target, Option<Journal>)> {
+        let is_staged = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
+        let encoded = kept_schema::encoded(self.schema);
+        let mut target = Target {
+            connection: self.connection.clone(),
+            staging: None,
+            replaces: self.options.mode == WriteMode::Overwrite,
+        };
+        if let Some(journal) = &earlier {
+            journal.check_schema(&encoded)?;
+            let is_there = match &journal.staging {
+                Some(staging) => collection_info(self.connection, staging)?.is_some(),
+                None => !is_staged,
+            };
+            if journal.is_finished || (is_there && journal.acknowledged_rows > 0) {
+                target.staging = journal.staging.clone();
+                return Ok((target, earlier));
+            }
+        }
+        self.discard_earlier()?;
+        let collection = &self.connection.location.collection;
+        if is_staged {
+            let hex: String =
+                self.token.iter().chain(&rand::random::<[u8; 3]>()).map(|byte| format!("{byte:02x}")).collect();
+            target.staging = Some(format!("{collection}.loading-{hex}"));
+        }
+        target.create(self.info)?;
+        if let Some(kept) = kept {
+            kept_schema::keep(self.connection, target.loading(), kept)?;
+        }
+        let journal = match &self.options.load_name {
+            Some(load) => {
+                Some(Journal::begin(self.connection, collection, load, self.token, target.staging.clone(), encoded)?)
+            }
+            None => None,
+        };
+        Ok((target, journal))
+    }
+
+    /// Removes what an earlier run of the same load has left aside.
+    fn discard_earlier(&self) -> Result<()> {
+        let Some(load) = &self.options.load_name else { return Ok(()) };
+        let earlier = Journal::find(self.connection, &self.connection.location.collection, load)?;
+        match earlier.and_then(|journal| journal.staging) {
+            Some(staging) => drop_collection(self.connection, &staging),
+            None => Ok(()),
+        }
+    }
+}
+
+fn drop_collection(connection: &Connection, name: &str) -> Result<()> {
+    match connection.command(doc! { "drop": name }) {
+        Err(error) if error.kind() != lakerace_io::ErrorKind::NotFound => Err(error),
+        _ => kept_schema::forget(connection, name),
+    }
+}
+
+impl Target {
+    /// The collection that gets the rows.
+    pub(super) fn loading(&self) -> &str {
+        self.staging.as_deref().unwrap_or(&self.connection.location.collection)
+    }
+
+    pub(super) fn write_concern(&self) -> Document {
+        write_concern(&self.connection.location)
+    }
+
+    /// Makes the collection that is loaded, with the options of the one that it replaces.
+    fn create(&self, info: Option<&CollectionInfo>) -> Result<()> {
+        if self.staging.is_none() && info.is_some() {
+            return Ok(());
+        }
+        let mut command = doc! { "create": self.loading() };
+        if let Some(info) = info.filter(|_| self.staging.is_some()) {
+            command.extend(info.options.clone());
+        }
+        match self.connection.command(command) {
+            // Another load has made it meanwhile.
+            Err(error) if error.kind() == lakerace_io::ErrorKind::Conflict && self.staging.is_none() => Ok(()),
+            outcome => outcome.map(|_| ()),
+        }
+    }
+
+    /// Gives the loaded collection its name, with the indexes of the one that it replaces.
+    pub(super) fn publish(&mut self, kept: Option<&KeptSchema>) -> Result<()> {
+        let Some(staging) = self.staging.clone() else { return Ok(()) };
+        let name = self.connection.location.collection.clone();
+        if collection_info(&self.connection, &staging)?.is_none() {
+            // An answer that was lost: the collection has its name already.
+            self.staging = None;
+            return Ok(());
+        }
+        if self.replaces {
+            self.copy_indexes(&name, &staging)?;
+        }
+        let database = &self.connection.location.database;
+        let rename = doc! {
+            "renameCollection": format!("{database}.{staging}"),
+            "to": format!("{database}.{name}"),
+            "dropTarget": self.replaces,
+            "writeConcern": { "w": "majority" },
+        };
+        match self.connection.command_on("admin", rename) {
+            // Sent again behind a lost answer, it finds nothing to rename.
+            Err(error)
+                if error.kind() == lakerace_io::ErrorKind::NotFound
+                    && collection_info(&self.connection, &name)?.is_some() => {}
+            outcome => drop(outcome?),
+        }
+        self.staging = None;
+        if let Some(kept) = kept {
+            kept_schema::keep(&self.connection, &name, kept)?;
+        }
+        kept_schema::forget(&self.connection, &staging)
+    }
+
+    fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {
+        let answer = match self.connection.command(doc! { "listIndexes": from }) {
+            Err(error) if error.kind() == lakerace_io::ErrorKind::NotFound => return Ok(()),
+            outcome => outcome?,
+        };
+        let mut indexes = first_batch(&answer);
+        indexes.retain(|index| !index.get_str("name").is_ok_and(|name| name == "_id_"));
+        for index in &mut indexes {
+            index.remove("ns");
+            index.remove("v");
+        }
+        if indexes.is_empty() {
+            return Ok(());
+        }
+        self.connection.command(doc! { "createIndexes": to, "indexes": indexes }).map(|_| ()).map_err(|error| {
+            error.advice(
+                "the rows do not fit an index of the collection that they replace: mend them, or drop the index",
+            )
+        })
+    }
+
+    /// Removes the collection aside of a load that has failed, in ten seconds at most: the job may be cancelled.
+    pub(super) fn discard(&mut self) {
+        let (Some(staging), Ok(runtime)) = (self.staging.take(), runtime()) else { return };
+        let connection = self.connection.clone();
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        runtime.spawn(async move {
+            let database = connection.client.database(&connection.location.database);
+            let _ = database.run_command(doc! { "drop": &staging }).await;
+            let forget = doc! { "delete": kept_schema::SCHEMAS, "deletes": [{ "q": { "_id": &staging }, "limit": 1 }] };
+            let _ = database.run_command(forget).await;
+            let _ = sender.send(());
+        });
+        let _ = receiver.recv_timeout(DISCARD_TIMEOUT);
+    }
+}
