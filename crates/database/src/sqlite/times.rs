@@ -145,9 +145,9 @@ pub(super) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)>
         },
     };
     let of_day = parse_time(clock, unit)? - offset.unwrap_or(0) * per_second(unit);
-    let days = parse_date(date)?.checked_mul(SECONDS_PER_DAY)?.checked_mul(per_second(unit));
-    match days {
-        Some(days) => Some((days.checked_add(of_day)?, offset.is_some())),
+    let midnight = parse_date(date)?.checked_mul(SECONDS_PER_DAY).and_then(|time| time.checked_mul(per_second(unit)));
+    match midnight {
+        Some(midnight) => Some((midnight.checked_add(of_day)?, offset.is_some())),
         None => {
             // The first nanoseconds of 64 bits are in a day whose midnight is before them.
             let per_day = i128::from(SECONDS_PER_DAY * per_second(unit));
