@@ -25,6 +25,7 @@ build: $(VENV)/.built
 
 $(VENV)/.built: $(STAMP) $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	$(BIN)/pip install --quiet --no-deps --editable bench
 	touch $@
 
 demo: build

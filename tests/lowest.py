@@ -40,7 +40,7 @@ def main(environment: str, tests: list[str]) -> int:
         return 1
     # The package is built for all versions of Python, and is found as this environment finds it.
     [site] = Path(environment).glob("lib/python*/site-packages")
-    (site / "lakerace.pth").write_text(f"{ROOT / 'python'}\n")
+    (site / "lakerace.pth").write_text(f"{ROOT / 'python'}\n{ROOT / 'bench'}\n")
     found = metadata.distribution("lakerace").locate_file("")
     for folder in Path(str(found)).glob("lakerace-*.dist-info"):
         (site / folder.name).unlink(missing_ok=True)

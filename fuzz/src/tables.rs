@@ -97,6 +97,8 @@ fn table_of() -> &'static [(String, Vec<u8>)] {
             evolve: Evolve::default(),
             keep_not_null: false,
             options: WriteOptions::default(),
+            load_name: None,
+            resumes: false,
         };
         let mut sink: Box<dyn Sink> = DeltaSink::create(&open(&inner), &batch.schema(), &write).expect("a new table");
         sink.write(batch).expect("memory takes it");

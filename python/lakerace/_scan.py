@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
 
@@ -144,6 +144,21 @@ class Scan:
             except StopIteration:
                 return
             yield batch
+
+    @overload
+    def rows(self, *, named: Literal[False] = False) -> Iterator[tuple[Any, ...]]: ...
+    @overload
+    def rows(self, *, named: Literal[True]) -> Iterator[dict[str, Any]]: ...
+    def rows(self, *, named: bool = False) -> Iterator[tuple[Any, ...]] | Iterator[dict[str, Any]]:
+        """The rows one by one: tuples, or with `named` dicts. They are read by batches, of which memory holds a few.
+
+        Dates, times and durations are those of `datetime`, decimals `decimal.Decimal`, structs dicts, lists lists and
+        maps lists of pairs.
+
+        Raises:
+            ValueError: A time has nanoseconds, or a year that Python's times have not.
+        """
+        return self._native.rows(named)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an `arrow_array_stream` capsule. Columns are cast to the types of `requested_schema`, an

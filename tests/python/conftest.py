@@ -15,7 +15,7 @@ import pytest
 import s3server
 import summary
 
-from lakerace.bench import s3_server
+from lakerace_bench import s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import fs
 
-from lakerace.bench import s3_server
+from lakerace_bench import s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

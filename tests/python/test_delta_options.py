@@ -144,7 +144,9 @@ def source_file(tmp_path: Path, source: pa.Table) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("value", "is_fine"), [("v" * 250, True), ("v" * 300, False), ("ä" * 130, False), ("/" * 90, False)])
+@pytest.mark.parametrize(
+    ("value", "is_fine"), [("v" * 250, True), ("v" * 300, False), ("ä" * 130, False), ("/" * 90, False)]
+)
 def test_long_partition_values(tmp_path: Path, value: str, is_fine: bool) -> None:
     """The name of a folder on a local disk has 255 bytes at most, `/` being three of them."""
     source = pa.table({"part": [value], "id": [1]})

@@ -13,7 +13,7 @@ import pyarrow as pa
 import readers
 
 import lakerace as lr
-from lakerace.bench import contestant
+from lakerace_bench import contestant
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import stat
 import subprocess
 import time
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,7 +37,9 @@ def every_type() -> pa.Table:
             "float32": pa.array([0.1, None, float("-inf")], pa.float32()),
             "float64": pa.array([0.1, None, 1e300], pa.float64()),
             "bool": pa.array([True, None, False]),
-            "money": pa.array([decimal.Decimal("-0.05"), None, decimal.Decimal("9" * 36 + ".99")], pa.decimal128(38, 2)),
+            "money": pa.array(
+                [decimal.Decimal("-0.05"), None, decimal.Decimal("9" * 36 + ".99")], pa.decimal128(38, 2)
+            ),
             "wide": pa.array([decimal.Decimal("1" * 60), None, decimal.Decimal(-1)], pa.decimal256(60, 0)),
             "text": pa.array(["007", None, "a\0b \N{SNOWMAN}"]),
             "empty": pa.array(["", None, " "], pa.large_string()),
@@ -89,8 +93,13 @@ def test_one_checksum_through_other_places(tmp_path: Path) -> None:
     table = every_type().drop_columns(["nothing", "span", "clock", "uint64", "uint32", "ns", "wide"])
     pq.write_table(table, tmp_path / "a.parquet")
     sums = {lr.checksum(tmp_path / "a.parquet").checksum}
-    hops = [tmp_path / "a.parquet", f"delta:{tmp_path / 'delta'}", f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "b.parquet"]
-    for source, target in zip(hops, hops[1:], strict=False):
+    hops: list[str] = [
+        str(tmp_path / "a.parquet"),
+        f"delta:{tmp_path / 'delta'}",
+        f"sqlite:{tmp_path / 'a.db'}#t",
+        str(tmp_path / "b.parquet"),
+    ]
+    for source, target in itertools.pairwise(hops):
         sums.add(str(lr.copy(source, target, verify=True).checksum))
     assert len(sums) == 1
 
@@ -195,7 +204,9 @@ def test_a_foreign_database_with_affinities(tmp_path: Path) -> None:
     assert table["price"].to_pylist() == [decimal.Decimal("1.50"), decimal.Decimal("3.00")]
     assert table["at"].to_pylist()[1].microsecond == 250_000
     assert lr.scan(f"sqlite:{database}#t", where="code = 'a'").count() == 1
-    with pytest.raises(lr.InvalidInputError, match=r'column "b": .*integers \(first at rowid 1\), texts \(first at rowid 2\)'):
+    with pytest.raises(
+        lr.InvalidInputError, match=r'column "b": .*integers \(first at rowid 1\), texts \(first at rowid 2\)'
+    ):
         lr.scan(f"sqlite:{database}#mixed")
     given = lr.scan(f"sqlite:{database}#mixed", schema="b utf8").to_arrow()
     assert given["b"].to_pylist() == ["1", "two", "3"]
@@ -213,7 +224,7 @@ def test_bad_places(tmp_path: Path) -> None:
     text, database = tmp_path / "text.db", tmp_path / "a.db"
     text.write_text("this is no database, whatever its name says\n" * 50)
     lr.copy(numbers(3), f"sqlite:{database}#numbers")
-    cases = [
+    cases: list[tuple[list[object], int, str]] = [
         (["scan", f"sqlite:{tmp_path}/none.db#t"], 3, "no such database file"),
         (["scan", f"sqlite:{database}#nmbers"], 3, "numbers"),
         (["scan", f"sqlite:{database}"], 2, "no table is named"),
@@ -264,7 +275,7 @@ def test_a_killed_load_goes_on_and_loses_and_doubles_nothing(tmp_path: Path, kin
         if job.poll() is None:
             job.send_signal(signal.SIGKILL)
             kills += 1
-        out, err = job.communicate(timeout=TIMEOUT_SECONDS)
+        _, err = job.communicate(timeout=TIMEOUT_SECONDS)
         if job.returncode == 0:
             break
         assert job.returncode == -signal.SIGKILL, err.decode()
@@ -282,7 +293,9 @@ def test_a_changed_source_is_told_on_resume(tmp_path: Path) -> None:
     source, target = tmp_path / "a.parquet", f"sqlite:{tmp_path / 'a.db'}#t"
     pq.write_table(numbers(5000), source)
     job = subprocess.Popen(command("copy", source, target, "--batch-rows", "100", "--max-rate", "500"))
-    while not (tmp_path / "a.db").exists() or not (rows_of(tmp_path / "a.db", "SELECT count(*) FROM sqlite_schema") > [(2,)]):
+    while not (tmp_path / "a.db").exists() or not (
+        rows_of(tmp_path / "a.db", "SELECT count(*) FROM sqlite_schema") > [(2,)]
+    ):
         time.sleep(0.05)
     job.send_signal(signal.SIGKILL)
     job.wait()
@@ -292,7 +305,7 @@ def test_a_changed_source_is_told_on_resume(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batch_rows", [1000, 777, "all"])
-def test_batches_are_commits(tmp_path: Path, batch_rows: int | str) -> None:
+def test_batches_are_commits(tmp_path: Path, batch_rows: int | Literal["all"]) -> None:
     source = tmp_path / "a.parquet"
     pq.write_table(numbers(5000), source, row_group_size=1300)
     table = f"delta:{tmp_path / 'table'}"

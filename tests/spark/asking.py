@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import read_orc
 
-from lakerace.bench import contestant
+from lakerace_bench import contestant
 
 
 def ask(program: str, questions: list[Any], of: str = "spark") -> list[Any]:

@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Schema(Box<SchemaArgs>),
     /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.
     Tpch(Box<TpchArgs>),
-    /// The side-by-side bench (comes with the Python package).
+    /// The side-by-side bench (where the Python package lakerace-bench is installed).
     #[command(disable_help_flag = true)]
     Bench {
         /// `list`, `run NAME…` or `report`.

@@ -1,4 +1,4 @@
-//! `lakerace bench`: the bench is Python; the wheel brings it.
+//! `lakerace bench`: the bench is a Python package of its own, which the host runs where it is installed.
 
 use std::ffi::OsString;
 
@@ -15,8 +15,8 @@ pub(crate) fn arguments(args: &[OsString]) -> Option<&[OsString]> {
 pub(crate) fn run(rest: &[OsString], host: &Host<'_>) -> Result<u8> {
     match host.bench {
         Some(bench) => Ok(bench(rest)),
-        None => Err(Error::unsupported("the bench is not in this binary: it comes with the Python package")
-            .advice("pip install 'lakerace[bench]', then run its `lakerace bench`")),
+        None => Err(Error::unsupported("the bench is not installed beside this command")
+            .advice("install lakerace and lakerace-bench by pip (pip install . ./bench in the sources), then run their `lakerace bench`")),
     }
 }
 

@@ -9,6 +9,7 @@ mod jobs;
 mod maintain;
 mod options;
 mod ranges;
+mod rows;
 mod scan;
 mod stream;
 mod tpch;
@@ -50,6 +51,7 @@ fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
 fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<ranges::Ranges>()?;
+    module.add_class::<rows::Rows>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::options::Keywords;
+use crate::rows::Rows;
 use crate::stream::{SCHEMA_CAPSULE, Stream};
 use crate::{convert, errors, interrupt};
 
@@ -133,6 +134,12 @@ impl Scan {
         let open = self.opened(py)?;
         let rows = open.job.meter().counts().rows_read;
         convert::to_python(py, &open.clock.report(rows, &open.job, &Prices::default()))
+    }
+
+    /// One pass over the rows, as tuples or dicts.
+    fn rows(&self, py: Python<'_>, named: bool) -> PyResult<Rows> {
+        let (batches, job) = self.batches(py)?;
+        Ok(Rows::new(py, batches, job, named))
     }
 
     /// One pass over the rows.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from lakerace.bench import data, kept
-from lakerace.bench.data import Shape
-from lakerace.bench.wide import Wide
+from lakerace_bench import data, kept
+from lakerace_bench.data import Shape
+from lakerace_bench.wide import Wide
 
 SHAPE = Shape(rows=3_000, row_group_rows=1_000)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lakerace.bench.gaps import TURNS, crossover, read_through
-from lakerace.bench.samples import RIGHT, Sample
-from lakerace.bench.statistics import Result, summarize
+from lakerace_bench.gaps import TURNS, crossover, read_through
+from lakerace_bench.samples import RIGHT, Sample
+from lakerace_bench.statistics import Result, summarize
 
 LATENCY, BANDWIDTH, WANTED = 0.020, 100e6, 1 << 20
 

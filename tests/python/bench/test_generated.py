@@ -14,11 +14,11 @@ import pytest
 from pyarrow import csv, orc
 
 import lakerace as lr
-from lakerace.bench import cases, data, entrant, generated
-from lakerace.bench.cli import main
-from lakerace.bench.contestant import discover
-from lakerace.bench.generated import FORMS, TABLES, Tpch
-from lakerace.bench.samples import RIGHT, WRONG, Run, Sample, read
+from lakerace_bench import cases, data, entrant, generated
+from lakerace_bench.cli import main
+from lakerace_bench.contestant import discover
+from lakerace_bench.generated import FORMS, TABLES, Tpch
+from lakerace_bench.samples import RIGHT, WRONG, Run, Sample, read
 
 SCALE = 0.001
 Race = Callable[..., tuple[Run, list[Sample]]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakerace.bench import memory
+from lakerace_bench import memory
 
 
 def test_what_is_asked_for_is_touched_in_whole_pages() -> None:

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakerace.bench import cases, data, generated
-from lakerace.bench.cases import Inputs
-from lakerace.bench.cli import main
-from lakerace.bench.data import Shape
-from lakerace.bench.generated import Tpch
-from lakerace.bench.lineitem import Lineitem
-from lakerace.bench.noise import Noise
-from lakerace.bench.samples import RIGHT, UNABLE, Sample, read
-from lakerace.bench.wide import Wide
+from lakerace_bench import cases, data, generated
+from lakerace_bench.cases import Inputs
+from lakerace_bench.cli import main
+from lakerace_bench.data import Shape
+from lakerace_bench.generated import Tpch
+from lakerace_bench.lineitem import Lineitem
+from lakerace_bench.noise import Noise
+from lakerace_bench.samples import RIGHT, UNABLE, Sample, read
+from lakerace_bench.wide import Wide
 
 TINY = Inputs(
     Shape(5_000, 1_000),

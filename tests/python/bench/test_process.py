@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lakerace.bench import data
-from lakerace.bench.contestant import Contestant, load
-from lakerace.bench.data import Shape
-from lakerace.bench.process import Processes, SampleFailedError
-from lakerace.bench.tree import Tree
+from lakerace_bench import data
+from lakerace_bench.contestant import Contestant, load
+from lakerace_bench.data import Shape
+from lakerace_bench.process import Processes, SampleFailedError
+from lakerace_bench.tree import Tree
 
 FAKES = Path(__file__).parent / "contestants"
 

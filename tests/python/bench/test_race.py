@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lakerace.bench import data
-from lakerace.bench.cli import main
-from lakerace.bench.data import Shape
-from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Run, Sample, read
+from lakerace_bench import data
+from lakerace_bench.cli import main
+from lakerace_bench.data import Shape
+from lakerace_bench.samples import FAILED, RIGHT, UNABLE, WRONG, Run, Sample, read
 
 FAKES = Path(__file__).parent / "contestants"
 TINY = Shape(rows=5_000, row_group_rows=1_000)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from lakerace.bench import markdown, page, report
-from lakerace.bench.cli import main
+from lakerace_bench import markdown, page, report
+from lakerace_bench.cli import main
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE / "example.jsonl"
 
 
 def test_the_markdown_is_the_expected_one() -> None:
-    """After a wanted change: `python -m lakerace.bench report tests/python/bench/example.jsonl`, and look at it."""
+    """After a wanted change: `python -m lakerace_bench report tests/python/bench/example.jsonl`, and look at it."""
     figures = {key: f"example-{key}.png" for key in ("ratios", "scan-local", "scan-s3")}
     assert markdown.render(report.read([EXAMPLE]), figures) == (HERE / "example.md").read_text()
 

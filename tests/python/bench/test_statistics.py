@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lakerace.bench.samples import RIGHT, UNABLE, WRONG, Sample
-from lakerace.bench.statistics import Spread, summarize
+from lakerace_bench.samples import RIGHT, UNABLE, WRONG, Sample
+from lakerace_bench.statistics import Spread, summarize
 
 
 def sample(contestant: str, number: int, seconds: float | None, **more: Any) -> Sample:

@@ -10,7 +10,7 @@ ENDED = 128 + signal.SIGTERM
 
 
 def run(program: str) -> tuple[int, str]:
-    begin = "import os, signal\nfrom lakerace.bench import termination\ntermination.raises()\n"
+    begin = "import os, signal\nfrom lakerace_bench import termination\ntermination.raises()\n"
     end = "def ask(): os.kill(os.getpid(), signal.SIGTERM)\n"
     command = [sys.executable, "-c", begin + end + program]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)

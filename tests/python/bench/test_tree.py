@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lakerace.bench.tree import MemoryWatch, Tree
+from lakerace_bench.tree import MemoryWatch, Tree
 
 _PARENT = """
 import subprocess, sys

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from lakerace.bench import cases, data, trial
-from lakerace.bench.check import References
-from lakerace.bench.cli import main
-from lakerace.bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, read
-from lakerace.bench.upserts import KEY, SCHEMA, Upserts, drawn, permuted
+from lakerace_bench import cases, data, trial
+from lakerace_bench.check import References
+from lakerace_bench.cli import main
+from lakerace_bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample, read
+from lakerace_bench.upserts import KEY, SCHEMA, Upserts, drawn, permuted
 
 FAKES = Path(__file__).parent / "contestants"
 MANY, FEW = Upserts(4_000, 1_000, 3), Upserts(4_000, 10, 2)
@@ -188,7 +188,7 @@ def test_a_run_that_is_told_to_end_leaves_nothing_behind(
     tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAKERACE_BENCH_CONTESTANTS", str(FAKES))
-    command = [sys.executable, "-m", "lakerace.bench", "run", "upsert/local/few", "--quick", "--only", "dawdles"]
+    command = [sys.executable, "-m", "lakerace_bench", "run", "upsert/local/few", "--quick", "--only", "dawdles"]
     run = subprocess.Popen([*command, "--out", str(tmp_path), "--data", str(tables)], start_new_session=True)
     try:
         deadline = time.monotonic() + 60

@@ -51,7 +51,7 @@ impl Values {
                 DataType::Binary => Self::Bytes(array.as_binary::<i32>().clone()),
                 _ => Self::LargeBytes(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
             },
-            Kind::Date => Self::Texts(written(array, |days, text| write_date(days, text))?),
+            Kind::Date => Self::Texts(written(array, write_date)?),
             Kind::Timestamp { unit, is_utc } => {
                 Self::Texts(written(array, |value, text| write_timestamp(value, unit, is_utc, text))?)
             }

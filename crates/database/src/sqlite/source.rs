@@ -125,7 +125,7 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
                 key_position: 0,
                 is_generated: false,
             };
-            let columns: Vec<Column> = statement.column_names().into_iter().map(column).collect();
+            let columns: Vec<Column> = statement.column_names().map(column).collect();
             let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
             names.sort_unstable();
             if let Some(twice) = names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1])) {

@@ -1,0 +1,232 @@
+"""What is raced: benches, each a list of cases; a case is one job at one place with one thread count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lakerace_bench import data, generated, lineitem, paths
+from lakerace_bench.data import Shape
+from lakerace_bench.generated import Tpch
+from lakerace_bench.lineitem import Lineitem
+from lakerace_bench.noise import Noise
+from lakerace_bench.upserts import Upserts
+from lakerace_bench.wide import Wide
+
+#: The selective filter keeps 1 % of the rows; `key` is uniform and unsorted, so it prunes no row group.
+_ONE_PERCENT = {"column": "key", "at_least": data.KEY_RANGE // 2, "below": data.KEY_RANGE // 2 + data.KEY_RANGE // 100}
+CODEC = "snappy"
+
+_KIB, _MIB = 1 << 10, 1 << 20
+#: `seek`: what is wanted on both sides of the gap, and the gaps.
+SEEK_WANTED = _MIB
+SEEK_GAPS = tuple(16 * _KIB << doubling for doubling in range(11))
+#: `orc-seek`: a contestant that has measured so long in one case sits out its other rounds.
+_PATIENCE_SECONDS = 12.0
+#: `upsert`: a contestant whose upserts have taken so long in one case is asked for no more of them.
+UPSERT_PATIENCE_SECONDS = 1_800.0
+
+
+class Input(Protocol):
+    """What a case works on."""
+
+    @property
+    def about(self) -> str:
+        """Its size in words."""
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """Its files by format, made in `folder` if need be."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of all benches."""
+
+    table: Shape
+    narrow: Wide
+    wide: Wide
+    lineitem: Lineitem
+    noise: Noise
+    upserts: Upserts
+    #: Into the same base, a few rows at a time.
+    few: Upserts
+    tpch: Tpch
+
+
+#: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
+UPSERTS = {
+    "full": (Upserts(20_000_000, 5_000_000, 10, 1), Upserts(20_000_000, 1_000, 3, 1)),
+    "small": (Upserts(2_000_000, 500_000, 3), Upserts(2_000_000, 1_000, 3)),
+    "quick": (Upserts(200_000, 50_000, 2), Upserts(200_000, 1_000, 2)),
+}
+
+#: `tpch`: the scale factors to choose from.
+SCALES = {"full": 10, "small": 1, "quick": 0.01}
+
+
+def full(size: str = "small") -> Inputs:
+    """What results are about; `size` is one of `UPSERTS`."""
+    noise = Noise(256 * _MIB)
+    return Inputs(
+        data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), noise, *UPSERTS[size], Tpch(SCALES[size])
+    )
+
+
+def quick() -> Inputs:
+    """For a look whether everything works."""
+    noise = Noise(96 * _MIB)
+    return Inputs(
+        data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), noise, *UPSERTS["quick"], Tpch(SCALES["quick"])
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario: contestants are compared within it, never across."""
+
+    bench: str
+    #: The name of one of the paths.
+    store: str
+    variant: str
+    threads: int
+    title: str
+    input: Input
+    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert` or `generate`.
+    kind: str = "scan"
+    #: Which of the input's files is read; a contestant's setting may name another one.
+    format: str = "parquet"
+    columns: tuple[str, ...] | None = None
+    filter: dict[str, Any] | None = None
+    #: What is written.
+    codec: str | None = None
+    #: `ranges`: bytes between the two that are wanted.
+    gap: int | None = None
+    #: Rounds of this case for each round of the run: for those that take no time.
+    turns: int = 1
+    patience_seconds: float = float("inf")
+
+    @property
+    def name(self) -> str:
+        """Such as `scan/local/all/t1`."""
+        return f"{self.bench}/{self.store}/{self.variant}/t{self.threads}"
+
+    @property
+    def path(self) -> paths.Path:
+        return paths.PATHS[self.store]
+
+    @property
+    def where(self) -> str | None:
+        """The filter in SQL."""
+        if self.filter is None:
+            return None
+        column = f'"{self.filter["column"]}"'
+        return f"{column} >= {self.filter['at_least']} AND {column} < {self.filter['below']}"
+
+
+BENCHES = {
+    "scan": "Parquet to Arrow in memory: all columns, 2 of 8, a filter that keeps 1 %; local (page cache) and S3 "
+    "through 20 ms of latency and 100 MB/s per connection",
+    "write": f"the same table from memory to a local Parquet file, {CODEC}, the same rows per row group",
+    "orc-seek": "ORC (and Parquet) of 128 and of 400 columns, all of them and every second one, by settings of the "
+    "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
+    "seek": "two ranges with a gap between: as two requests or as one, by the size of the gap, on each path",
+    "orc-codec": "TPC-H lineitem from and to ORC, one thread, each codec",
+    "upsert": "rows by key into a table, half of them new, time after time, and scans of what has become of it; "
+    "and 1,000 rows at a time; local and S3 (`--size full`: 5 million into 20 million)",
+    "tpch": "the tables of TPC-H, all at once and each alone, into Parquet, ORC, CSV and TBL (`--size full`: scale "
+    "factor 10 instead of 1)",
+}
+
+
+def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
+    """Every case of every bench for these thread counts, in the order in which they run."""
+    few = (*_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs))
+    return [*_scan(threads, inputs), *few, *_upsert(threads, inputs), *_tpch(threads, inputs)]
+
+
+def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("local", "s3"):
+        for count in threads:
+            cases += [
+                Case("scan", store, "all", count, "all 8 columns", inputs.table),
+                Case("scan", store, "two", count, "2 of 8 columns", inputs.table, columns=("key", "price")),
+                Case("scan", store, "filter", count, "1 % filter", inputs.table, filter=_ONE_PERCENT),
+            ]
+    for count in threads:
+        title = f"all 8 columns, {CODEC}"
+        cases.append(Case("write", "local", CODEC, count, title, inputs.table, "write", codec=CODEC))
+    return cases
+
+
+def _orc_seek(inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("local", "s3", "s3-far"):
+        for table in (inputs.narrow, inputs.wide):
+            half = table.alternate
+            for variant, columns, title in (
+                (f"{table.columns}-alternate", half, f"{len(half)} of {table.columns} columns"),
+                (f"{table.columns}-all", None, f"all {table.columns} columns"),
+            ):
+                case = Case("orc-seek", store, variant, 1, title, table, format="orc", columns=columns)
+                cases.append(replace(case, patience_seconds=_PATIENCE_SECONDS))
+    return cases
+
+
+def _seek(inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("disk", "s3-direct", "s3", "s3-far"):
+        turns = 1 if paths.PATHS[store].behind_proxy else 3
+        for gap in SEEK_GAPS:
+            size = f"{gap // _MIB} MiB" if gap >= _MIB else f"{gap // _KIB} KiB"
+            case = Case("seek", store, size.replace(" ", ""), 1, f"gap of {size}", inputs.noise, "ranges", "bytes")
+            cases.append(replace(case, gap=gap, turns=turns))
+    return cases
+
+
+def _orc_codec(inputs: Inputs) -> list[Case]:
+    table = inputs.lineitem
+    decode = [
+        Case("orc-codec", "local", f"decode-{codec}", 1, f"decode {codec}", table, format=f"orc-{codec}")
+        for codec in lineitem.CODECS
+    ]
+    encode = [
+        Case("orc-codec", "local", f"encode-{codec}", 1, f"encode {codec}", table, "write", "orc", codec=codec)
+        for codec in lineitem.CODECS
+    ]
+    return decode + encode
+
+
+def _upsert(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("local", "s3"):
+        for variant, table in (("many", inputs.upserts), ("few", inputs.few)):
+            title = f"{table.rows:,} rows into {table.base_rows:,}"
+            case = Case("upsert", store, variant, max(threads), title, table, "upsert", "delta")
+            cases.append(replace(case, patience_seconds=UPSERT_PATIENCE_SECONDS))
+    return cases
+
+
+def _tpch(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for ending, form in generated.FORMS.items():
+        for table in form.tables:
+            title = f"{'all tables' if table == generated.ALL else table} as {form.title}"
+            variant = f"{table}-{ending}"
+            case = Case("tpch", "local", variant, max(threads), title, inputs.tpch, "generate", form.format)
+            cases.append(replace(case, codec=form.codec))
+    return cases
+
+
+def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:
+    """The cases whose name is one of `names` or lies below it (`scan`, `scan/s3`, `scan/local/all`)."""
+    cases = all_cases(threads, inputs)
+    unknown = [name for name in names if not any(_below(case, name) for case in cases)]
+    if unknown:
+        raise ValueError(f"no bench is called {', '.join(unknown)}: see `lakerace bench list`")
+    return [case for case in cases if any(_below(case, name) for name in names)]
+
+
+def _below(case: Case, name: str) -> bool:
+    return f"{case.name}/".startswith(f"{name.rstrip('/')}/")

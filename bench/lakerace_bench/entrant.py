@@ -1,0 +1,91 @@
+"""Who runs in a case: a contestant, or one of the settings that it enters a bench with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakerace_bench.cases import Case
+from lakerace_bench.contestant import Contestant, ManifestError
+
+_KEYS = {"name", "title", "options"}
+_OPTIONAL_KEYS = {"subject", "only"}
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A contestant with the options of one setting."""
+
+    #: The contestant's, with the setting's behind it: `lakerace/orc-auto`.
+    name: str
+    title: str
+    contestant: Contestant
+    #: Handed to the contestant with each job; `format` picks the file.
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Whether ratios are taken of it.
+    subject: bool = False
+    #: Enters only cases whose variant ends so, or in one of these ways.
+    only: tuple[str, ...] = ("",)
+
+    def enters(self, case: Case) -> bool:
+        """Whether it can do this case."""
+        able = case.bench in self.contestant.jobs and case.path.store in self.contestant.stores
+        return able and case.variant.endswith(self.only)
+
+    def reads(self, case: Case) -> bool:
+        """Whether it can read tables where this case has them."""
+        return case.path.store in self.contestant.stores
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a report says of it."""
+        contestant = self.contestant
+        return {
+            "title": self.title,
+            "about": contestant.about,
+            "languages": list(contestant.languages),
+            "subject": self.subject,
+            "tool": contestant.title,
+        } | ({"options": self.options} if self.options else {})
+
+
+def readers(contestants: list[Contestant]) -> list[Entrant]:
+    """All that read tables of some format, whether they make any or not; each once, with its first setting."""
+    found = []
+    for contestant in contestants:
+        if contestant.table:
+            entered = entrants([contestant], "upsert")
+            options = entered[0].options if entered else {}
+            found.append(Entrant(contestant.name, contestant.title, contestant, options))
+    return found
+
+
+def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:
+    """All that enter `bench`, in the order of the contestants and of their settings."""
+    found = []
+    for contestant in contestants:
+        if bench not in contestant.jobs:
+            continue
+        settings = contestant.settings.get(bench)
+        if settings is None:
+            found.append(Entrant(contestant.name, contestant.title, contestant, subject=contestant.subject))
+            continue
+        for setting in settings:
+            if not _KEYS <= setting.keys() <= _KEYS | _OPTIONAL_KEYS:
+                keys = f"{sorted(_KEYS)}, and {sorted(_OPTIONAL_KEYS)} if need be"
+                raise ManifestError(f"{contestant.folder / 'manifest.json'}: a setting of {bench} has the keys {keys}")
+            found.append(
+                Entrant(
+                    f"{contestant.name}/{setting['name']}",
+                    setting["title"],
+                    contestant,
+                    setting["options"],
+                    bool(setting.get("subject", False)),
+                    _endings(setting.get("only", "")),
+                )
+            )
+    return found
+
+
+def _endings(only: str | list[str]) -> tuple[str, ...]:
+    return (only,) if isinstance(only, str) else tuple(only)

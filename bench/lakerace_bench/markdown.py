@@ -1,0 +1,56 @@
+"""A report as Markdown."""
+
+from __future__ import annotations
+
+from lakerace_bench.table import Table
+from lakerace_bench.tables import Document
+
+
+def render(report: Document, figures: dict[str, str]) -> str:
+    """The whole page; `figures` maps a panel's key (and `ratios`) to its picture's file name."""
+    lines = [f"# {report.title}", ""]
+    if report.wrong:
+        lines += [
+            "**WRONG WORK: these contestants did other work than the reference; their times count for nothing.**",
+            "",
+        ]
+        lines += [f"- WRONG {_escape(line)}" for line in report.wrong] + [""]
+    if report.verdicts.rows:
+        lines += [f"## {report.who} against the fastest peer", ""]
+        lines += [
+            f"Below 1, {report.who} needs less. Ratios are taken pair by pair, round by round: the median of them.",
+            "",
+        ]
+        lines += [*_table(report.verdicts), ""]
+    if "ratios" in figures:
+        lines += [f"![Ratios against every peer]({figures['ratios']})", ""]
+    for panel in report.panels:
+        lines += [f"## {panel.title}", "", f"{panel.about}.", ""]
+        if panel.key in figures:
+            lines += [f"![{panel.title}]({figures[panel.key]})", ""]
+        for section in panel.sections:
+            lines += [f"### {section.title}", "", f"{section.about}.", "", *_table(section.table), ""]
+        lines += ["### All of it", ""] if panel.sections else []
+        lines += [*_table(panel.table), ""]
+    lines += ["## Machine", ""]
+    lines += [f"- {name}: {_escape(value)}" for name, value in report.machine]
+    lines += ["", "## Contestants", "", *_table(report.contestants), ""]
+    lines += ["How this is measured, and what it cannot tell: [docs/bench.md](../bench.md).", ""]
+    return "\n".join(lines)
+
+
+def _table(table: Table) -> list[str]:
+    rules = [":--" if at < table.numbers_from else "--:" for at in range(len(table.headings))]
+    lines = [_line(table.headings), _line(rules)]
+    for row in table.rows:
+        cells = [_escape(cell) for cell in row.cells]
+        lines.append(_line([f"**{cell}**" if cell and row.kind != "peer" else cell for cell in cells]))
+    return lines
+
+
+def _line(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,221 @@
+"""What reports show, as data: headings, cells and notes. Markdown and HTML print the same tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakerace_bench import gaps, generated, paths, upserted
+from lakerace_bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
+from lakerace_bench.samples import RIGHT, WRONG, Run, Sample
+from lakerace_bench.statistics import Entry, Result, Spread, summarize
+from lakerace_bench.table import Row, Section, Table
+
+_BENCHES = {
+    "scan": "Scan to Arrow in memory",
+    "write": "Write from memory to Parquet",
+    "orc-seek": "Columns of ORC",
+    "seek": "To seek or to read on",
+    "orc-codec": "ORC of TPC-H lineitem, decoded and encoded",
+    "upsert": "Upserts by key",
+    "tpch": "TPC-H generated",
+}
+#: Benches on one path: it goes without saying.
+_ONE_PATH = {"write", "orc-codec", "tpch"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """All cases of one bench on one path (of `seek`: on all of them): one figure, one table."""
+
+    key: str
+    bench: str
+    title: str
+    about: str
+    results: tuple[Result, ...]
+    table: Table
+    #: Tables that go before it.
+    sections: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report before it is printed."""
+
+    title: str
+    run: Run
+    #: The tool that the bench is about, by its title.
+    who: str
+    #: Its entrants of which ratios are taken.
+    subjects: frozenset[str]
+    #: Titles of the entrants.
+    names: dict[str, str]
+    panels: tuple[Panel, ...]
+    #: The subject against the fastest peer, a line per case.
+    verdicts: Table
+    machine: tuple[tuple[str, str], ...]
+    contestants: Table
+    #: `case contestant: why` of all work that was wrong.
+    wrong: tuple[str, ...] = field(default=())
+
+    def is_peer(self, contestant: str) -> bool:
+        """Whether it is another tool than the one that the bench is about."""
+        return tool(self.run, contestant) != self.who
+
+
+def tool(run: Run, contestant: str) -> str:
+    """The tool that an entrant is, whatever its setting."""
+    about = run.contestants[contestant]
+    return str(about.get("tool", about["title"]))
+
+
+def document(run: Run, samples: list[Sample]) -> Document:
+    """Builds the report of `samples`, all taken in `run`."""
+    subjects = frozenset(name for name, about in run.contestants.items() if about.get("subject"))
+    names = {name: str(about["title"]) for name, about in run.contestants.items()}
+    who = next((tool(run, name) for name in names if name in subjects), "")
+    peers = frozenset(name for name in names if tool(run, name) != who)
+    results = summarize(samples, subjects)
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.bench, _group(result)), []).append(result)
+    panels = tuple(_panel(bench, store, found, names, who, run) for (bench, store), found in groups.items())
+    return Document(
+        title=f"lakerace bench, {run.date[:10]}",
+        run=run,
+        who=who,
+        subjects=subjects,
+        names=names,
+        panels=panels,
+        verdicts=_verdicts(results, names, peers),
+        machine=_machine(run, samples),
+        contestants=_contestants(run, samples),
+        wrong=tuple(dict.fromkeys(f"{s.case} {names[s.contestant]}: {s.why}" for s in samples if s.verdict == WRONG)),
+    )
+
+
+def _group(result: Result) -> str:
+    """What the cases of a panel share: the path; the format, of what is generated."""
+    if result.bench == "tpch":
+        return result.title.partition(" as ")[2]
+    return "" if result.bench == "seek" else result.store
+
+
+def _panel(bench: str, store: str, results: list[Result], names: dict[str, str], who: str, run: Run) -> Panel:
+    rounds = max((len(e.seconds.values) for r in results for e in r.entries if e.seconds), default=0)
+    work = run.options.get("inputs", {}).get(bench) or f"{run.options['rows']:,} rows x 8 columns"
+    codec = f", {run.options['codec']}" if bench in {"scan", "write", "orc-seek"} else ""
+    title = _BENCHES.get(bench, bench)
+    sections: tuple[Section, ...] = ()
+    if bench == "seek":
+        table, sections = gaps.table(results), (gaps.crossovers(results),)
+    else:
+        table = _panel_table(results, names, who)
+        if bench == "orc-seek":
+            sections = (gaps.settings(results, names),)
+        if bench == "upsert":
+            sections = upserted.sections(results, names, who)
+        if bench == "tpch":
+            sections, title = generated.sections(results, names, who), f"{title} as {store}"
+    return Panel(
+        key=f"{bench}-{store}".replace(" ", "-") if store else bench,
+        bench=bench,
+        title=title if not store or bench in _ONE_PATH else f"{title}: {paths.title(store)}",
+        about=f"{work}{codec}; " + _turns(bench, rounds),
+        results=tuple(results),
+        table=table,
+        sections=sections,
+    )
+
+
+def _turns(bench: str, rounds: int) -> str:
+    if bench == "upsert":
+        return "one contestant's table after the other's"
+    return f"median of {rounds} round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns"
+
+
+def _panel_table(results: list[Result], names: dict[str, str], who: str) -> Table:
+    traffic = any(entry.requests is not None for result in results for entry in result.entries)
+    output = any(entry.output_bytes is not None for result in results for entry in result.entries)
+    headings = ["case", "threads", "contestant", "seconds", "min – max", "CPU s", "peak MB"]
+    headings += ["requests", "MB moved"] if traffic else []
+    headings += ["file MB", "row groups"] if output else []
+    headings += [f"{who or 'subject'} / it, wall", "min – max", "CPU"]
+    headings += ["file"] if output else []
+    rows = [
+        _row(result, entry, names, traffic, output, len(headings)) for result in results for entry in result.entries
+    ]
+    return Table(tuple(headings), tuple(rows), numbers_from=3)
+
+
+def _row(
+    result: Result,
+    entry: Entry,
+    names: dict[str, str],
+    traffic: bool,
+    output: bool,
+    width: int,
+) -> Row:
+    cells = [result.title, str(result.threads), names[entry.contestant]]
+    if entry.verdict != RIGHT or entry.seconds is None:
+        cells.append(f"{entry.verdict.upper()}: {entry.why or 'only the warm-up ran'}")
+        return Row((*cells, *[""] * (width - len(cells))), "bad")
+    cells += [seconds(entry.seconds.median), spread(entry.seconds, seconds)]
+    cells += [seconds(entry.cpu.median) if entry.cpu else "", megabytes(entry.peak_rss_bytes)]
+    if traffic:
+        cells += [count(entry.requests), megabytes(entry.request_bytes)]
+    if output:
+        cells += [megabytes(entry.output_bytes), count(entry.row_groups)]
+    ratio = result.ratio_to(entry.contestant)
+    cells += ratio_cells(ratio)
+    if output:
+        cells.append(times(ratio.output.median) if ratio and ratio.output else "")
+    return Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer")
+
+
+def _verdicts(results: list[Result], names: dict[str, str], peers: frozenset[str]) -> Table:
+    rows = []
+    for result in results:
+        ratio = result.fastest(peers)
+        if ratio is None or upserted.is_aside(result):
+            continue
+        where = f"{result.bench}, {result.store}, {result.title}"
+        cells = (where, str(result.threads), names[ratio.peer], *ratio_cells(ratio))
+        rows.append(Row(cells, "subject" if ratio.wall.median <= 1 else "peer"))
+    headings = ("case", "threads", "fastest peer", "wall ratio", "min – max", "CPU ratio")
+    return Table(headings, tuple(rows), numbers_from=3)
+
+
+def _machine(run: Run, samples: list[Sample]) -> tuple[tuple[str, str], ...]:
+    about: dict[str, Any] = run.machine
+    others = [s.other_cpu_seconds / s.outside_seconds for s in samples if s.other_cpu_seconds and s.outside_seconds]
+    busy = Spread.of([share for share in others if share < 64])
+    checked = sorted({s.checked_by for s in samples if s.checked_by})
+    return (
+        ("date", run.date),
+        ("CPU", f"{about['cpu']}, {about['cpus']} CPUs usable"),
+        ("memory", f"{about['memory_bytes'] / 2**30:.1f} GiB"),
+        ("system", f"{about['system']} {about['kernel']}, Python {about['python']}"),
+        ("commit", str(about.get("commit"))),
+        ("load before", f"{about['load_before']:.2f}"),
+        ("CPUs busy with anything else, median", f"{busy.median:.2f}" if busy else "not measured"),
+        ("checked by", ", ".join(checked) or "nothing"),
+    )
+
+
+def _contestants(run: Run, samples: list[Sample]) -> Table:
+    versions: dict[str, str] = {}
+    for sample in samples:
+        if sample.version:
+            versions[tool(run, sample.contestant)] = sample.version
+    rows = {}
+    for name, about in run.contestants.items():
+        who = tool(run, name)
+        rows[who, about["about"]] = (
+            who,
+            versions.get(who, "did not run"),
+            ", ".join(about["languages"]),
+            about["about"],
+        )
+    headings = ("contestant", "version", "languages", "what it does here")
+    return Table(headings, tuple(Row(cells, "peer") for cells in rows.values()), numbers_from=99)

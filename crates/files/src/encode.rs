@@ -1,0 +1,183 @@
+//! Contents as they are stored: compressed, then transformed, piece by piece.
+//!
+//! A content is cut into pieces of [`PIECE_BYTES`], each encoded for itself, so that any part is read without the others. A piece
+//! whose compressed form is no smaller stays raw: its length tells.
+
+mod codec;
+mod dictionary;
+mod transform;
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use lakerace_io::{Error, Result};
+
+pub(crate) use dictionary::{Dictionary, Samples};
+pub use transform::{Key, Transform};
+
+use crate::{Codec, Compression, Options};
+
+/// The decoded bytes of a piece; the last one of a content is shorter.
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
+
+/// How a content is encoded: `zstd dictionary=3; base64; aes-256-gcm key=1a2b3c4d`.
+#[derive(Debug)]
+pub(crate) struct Encoding {
+    pub(crate) codec: Codec,
+    pub(crate) dictionary: Option<Arc<Dictionary>>,
+    pub(crate) chain: Vec<Arc<dyn Transform>>,
+    pub(crate) text: String,
+}
+
+impl Encoding {
+    /// Whether stored bytes are the content's own.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.codec == Codec::None && self.chain.is_empty()
+    }
+
+    /// Appends the stored form of piece number `piece` to `out`.
+    pub(crate) fn encode(&self, piece: u64, data: &[u8], level: i32, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        let dictionary = self.dictionary.as_deref();
+        let kept = self.codec != Codec::None && {
+            codec::compress(self.codec, level, dictionary, data, out)?;
+            out.len() - start < data.len()
+        };
+        if !kept {
+            out.truncate(start);
+            out.extend_from_slice(data);
+        }
+        for transform in &self.chain {
+            let applied = transform.apply(piece, &out[start..]).map_err(|e| e.at(transform.spec()))?;
+            out.truncate(start);
+            out.extend_from_slice(&applied);
+        }
+        Ok(())
+    }
+
+    /// Decodes a piece into `out`, which has exactly its length.
+    pub(crate) fn decode(&self, piece: u64, stored: &[u8], out: &mut [MaybeUninit<u8>]) -> Result<()> {
+        let mut removed: Option<Vec<u8>> = None;
+        for transform in self.chain.iter().rev() {
+            let stored = removed.as_deref().unwrap_or(stored);
+            removed = Some(transform.remove(piece, stored).map_err(|e| e.at(transform.spec()))?);
+        }
+        let packed = removed.as_deref().unwrap_or(stored);
+        if packed.len() == out.len() {
+            copy(packed, out);
+            return Ok(());
+        }
+        if self.codec == Codec::None {
+            return Err(Error::corrupt(format!("{} bytes are stored of {}", packed.len(), out.len())));
+        }
+        codec::decompress(self.codec, self.dictionary.as_deref(), packed, zeroed(out))
+    }
+}
+
+/// Copies into memory that nothing was written to yet; both have one length.
+pub(crate) fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) {
+    to.write_copy_of_slice(from);
+}
+
+/// The memory with zeros in it.
+pub(crate) fn zeroed(out: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+    out.fill(MaybeUninit::new(0));
+    // SAFETY: every byte has just been written.
+    unsafe { out.assume_init_mut() }
+}
+
+/// What a store encodes and decodes with.
+#[derive(Debug)]
+pub(crate) struct Toolbox {
+    transforms: Vec<Arc<dyn Transform>>,
+    aes: Option<Arc<dyn Transform>>,
+    encrypt: bool,
+}
+
+impl Toolbox {
+    pub(crate) fn new(options: &Options) -> Result<Self> {
+        if options.encrypt && options.key.is_none() {
+            return Err(Error::usage("encryption takes a key").advice("give 32 bytes as the key"));
+        }
+        let aes = options.key.as_ref().map(|key| Arc::new(transform::Aes::new(key)) as Arc<dyn Transform>);
+        Ok(Self { transforms: options.transforms.clone(), aes, encrypt: options.encrypt })
+    }
+
+    /// The encoding of new contents.
+    pub(crate) fn encoding(&self, compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Encoding {
+        let mut chain = self.transforms.clone();
+        chain.extend(self.aes.iter().filter(|_| self.encrypt).cloned());
+        let mut text = compression.codec.name().to_owned();
+        if let Some(dictionary) = &dictionary {
+            text += &format!(" dictionary={}", dictionary.id);
+        }
+        for transform in &chain {
+            text += "; ";
+            text += &transform.spec();
+        }
+        Encoding { codec: compression.codec, dictionary, chain, text }
+    }
+
+    /// The encoding that a file names. `dictionary` gives one by its number. A missing key or transform is an error of kind
+    /// `Usage`, a wrong key of kind `Invalid`, an unknown codec of kind `Unsupported`.
+    pub(crate) fn parse(
+        &self,
+        text: &str,
+        dictionary: &mut dyn FnMut(u32) -> Result<Arc<Dictionary>>,
+    ) -> Result<Encoding> {
+        let mut stages = text.split("; ");
+        let mut words = stages.next().unwrap_or_default().split(' ');
+        let name = words.next().unwrap_or_default();
+        let unknown = || {
+            Error::unsupported(format!("the codec of this content is unknown: {name:?}"))
+                .advice("read it with a newer lakerace")
+        };
+        let codec = Codec::ALL.into_iter().find(|codec| codec.name() == name).ok_or_else(unknown)?;
+        let number = words.next().map(|word| word.strip_prefix("dictionary=").and_then(|id| id.parse().ok()));
+        let dictionary = match number {
+            None => None,
+            Some(Some(id)) => Some(dictionary(id)?),
+            Some(None) => return Err(unknown()),
+        };
+        let chain = stages.map(|stage| self.transform(stage)).collect::<Result<Vec<_>>>()?;
+        Ok(Encoding { codec, dictionary, chain, text: text.to_owned() })
+    }
+
+    fn transform(&self, spec: &str) -> Result<Arc<dyn Transform>> {
+        if let Some(id) = spec.strip_prefix(transform::AES_SPEC) {
+            return match &self.aes {
+                Some(aes) if aes.spec() == spec => Ok(Arc::clone(aes)),
+                Some(aes) => {
+                    let own = aes.spec();
+                    let own = own.strip_prefix(transform::AES_SPEC).unwrap_or_default();
+                    Err(Error::invalid(format!("the content is encrypted with key {id}, and the key given is {own}"))
+                        .advice("open the store with the key that it was written with"))
+                }
+                None => Err(Error::usage(format!("the content is encrypted with key {id}"))
+                    .advice("open the store with its key")),
+            };
+        }
+        if let Some(known) = self.transforms.iter().find(|transform| transform.spec() == spec) {
+            return Ok(Arc::clone(known));
+        }
+        if spec == transform::Base64.spec() {
+            return Ok(Arc::new(transform::Base64));
+        }
+        Err(Error::usage(format!("the content went through the transform {spec}"))
+            .advice("open the store with this transform"))
+    }
+}
+
+impl dyn Transform {
+    /// The built-in transform of this name: `base64`.
+    pub fn named(name: &str) -> Result<Arc<dyn Transform>> {
+        match name {
+            "base64" => Ok(Arc::new(transform::Base64)),
+            _ => Err(Error::usage(format!("unknown transform {name:?}"))
+                .advice("known is base64; encryption is asked for by a key")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! What every home of files does.
+
+use std::mem::MaybeUninit;
+
+use lakerace_io::Result;
+use serde::Serialize;
+
+use crate::Compression;
+
+/// A file's properties.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stat {
+    /// Its name, with `/` between folders.
+    pub name: String,
+    /// The content's length in bytes.
+    pub size: u64,
+    /// When the content was put, in milliseconds since 1970-01-01 UTC.
+    pub mtime_ms: i64,
+    /// XXH3-64 of the content; of the stored bytes where the content went through transforms. `None` in a directory.
+    pub checksum: Option<u64>,
+    /// How the content is stored: a codec, then transforms in the order of their application, `; ` between them.
+    pub encoding: String,
+    /// The file's metadata as JSON.
+    pub metadata: Option<String>,
+}
+
+/// What a put does where the name is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IfExists {
+    /// The new content takes the place of the old one.
+    #[default]
+    Replace,
+    /// An error of kind `Conflict`.
+    Error,
+}
+
+/// How one file is put.
+#[derive(Debug, Clone, Default)]
+pub struct PutOptions {
+    /// What happens where the name is taken.
+    pub if_exists: IfExists,
+    /// The codec of this file instead of the store's.
+    pub compression: Option<Compression>,
+    /// The file's metadata: a JSON value.
+    pub metadata: Option<String>,
+    /// The time to record instead of now, in milliseconds since 1970-01-01 UTC.
+    pub mtime_ms: Option<i64>,
+}
+
+/// Memory for one content.
+pub trait Sink {
+    /// Memory for `size` bytes. A home that answers `Ok` afterwards has written all of it. A home may ask again; the last
+    /// memory counts.
+    fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]>;
+}
+
+impl Sink for Vec<u8> {
+    fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
+        self.clear();
+        self.try_reserve_exact(size)
+            .map_err(|_| lakerace_io::Error::unavailable(format!("no memory for a content of {size} bytes")))?;
+        Ok(&mut self.spare_capacity_mut()[..size])
+    }
+}
+
+/// An open content, read by positions.
+pub trait Content: Send {
+    /// Its length in bytes.
+    fn size(&self) -> u64;
+    /// Reads at `offset` into `out` and gives the bytes read: fewer than asked for only at the content's end. A content that
+    /// was replaced since it was opened is an error of kind `Conflict`.
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize>;
+}
+
+/// A content that is being written. Dropped before [`Self::finish`], it leaves nothing.
+pub trait Write: Send {
+    /// Appends bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Gives the content its name, in one step.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Takes contents by their places in a list of names; `None` where there is no such file.
+pub type Each<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>;
+
+/// Reading, from the newest state or from a snapshot.
+///
+/// Homes are of this crate: [`Sink`] relies on what they write.
+pub trait Reads: Send + Sync {
+    /// Gives the content of `name` to `sink` and its length. An error of kind `NotFound` where there is none.
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize>;
+    /// Gives each name's content with its place in `names`, in the order of names: all of one state. `None` where there is no such file.
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()>;
+    /// A file's properties.
+    fn stat(&self, name: &str) -> Result<Option<Stat>>;
+    /// Files whose names begin with `prefix` and are not less than `from`, in the order of their names' bytes, `limit` at
+    /// most.
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>>;
+    /// Opens a content for reading by positions.
+    fn open(&self, name: &str) -> Result<Box<dyn Content>>;
+}
+
+/// Writes that become visible together, by [`Self::commit`]. Dropped before, none of them does.
+pub trait Batch: Send {
+    /// Puts a content.
+    fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
+    /// Removes a file, which must exist when the batch is committed.
+    fn remove(&mut self, name: &str) -> Result<()>;
+    /// Renames a file, which must exist when the batch is committed.
+    fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()>;
+    /// Makes all of it visible.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// A part of a store that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// The file, where its name is known.
+    pub name: Option<String>,
+    /// The last name before the damage and the first one behind it, where names themselves are lost.
+    pub between: Option<(Option<String>, Option<String>)>,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// The outcome of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Files whose names could be read.
+    pub files: u64,
+    /// Bytes of the contents that are right.
+    pub bytes: u64,
+    /// Files that could only be held against the checksum of their stored bytes, as a key or a transform is missing.
+    pub undecoded: u64,
+    /// What is damaged.
+    pub damage: Vec<Damage>,
+    /// Names that differ from their successor by Unicode normalisation only.
+    pub alike: Vec<(String, String)>,
+}
+
+/// The outcome of a compaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Compacted {
+    /// The store's bytes before.
+    pub bytes_before: u64,
+    /// The store's bytes now.
+    pub bytes_after: u64,
+    /// Contents encoded anew, or moved to other blocks.
+    pub rewritten: u64,
+    /// Contents that nobody owned: uploads that were given up, and blocks whose files are gone.
+    pub orphans: u64,
+}
+
+/// A place where files live.
+pub trait Home: Reads {
+    /// The store as its user knows it.
+    fn location(&self) -> &str;
+    /// Puts a content that is in memory.
+    fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
+    /// Begins a content that comes in parts.
+    fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>>;
+    /// Begins writes that become visible together.
+    fn batch(&self) -> Result<Box<dyn Batch>>;
+    /// Removes a file; an error of kind `NotFound` where there is none.
+    fn remove(&self, name: &str) -> Result<()>;
+    /// Removes all files whose names begin with `prefix` and says how many.
+    fn remove_prefix(&self, prefix: &str) -> Result<u64>;
+    /// Renames a file.
+    fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()>;
+    /// Copies a file.
+    fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()>;
+    /// Replaces a file's metadata.
+    fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()>;
+    /// One state of all files, for many reads.
+    fn snapshot(&self) -> Result<Box<dyn Reads>>;
+    /// Reads everything and says what is damaged.
+    fn verify(&self) -> Result<Verified>;
+    /// Gives space back.
+    fn compact(&self) -> Result<Compacted>;
+    /// Makes all that was put durable.
+    fn flush(&self) -> Result<()>;
+    /// Trains a dictionary from the small files that the store has; gives its number.
+    fn train(&self) -> Result<u32>;
+    /// What the user should know although nothing failed. Each is given once.
+    fn warnings(&self) -> Vec<String>;
+}

@@ -1,0 +1,33 @@
+//! Small files by the million in one file.
+//!
+//! A [`Store`] keeps named contents: in one SQLite file, in memory, in a directory, or in packs on an object store. Every
+//! home has the same operations and the same checks of names.
+//!
+//! ```
+//! use lakerace_files::{Options, PutOptions, Store};
+//! let folder = tempfile::tempdir()?;
+//! let store = Store::open(folder.path().join("pack.db").to_str().unwrap_or_default(), Options::default())?;
+//! store.put("a/b.txt", b"hello", &PutOptions::default())?;
+//! assert_eq!(store.get("a/b.txt")?, b"hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod archive;
+mod directory;
+mod encode;
+mod home;
+mod memory;
+mod name;
+mod options;
+mod sqlite;
+mod store;
+mod tree;
+
+pub use archive::{Archive, ArchiveKind};
+pub use encode::{Key, Transform};
+pub use home::{
+    Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
+};
+pub use name::{Glob, check_name};
+pub use options::{Codec, Compression, Durability, Options};
+pub use store::{Child, Progress, Store};

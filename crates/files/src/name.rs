@@ -1,0 +1,119 @@
+//! Names of files: which are allowed, and patterns of them.
+
+use globset::{GlobBuilder, GlobMatcher};
+use lakerace_io::{Error, Result};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// The longest name, in bytes of UTF-8.
+pub(crate) const MAX_NAME_BYTES: usize = 16_384;
+
+/// Checks a name: parts with `/` between them, none of them empty, `.` or `..`, without NUL, at most 16,384 bytes. So every
+/// name is a path below any folder.
+///
+/// ```
+/// assert!(lakerace_files::check_name("a/b.txt").is_ok());
+/// assert!(lakerace_files::check_name("../b.txt").is_err());
+/// ```
+pub fn check_name(name: &str) -> Result<()> {
+    let bytes = name.as_bytes();
+    let refuse = |problem: &str| Err(Error::invalid(format!("not a file's name: {problem}")).at(shown(name)));
+    if bytes.is_empty() {
+        return refuse("it is empty");
+    }
+    if bytes.len() > MAX_NAME_BYTES {
+        return refuse(&format!("it has {} bytes of {MAX_NAME_BYTES} at most", bytes.len()));
+    }
+    let (mut part, mut dots) = (0_usize, true);
+    for &byte in bytes.iter().chain(std::iter::once(&b'/')) {
+        match byte {
+            b'/' => {
+                if part == 0 {
+                    return refuse("it has an empty part: no / at its start or end, and no two in a row");
+                }
+                if dots && part <= 2 {
+                    return refuse("it has a part that is . or ..");
+                }
+                (part, dots) = (0, true);
+            }
+            0 => return refuse("it has a NUL"),
+            _ => {
+                part += 1;
+                dots &= byte == b'.';
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name in an error, cut where it is long.
+pub(crate) fn shown(name: &str) -> String {
+    match name.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// The error for a name that no file has.
+pub(crate) fn not_found(name: &str) -> Error {
+    Error::not_found("no such file").at(shown(name))
+}
+
+/// The error for a name that is taken.
+pub(crate) fn taken(name: &str) -> Error {
+    Error::conflict("the file exists").at(shown(name)).advice("remove it first, or put it with leave to replace")
+}
+
+/// The composed form (NFC) of a name that has another one.
+pub(crate) fn composed(name: &str) -> Option<String> {
+    (!name.is_ascii() && !is_nfc(name)).then(|| name.nfc().collect())
+}
+
+/// A warning for a name that has another composed form: other systems may take the two for one.
+pub(crate) fn normalisation_warning(name: &str) -> Option<String> {
+    composed(name).map(|_| {
+        let name = shown(name);
+        format!("{name}: the name is not in Unicode's composed form (NFC): names are compared byte by byte")
+    })
+}
+
+/// The first bytes behind all that begin with `prefix`; `None` where nothing is behind them.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// A pattern of names: `*` and `?` stop at `/`, `**` does not, `[a-z]` and `{a,b}` as in a shell.
+#[derive(Debug, Clone)]
+pub struct Glob {
+    matcher: GlobMatcher,
+    prefix: String,
+}
+
+impl Glob {
+    /// Parses a pattern; an error of kind `Usage` where it is none.
+    pub fn parse(pattern: &str) -> Result<Self> {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+        let glob = glob.map_err(|e| Error::usage(format!("not a pattern: {}", e.kind())).at(shown(pattern)))?;
+        let literal = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+        Ok(Self { matcher: glob.compile_matcher(), prefix: pattern[..literal].to_owned() })
+    }
+
+    /// What all names of the pattern begin with.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Whether a name is of the pattern.
+    pub fn matches(&self, name: &str) -> bool {
+        self.matcher.is_match(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

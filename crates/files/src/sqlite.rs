@@ -1,0 +1,188 @@
+//! Files in one SQLite file.
+//!
+//! Names and small contents are in one b-tree (`files`, without row numbers), large contents in pieces in another (`chunks`). Any
+//! number of processes reads while one writes; the threads of a process share a transaction (see [`queue`]).
+
+mod batch;
+mod catalog;
+mod compact;
+mod encoder;
+mod fork;
+mod inner;
+mod keeper;
+mod open;
+mod pages;
+mod queue;
+mod reader;
+mod record;
+mod schema;
+mod statement;
+mod upload;
+mod verify;
+mod writer;
+
+use std::sync::Arc;
+
+pub(crate) use encoder::now_ms;
+
+use lakerace_io::{Error, Result};
+
+use crate::name::{check_name, shown};
+use crate::{Batch, Compacted, Content, Each, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified, Write};
+
+use inner::Inner;
+
+/// The contents above which a put is an upload of pieces, in bytes: what is in one transaction at once.
+const UPLOAD_BYTES: usize = 16 << 20;
+
+/// The longest content that dictionaries are trained from, in bytes.
+const INLINE_SAMPLE_BYTES: u64 = 16 << 10;
+
+/// A store in a SQLite file.
+#[derive(Debug)]
+pub(crate) struct SqliteHome(Arc<Inner>);
+
+impl SqliteHome {
+    pub(crate) fn open(path: &std::path::Path, options: Options) -> Result<Self> {
+        let place = path.display().to_string();
+        Inner::open(path, options).map(Self).map_err(|e| e.at(place))
+    }
+
+    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|e| e.at(&self.0.location))
+    }
+}
+
+impl Reads for SqliteHome {
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.place(self.0.read(|reader, catalog| reader.get(catalog, name, sink)))
+    }
+
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        self.place(self.0.read(|reader, catalog| {
+            reader.begin()?;
+            let done = open::visit_all(reader, catalog, names, each);
+            reader.end();
+            done
+        }))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        self.place(self.0.read(|reader, _| reader.stat(name)))
+    }
+
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        self.place(self.0.read(|reader, _| reader.list(prefix, from, limit)))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+        self.place(open::open(open::Via::Home(Arc::clone(&self.0)), name))
+    }
+}
+
+impl Home for SqliteHome {
+    fn location(&self) -> &str {
+        &self.0.location
+    }
+
+    fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
+        if data.len() > UPLOAD_BYTES {
+            let mut upload = self.create(name, options)?;
+            upload.write(data)?;
+            return upload.finish();
+        }
+        let put = || {
+            self.0.may_write(name)?;
+            let prepared = self.0.prepare(data, options)?;
+            self.0.write(|writer| writer.put(name, &prepared)).map_err(|e| e.at(shown(name)))
+        };
+        self.place(put())
+    }
+
+    fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
+        self.place(self.0.may_write(name))?;
+        Ok(Box::new(upload::Upload::new(Arc::clone(&self.0), name, options)))
+    }
+
+    fn batch(&self) -> Result<Box<dyn Batch>> {
+        self.place(self.0.is_writable())?;
+        Ok(Box::new(batch::SqliteBatch::new(Arc::clone(&self.0))))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.place(self.0.is_writable().and_then(|()| self.0.write(|writer| writer.remove(name))))
+    }
+
+    fn remove_prefix(&self, prefix: &str) -> Result<u64> {
+        let mut removed = 0;
+        let remove = self.0.is_writable().and_then(|()| {
+            self.0.write(|writer| {
+                removed = writer.remove_prefix(prefix)?;
+                Ok(())
+            })
+        });
+        self.place(remove.map(|()| removed))
+    }
+
+    fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let rename = || {
+            self.0.may_write(to)?;
+            self.0.write(|writer| writer.rename(from, to, if_exists))
+        };
+        self.place(rename())
+    }
+
+    fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let copy = || {
+            self.0.may_write(to)?;
+            self.0.write(|writer| writer.copy(from, to, if_exists))
+        };
+        self.place(copy())
+    }
+
+    fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
+        let set = || {
+            self.0.is_writable()?;
+            check_metadata(metadata)?;
+            self.0.write(|writer| writer.set_metadata(name, metadata))
+        };
+        self.place(set())
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn Reads>> {
+        self.place(open::Snapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
+    }
+
+    fn verify(&self) -> Result<Verified> {
+        self.place(verify::verify(&self.0))
+    }
+
+    fn compact(&self) -> Result<Compacted> {
+        self.place(self.0.is_writable().and_then(|()| compact::compact(&self.0)))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.place(self.0.flush())
+    }
+
+    fn train(&self) -> Result<u32> {
+        self.place(self.0.is_writable().and_then(|()| self.0.train()))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.0.take_warnings()
+    }
+}
+
+/// Metadata is any JSON.
+pub(crate) fn check_metadata(metadata: Option<&str>) -> Result<()> {
+    match metadata.map(serde_json::from_str::<serde::de::IgnoredAny>) {
+        None | Some(Ok(_)) => Ok(()),
+        Some(Err(e)) => Err(Error::invalid(format!("the metadata is no JSON: {e}"))),
+    }
+}
+
+/// What every put checks of a name.
+fn check(name: &str) -> Result<()> {
+    check_name(name)
+}

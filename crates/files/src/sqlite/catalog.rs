@@ -1,0 +1,110 @@
+//! Which encodings and dictionaries a store has, as far as this process has needed them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use lakerace_io::{Error, Result};
+use rusqlite::Connection;
+
+use super::schema::check_sum;
+use super::statement::{Statement, Value};
+use crate::encode::{Dictionary, Encoding, Samples, Toolbox};
+use crate::{Compression, Options};
+
+/// How new contents are encoded, and the number of that encoding in the store.
+#[derive(Debug)]
+pub(super) struct PutAs {
+    pub(super) id: i64,
+    pub(super) encoding: Encoding,
+    pub(super) level: i32,
+}
+
+#[derive(Debug)]
+pub(super) struct Catalog {
+    pub(super) toolbox: Toolbox,
+    known: RwLock<HashMap<i64, Arc<Encoding>>>,
+    dictionaries: Mutex<HashMap<u32, Arc<Dictionary>>>,
+    put: RwLock<HashMap<Compression, Arc<PutAs>>>,
+    /// Small contents that were put while there is no dictionary for them.
+    samples: Mutex<Samples>,
+}
+
+impl Catalog {
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        Ok(Self {
+            toolbox: Toolbox::new(options)?,
+            known: RwLock::default(),
+            dictionaries: Mutex::default(),
+            put: RwLock::default(),
+            samples: Mutex::default(),
+        })
+    }
+
+    /// The encoding of a number, ready to decode.
+    pub(super) fn encoding(&self, id: i64, connection: &Connection) -> Result<Arc<Encoding>> {
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let text = encoding_text(id, connection)?;
+        let parsed = Arc::new(self.toolbox.parse(&text, &mut |id| self.dictionary(id, connection))?);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&parsed));
+        Ok(parsed)
+    }
+
+    pub(super) fn dictionary(&self, id: u32, connection: &Connection) -> Result<Arc<Dictionary>> {
+        let mut known = self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let mut select = Statement::prepare(connection, "SELECT data, check_sum FROM dictionaries WHERE id=?1")?;
+        let number = i64::from(id);
+        let bytes = select.first(&[Value::Int(number)], |row| {
+            match check_sum(&number.to_le_bytes(), row.bytes(0)) == row.int(1) {
+                true => Ok(row.bytes(0).to_vec()),
+                false => Err(Error::corrupt(format!("dictionary {id} is not what was written"))),
+            }
+        })?;
+        let bytes = bytes.ok_or_else(|| Error::corrupt(format!("dictionary {id} is missing")))?;
+        let made = Arc::new(Dictionary::new(id, bytes)?);
+        known.insert(id, Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// How contents of `compression` are put, where that is known.
+    pub(super) fn put_as(&self, compression: Compression) -> Option<Arc<PutAs>> {
+        self.put.read().unwrap_or_else(PoisonError::into_inner).get(&compression).cloned()
+    }
+
+    pub(super) fn learn(&self, compression: Compression, put_as: PutAs) -> Arc<PutAs> {
+        let put_as = Arc::new(put_as);
+        self.put.write().unwrap_or_else(PoisonError::into_inner).insert(compression, Arc::clone(&put_as));
+        put_as
+    }
+
+    /// Forgets how contents are put: a newer dictionary is there. Those that are known stay readable.
+    pub(super) fn forget_put(&self) {
+        self.put.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Forgets everything: numbers may mean something else now.
+    pub(super) fn forget(&self) {
+        self.forget_put();
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    pub(super) fn samples(&self) -> MutexGuard<'_, Samples> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The text of an encoding.
+pub(super) fn encoding_text(id: i64, connection: &Connection) -> Result<String> {
+    let mut select = Statement::prepare(connection, "SELECT encoding, check_sum FROM encodings WHERE id=?1")?;
+    let text =
+        select.first(&[Value::Int(id)], |row| match check_sum(&id.to_le_bytes(), row.bytes(0)) == row.int(1) {
+            true => row.str(0).map(str::to_owned),
+            false => Err(Error::corrupt(format!("encoding {id} is not what was written"))),
+        })?;
+    text.ok_or_else(|| Error::corrupt(format!("encoding {id} is missing")))
+}

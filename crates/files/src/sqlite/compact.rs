@@ -1,0 +1,133 @@
+//! Space is given back.
+
+use std::collections::HashMap;
+
+use lakerace_io::Result;
+
+use super::encoder::now_ms;
+use super::inner::Inner;
+use super::reader::filled;
+use super::schema::pragma;
+use super::statement::{Statement, Value};
+use super::writer::Checkpoint;
+use crate::{Compacted, PutOptions};
+
+/// An upload of which nothing was heard for so long is given up, in milliseconds.
+const UPLOAD_MS: i64 = 3_600_000;
+
+/// Free pages that one transaction gives back: the log stays short.
+const VACUUM_PAGES: i64 = 4_000;
+
+/// Files that one transaction encodes anew.
+const REWRITE_FILES: usize = 1_000;
+
+pub(super) fn compact(inner: &Inner) -> Result<Compacted> {
+    let mut compacted = Compacted { bytes_before: inner.bytes(), ..Compacted::default() };
+    compacted.rewritten = from_sparse_blocks(inner)? + with_dictionary(inner)?;
+    inner.write(|writer| {
+        writer.is_dirty = true;
+        let since = now_ms() - UPLOAD_MS;
+        Statement::prepare(&writer.connection, "DELETE FROM uploads WHERE touched_ms<?1")?.run(&[Value::Int(since)])?;
+        let orphans = "DELETE FROM chunks WHERE (id >> 24) NOT IN \
+                       (SELECT place FROM files WHERE place IS NOT NULL UNION ALL SELECT place FROM uploads)";
+        compacted.orphans = Statement::prepare(&writer.connection, orphans)?.run(&[])?;
+        Ok(())
+    })?;
+    while inner.read(|reader, _| pragma(&reader.connection, "PRAGMA freelist_count"))? > 0 {
+        inner.write(|writer| {
+            writer.is_dirty = true;
+            Statement::prepare(&writer.connection, &format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?
+                .each(&[], |_| Ok(true))
+        })?;
+    }
+    let writer = inner.queue.lease(&|| inner.open_writer(), inner.options.busy_timeout)?;
+    // Where a reader needs the log, it is emptied later.
+    let moved = inner.keeper.apart(|| writer.checkpoint(Checkpoint::Truncate));
+    inner.queue.give_back(Some(writer));
+    moved?;
+    compacted.bytes_after = inner.bytes();
+    Ok(compacted)
+}
+
+impl Inner {
+    /// The bytes of the file and its log.
+    fn bytes(&self) -> u64 {
+        let log = format!("{}-wal", self.path.display());
+        let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
+        size(&self.path) + size(log.as_ref())
+    }
+}
+
+/// Moves files out of blocks that are less than half in use.
+fn from_sparse_blocks(inner: &Inner) -> Result<u64> {
+    let mut used: HashMap<i64, u64> = HashMap::new();
+    let mut sparse = Vec::new();
+    inner.read(|reader, _| {
+        Statement::prepare(&reader.connection, "SELECT place, size FROM files WHERE start IS NOT NULL")?.each(
+            &[],
+            |row| {
+                *used.entry(row.int(0)).or_default() += row.int(1) as u64;
+                Ok(true)
+            },
+        )?;
+        let mut length =
+            Statement::prepare(&reader.connection, "SELECT substr(data, 1, 4) FROM chunks WHERE id=?1 << 24")?;
+        for (place, bytes) in &used {
+            let whole = length.first(&[Value::Int(*place)], |row| {
+                Ok(row.bytes(0).first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
+            })?;
+            if bytes * 2 < u64::from(whole.unwrap_or(0)) {
+                sparse.push(*place);
+            }
+        }
+        Ok(())
+    })?;
+    if sparse.is_empty() {
+        return Ok(0);
+    }
+    sparse.sort_unstable();
+    rewrite(inner, |_, start, place| start && sparse.binary_search(&place).is_ok())
+}
+
+/// Encodes small files anew that were put before the store had its dictionary.
+fn with_dictionary(inner: &Inner) -> Result<u64> {
+    if !inner.compression.dictionary || inner.put_as(inner.compression)?.encoding.dictionary.is_none() {
+        return Ok(0);
+    }
+    let plain = inner.put_as(crate::Compression { dictionary: false, ..inner.compression })?.id;
+    let newest = inner.put_as(inner.compression)?.id;
+    rewrite(inner, |encoding, in_block, place| !in_block && place == 0 && encoding == plain && encoding != newest)
+}
+
+/// Puts files anew for which `is_wanted(encoding, is in a block, place)`, with their times and metadata. Nobody writes between the
+/// reading and the putting of a file.
+fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
+    let mut names: Vec<String> = Vec::new();
+    inner.read(|reader, _| {
+        Statement::prepare(&reader.connection, "SELECT name, encoding, place, start FROM files ORDER BY name")?.each(
+            &[],
+            |row| {
+                if is_wanted(row.int(1), !row.is_null(3), row.int(2)) {
+                    names.push(row.str(0)?.to_owned());
+                }
+                Ok(true)
+            },
+        )
+    })?;
+    for names in names.chunks(REWRITE_FILES) {
+        inner.write(|writer| {
+            let mut work = Vec::new();
+            for name in names {
+                let Some(stat) = inner.read(|reader, _| reader.stat(name))? else { continue };
+                let mut content = Vec::new();
+                let size = inner.read(|reader, catalog| reader.get(catalog, name, &mut content))?;
+                filled(&mut content, size);
+                let options =
+                    PutOptions { metadata: stat.metadata, mtime_ms: Some(stat.mtime_ms), ..PutOptions::default() };
+                work.push((name.as_str(), content, options));
+            }
+            super::batch::put_all(inner, writer, work)
+        })?;
+    }
+    Ok(names.len() as u64)
+}

@@ -1,0 +1,216 @@
+//! From contents to what is stored of them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lakerace_io::{Error, ErrorKind, Result};
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use super::catalog::PutAs;
+use super::inner::Inner;
+use super::schema::{self, add_encoding, check_sum};
+use super::statement::{Statement, Value};
+use super::writer::{Body, INLINE_BYTES, Prepared, Writer};
+use crate::encode::{Dictionary, PIECE_BYTES, Samples};
+use crate::{Codec, Compression, PutOptions};
+
+/// Now, in milliseconds since 1970-01-01 UTC.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Inner {
+    /// A content as it is stored.
+    pub(super) fn prepare<'a>(&self, data: &'a [u8], options: &'a PutOptions) -> Result<Prepared<'a>> {
+        self.prepare_in(None, data, options)
+    }
+
+    /// The same, in the transaction that `writer` is in.
+    pub(super) fn prepare_in<'a>(
+        &self,
+        writer: Option<&mut Writer>,
+        data: &'a [u8],
+        options: &'a PutOptions,
+    ) -> Result<Prepared<'a>> {
+        super::check_metadata(options.metadata.as_deref())?;
+        let compression = options.compression.unwrap_or(self.compression);
+        if writer.is_none() {
+            self.sample(compression, data)?;
+        }
+        let put_as = self.put_as_in(writer, compression)?;
+        let (checksum, body) = encode(&put_as, data)?;
+        Ok(Prepared {
+            size: data.len() as u64,
+            mtime_ms: options.mtime_ms.unwrap_or_else(now_ms),
+            encoding: put_as.id,
+            checksum,
+            metadata: options.metadata.as_deref().map(Cow::Borrowed),
+            body,
+            if_exists: options.if_exists,
+        })
+    }
+
+    /// How contents of `compression` are put.
+    pub(super) fn put_as(&self, compression: Compression) -> Result<Arc<PutAs>> {
+        self.put_as_in(None, compression)
+    }
+
+    pub(super) fn put_as_in(&self, writer: Option<&mut Writer>, compression: Compression) -> Result<Arc<PutAs>> {
+        if let Some(known) = self.catalog.put_as(compression) {
+            return Ok(known);
+        }
+        let dictionary = if compression.dictionary { self.newest_dictionary()? } else { None };
+        let encoding = self.catalog.toolbox.encoding(compression, dictionary);
+        let id = self.encoding_id(writer, compression.codec, &encoding.text)?;
+        Ok(self.catalog.learn(compression, PutAs { id, encoding, level: compression.level }))
+    }
+
+    fn newest_dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
+        self.read(|reader, catalog| {
+            let newest = schema::pragma(&reader.connection, "SELECT coalesce(max(id), 0) FROM dictionaries")?;
+            match u32::try_from(newest) {
+                Ok(0) | Err(_) => Ok(None),
+                Ok(id) => catalog.dictionary(id, &reader.connection).map(Some),
+            }
+        })
+    }
+
+    /// The number of an encoding, which is added where the store has none of that text.
+    fn encoding_id(&self, writer: Option<&mut Writer>, codec: Codec, text: &str) -> Result<i64> {
+        if text == codec.name() {
+            return Codec::ALL
+                .iter()
+                .position(|known| *known == codec)
+                .map(|id| id as i64)
+                .ok_or_else(|| Error::internal("a codec without a number"));
+        }
+        let find = |connection: &rusqlite::Connection| {
+            Statement::prepare(connection, "SELECT id FROM encodings WHERE encoding=?1")?
+                .first(&[Value::Text(text.as_bytes())], |row| Ok(row.int(0)))
+        };
+        if let Some(id) = self.read(|reader, _| find(&reader.connection))? {
+            return Ok(id);
+        }
+        let mut added = 0;
+        let mut add = |writer: &mut Writer| {
+            writer.is_dirty = true;
+            added = match find(&writer.connection)? {
+                Some(id) => id,
+                None => {
+                    let id = schema::pragma(&writer.connection, "SELECT max(id) + 1 FROM encodings")?;
+                    add_encoding(&writer.connection, id, text)?;
+                    id
+                }
+            };
+            Ok(())
+        };
+        match writer {
+            Some(writer) => add(writer)?,
+            None => self.write(add)?,
+        }
+        Ok(added)
+    }
+
+    /// Keeps a small content to train a dictionary from, and trains it when there are enough of them.
+    fn sample(&self, compression: Compression, data: &[u8]) -> Result<()> {
+        if !compression.dictionary || self.put_as(compression)?.encoding.dictionary.is_some() {
+            return Ok(());
+        }
+        let samples = {
+            let mut samples = self.catalog.samples();
+            samples.add(data);
+            if !samples.is_enough() {
+                return Ok(());
+            }
+            std::mem::take(&mut *samples)
+        };
+        // Another process may have one by now.
+        if self.newest_dictionary()?.is_some() {
+            self.catalog.forget_put();
+            return Ok(());
+        }
+        match self.add_dictionary(&samples) {
+            Err(e) if e.kind() == ErrorKind::Invalid => {
+                self.warn(format!("{}: contents are compressed without one", e.message()));
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Trains a dictionary from the small files of the store.
+    pub(super) fn train(&self) -> Result<u32> {
+        let files = self.read(|reader, _| schema::pragma(&reader.connection, "SELECT count(*) FROM files"))?;
+        // So that samples are from everywhere.
+        let step = (files as usize / 8_000).max(1);
+        let (mut samples, mut from, mut seen) = (Samples::default(), String::new(), 0_usize);
+        let mut content = Vec::new();
+        loop {
+            let page = self.read(|reader, _| reader.list("", &from, 1_000))?;
+            let Some(last) = page.last() else { break };
+            from = format!("{}\0", last.name);
+            for file in &page {
+                seen += 1;
+                if seen % step == 0 && file.size <= super::INLINE_SAMPLE_BYTES && !samples.is_full() {
+                    let size = self.read(|reader, catalog| reader.get(catalog, &file.name, &mut content))?;
+                    samples.add(super::reader::filled(&mut content, size));
+                }
+            }
+            if samples.is_full() {
+                break;
+            }
+        }
+        self.add_dictionary(&samples)
+    }
+
+    fn add_dictionary(&self, samples: &Samples) -> Result<u32> {
+        let bytes = samples.train()?;
+        let mut id = 0;
+        self.write(|writer| {
+            writer.is_dirty = true;
+            id = schema::pragma(&writer.connection, "SELECT coalesce(max(id), 0) + 1 FROM dictionaries")?;
+            let sum = check_sum(&id.to_le_bytes(), &bytes);
+            Statement::prepare(&writer.connection, "INSERT INTO dictionaries VALUES (?1, ?2, ?3)")?
+                .run(&[Value::Int(id), Value::Blob(&bytes), Value::Int(sum)])
+                .map(drop)
+        })?;
+        self.catalog.forget_put();
+        u32::try_from(id).map_err(|_| Error::unsupported("more dictionaries than 4 billion"))
+    }
+}
+
+/// The checksum and stored bytes of a content.
+fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, Body<'a>)> {
+    let PutAs { encoding, level, .. } = put_as;
+    if encoding.is_plain() {
+        let body = match data.len() <= INLINE_BYTES {
+            true => Body::Inline(Cow::Borrowed(data)),
+            false => Body::Pieces(data.chunks(PIECE_BYTES).map(Cow::Borrowed).collect()),
+        };
+        return Ok((xxh3_64(data), body));
+    }
+    let mut pieces: Vec<Cow<'a, [u8]>> = Vec::with_capacity(data.len().div_ceil(PIECE_BYTES));
+    // An empty content has one piece, as transforms may give it bytes.
+    for (piece, part) in (0..).zip(
+        std::iter::once(&data[..data.len().min(PIECE_BYTES)])
+            .chain(data.get(PIECE_BYTES..).unwrap_or_default().chunks(PIECE_BYTES)),
+    ) {
+        let mut stored = Vec::new();
+        encoding.encode(piece, part, *level, &mut stored)?;
+        pieces.push(Cow::Owned(stored));
+    }
+    let checksum = match encoding.chain.is_empty() {
+        true => xxh3_64(data),
+        false => {
+            let mut hash = Xxh3Default::new();
+            pieces.iter().for_each(|stored| hash.update(stored));
+            hash.digest()
+        }
+    };
+    match pieces.len() == 1 && pieces[0].len() <= INLINE_BYTES {
+        true => Ok((checksum, Body::Inline(pieces.swap_remove(0)))),
+        false => Ok((checksum, Body::Pieces(pieces))),
+    }
+}

@@ -1,0 +1,130 @@
+//! Connections don't survive a fork: SQLite's locks are the process's that took them, and its notes on them are the child's,
+//! too. So they are closed before each fork, and opened again by whoever needs them next.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLockWriteGuard, TryLockError, Weak};
+use std::time::{Duration, Instant};
+
+use lakerace_io::{Error, Result};
+use rusqlite::config::DbConfig;
+
+use super::inner::Inner;
+use super::queue::{Seat, State};
+use super::reader::Reader;
+
+/// How long a fork waits for operations of other threads.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+static HOMES: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// Files, by device and number, of which the parent's connections were open when this process was forked.
+static TAINTED: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
+
+thread_local! {
+    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
+}
+
+/// What is held while the process forks. Guards come first: they are dropped before what they guard.
+struct Forking {
+    homes: Vec<Closed>,
+    _all: MutexGuard<'static, Vec<Weak<Inner>>>,
+}
+
+struct Closed {
+    _gate: Option<RwLockWriteGuard<'static, ()>>,
+    _readers: MutexGuard<'static, Vec<Reader>>,
+    _queue: MutexGuard<'static, State>,
+    is_clean: bool,
+    inner: Arc<Inner>,
+}
+
+/// Has the connections of `inner` closed at each fork.
+pub(super) fn register(inner: &Arc<Inner>) {
+    static ONCE: Once = Once::new();
+    // SAFETY: the three functions live as long as the process.
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(Some(prepare), Some(parent), Some(child));
+    });
+    let mut homes = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
+    homes.retain(|home| home.strong_count() > 0);
+    homes.push(Arc::downgrade(inner));
+}
+
+/// The error of a child whose parent's connections could not be closed.
+pub(super) fn tainted() -> Error {
+    Error::usage("this process was forked while a snapshot, a batch or a long read of the store was open")
+        .advice("end them before the fork, or start children by spawn")
+}
+
+/// Whether this process may open the file at `path`.
+pub(super) fn check(path: &Path) -> Result<()> {
+    let tainted_files = TAINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(files) = &*tainted_files else { return Ok(()) };
+    match std::fs::metadata(path) {
+        Ok(found) if files.contains(&(found.dev(), found.ino())) => Err(tainted()),
+        _ => Ok(()),
+    }
+}
+
+extern "C" fn prepare() {
+    let all = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let homes = all.iter().filter_map(Weak::upgrade).map(close).collect();
+    FORKING.with_borrow_mut(|forking| *forking = Some(Forking { homes, _all: all }));
+}
+
+extern "C" fn parent() {
+    FORKING.with_borrow_mut(|forking| *forking = None);
+}
+
+extern "C" fn child() {
+    let Some(forking) = FORKING.with_borrow_mut(Option::take) else { return };
+    for home in &forking.homes {
+        home.inner.keeper.is_forked();
+        if !home.is_clean {
+            home.inner.is_tainted.store(true, Ordering::Relaxed);
+            if let Ok(found) = std::fs::metadata(&home.inner.path) {
+                let mut tainted_files = TAINTED.lock().unwrap_or_else(PoisonError::into_inner);
+                tainted_files.get_or_insert_default().insert((found.dev(), found.ino()));
+            }
+        }
+    }
+}
+
+/// Waits for the operations of a store and closes its connections.
+fn close(inner: Arc<Inner>) -> Closed {
+    let start = Instant::now();
+    // SAFETY: the locks live in `inner`, which `Closed` keeps and drops after the guards.
+    let stays: &'static Inner = unsafe { &*Arc::as_ptr(&inner) };
+    let gate = loop {
+        match stays.gate.try_write() {
+            Ok(gate) => break Some(gate),
+            Err(TryLockError::Poisoned(gate)) => break Some(gate.into_inner()),
+            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => break None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(100)),
+        }
+    };
+    let mut readers = stays.readers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut queue = stays.queue.lock();
+    let mut is_clean = gate.is_some() && stays.outstanding.load(Ordering::Acquire) == 0;
+    readers.drain(..).for_each(|reader| without_checkpoint(&reader.connection));
+    is_clean &= stays.keeper.close(without_checkpoint);
+    match std::mem::take(&mut queue.writer) {
+        Seat::Free(writer) => without_checkpoint(&writer.connection),
+        Seat::Closed => {}
+        Seat::Taken => {
+            queue.writer = Seat::Taken;
+            is_clean = false;
+        }
+    }
+    Closed { _gate: gate, _readers: readers, _queue: queue, is_clean, inner }
+}
+
+/// Lets a connection be closed without moving the log into the file, which may take long.
+fn without_checkpoint(connection: &rusqlite::Connection) {
+    // Refused, the connection does the work as it is closed.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+}

@@ -1,0 +1,116 @@
+//! A connection that makes the reads of others cheap.
+//!
+//! Most of a small read is taking and giving back a lock of the file. While one connection of the process holds the lock, it costs
+//! the others no call of the kernel. The keeper is that connection: it holds a read transaction while reads come in quick succession, renews
+//! it every [`RENEW`] of them, and lets go when none came for [`IDLE`]. What the others read does not depend on it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::inner::Inner;
+use super::reader::Reader;
+
+const RENEW: u32 = 256;
+
+const IDLE: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    reads: AtomicU32,
+    reader: Mutex<Option<Box<Reader>>>,
+    is_watched: AtomicBool,
+    warning: Mutex<Option<String>>,
+}
+
+impl Keeper {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Reader>>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a read.
+    pub(super) fn tick(&self, inner: &Inner) {
+        if self.reads.fetch_add(1, Ordering::Relaxed) % RENEW != RENEW - 1 {
+            return;
+        }
+        let Ok(mut reader) = self.reader.try_lock() else { return };
+        let mut held = match reader.take() {
+            Some(held) => held,
+            None => match Reader::open(&inner.path, &inner.options) {
+                Ok(made) => Box::new(made),
+                // Reads are as right without it.
+                Err(_) => return,
+            },
+        };
+        held.end();
+        if held.begin().is_ok() {
+            *reader = Some(held);
+            drop(reader);
+            self.watch(&inner.keeper);
+        }
+    }
+
+    /// Starts a thread that lets go when no reads come.
+    fn watch(&self, own: &Arc<Self>) {
+        if self.is_watched.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let keeper = Arc::downgrade(own);
+        let started = std::thread::Builder::new().name("lakerace-files".to_owned()).spawn(move || watch(&keeper));
+        if started.is_err() {
+            self.is_watched.store(false, Ordering::Release);
+            *self.lock() = None;
+        }
+    }
+
+    /// Runs `call` while the keeper holds nothing: the log can be emptied.
+    pub(super) fn apart<T>(&self, call: impl FnOnce() -> T) -> T {
+        let mut reader = self.lock();
+        if let Some(reader) = &mut *reader {
+            reader.end();
+        }
+        call()
+    }
+
+    /// Closes the connection before a fork; false where that was not to be had.
+    pub(super) fn close(&self, before: impl FnOnce(&rusqlite::Connection)) -> bool {
+        let Ok(mut reader) = self.reader.try_lock() else { return false };
+        if let Some(mut reader) = reader.take() {
+            reader.end();
+            before(&reader.connection);
+        }
+        true
+    }
+
+    /// A child has no threads of its parent's.
+    pub(super) fn is_forked(&self) {
+        self.is_watched.store(false, Ordering::Release);
+    }
+
+    pub(super) fn warn(&self, warning: String) {
+        self.warning.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(warning);
+    }
+
+    pub(super) fn take_warning(&self) -> Option<String> {
+        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+fn watch(keeper: &Weak<Keeper>) {
+    let mut seen = None;
+    loop {
+        std::thread::sleep(IDLE);
+        let Some(keeper) = keeper.upgrade() else { return };
+        let reads = keeper.reads.load(Ordering::Relaxed);
+        if seen == Some(reads) {
+            let mut reader = keeper.lock();
+            // The connection stays for the next time.
+            if let Some(reader) = &mut *reader {
+                reader.end();
+            }
+            keeper.is_watched.store(false, Ordering::Release);
+            return;
+        }
+        seen = Some(reads);
+    }
+}

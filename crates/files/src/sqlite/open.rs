@@ -1,0 +1,188 @@
+//! Open contents and snapshots.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lakerace_io::{Error, Result};
+
+use super::catalog::Catalog;
+use super::inner::Inner;
+use super::reader::{Located, Reader, filled};
+use super::record::Place;
+use crate::encode::PIECE_BYTES;
+use crate::name::{not_found, shown};
+use crate::{Content, Each, Reads, Sink, Stat};
+
+/// Gives the contents of `names` in the order of names: neighbours are on one page.
+pub(super) fn visit_all(reader: &mut Reader, catalog: &Catalog, names: &[&str], each: Each<'_>) -> Result<()> {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    if !names.is_sorted() {
+        order.sort_unstable_by_key(|at| names[*at]);
+    }
+    order.into_iter().try_for_each(|at| reader.visit(catalog, names[at], &mut |content| each(at, content)))
+}
+
+/// One state of a store, in a read transaction.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    inner: Arc<Inner>,
+    /// `None` only while it is dropped.
+    reader: Mutex<Option<Reader>>,
+}
+
+impl Snapshot {
+    pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
+        let _gate = inner.enter()?;
+        let mut reader = inner.reader()?;
+        reader.begin()?;
+        inner.outstanding.fetch_add(1, Ordering::AcqRel);
+        Ok(Self(Arc::new(Held { inner: Arc::clone(inner), reader: Mutex::new(Some(reader)) })))
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
+        let held = &self.0;
+        let done = (|| {
+            let _gate = held.inner.enter()?;
+            let mut reader = held.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot without a connection"))?;
+            read(reader, &held.inner.catalog)
+        })();
+        done.map_err(|e: Error| e.at(&held.inner.location))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if self.inner.is_tainted.load(Ordering::Relaxed) {
+            // The connection is the parent's: closing it would touch its files.
+            std::mem::forget(reader);
+            return;
+        }
+        if let Some(mut reader) = reader {
+            reader.end();
+            self.inner.give_back(reader);
+        }
+        self.inner.outstanding.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Reads for Snapshot {
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.read(|reader, catalog| reader.get(catalog, name, sink))
+    }
+
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        self.read(|reader, catalog| visit_all(reader, catalog, names, each))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        self.read(|reader, _| reader.stat(name))
+    }
+
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        self.read(|reader, _| reader.list(prefix, from, limit))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+        open(Via::Snapshot(self.clone()), name)
+    }
+}
+
+/// What an open content reads through.
+pub(super) enum Via {
+    Home(Arc<Inner>),
+    Snapshot(Snapshot),
+}
+
+impl Via {
+    fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Home(inner) => inner.read(read),
+            Self::Snapshot(snapshot) => snapshot.read(read),
+        }
+    }
+}
+
+/// A content that is read piece by piece.
+struct Pieces {
+    via: Via,
+    name: String,
+    located: Located,
+    /// The piece that was decoded last.
+    current: Option<(u64, Vec<u8>)>,
+}
+
+/// A content that is in memory.
+struct Whole(Vec<u8>);
+
+/// Opens a content. One in its row is read at once; of others, reads fetch the piece that they need.
+pub(super) fn open(via: Via, name: &str) -> Result<Box<dyn Content>> {
+    let located = via.read(|reader, _| reader.locate(name))?.ok_or_else(|| not_found(name))?;
+    if let Place::Chunks(_) = located.place {
+        return Ok(Box::new(Pieces { via, name: name.to_owned(), located, current: None }));
+    }
+    let mut bytes = Vec::new();
+    let size = via.read(|reader, catalog| reader.get(catalog, name, &mut bytes))?;
+    filled(&mut bytes, size);
+    Ok(Box::new(Whole(bytes)))
+}
+
+impl Content for Whole {
+    fn size(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|at| self.0.get(at..)).unwrap_or_default();
+        let len = rest.len().min(out.len());
+        out[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+}
+
+impl Pieces {
+    fn load(&mut self, piece: u64) -> Result<&[u8]> {
+        if self.current.as_ref().is_none_or(|(loaded, _)| *loaded != piece) {
+            let mut bytes = self.current.take().map(|(_, bytes)| bytes).unwrap_or_default();
+            let Self { via, name, located, .. } = self;
+            let read = via.read(|reader, catalog| {
+                reader.in_one_state(|reader| {
+                    if reader.locate(name)?.as_ref() != Some(located) {
+                        return Err(Error::conflict("the file was replaced or removed while it was read")
+                            .advice("open it again, or read it from a snapshot"));
+                    }
+                    reader.piece(catalog, located, piece, &mut bytes)
+                })
+            });
+            read.map_err(|e| e.at(shown(&self.name)))?;
+            self.current = Some((piece, bytes));
+        }
+        Ok(self.current.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default())
+    }
+}
+
+impl Content for Pieces {
+    fn size(&self) -> u64 {
+        self.located.size
+    }
+
+    fn read_at(&mut self, mut offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() && offset < self.located.size {
+            let (piece, at) = (offset / PIECE_BYTES as u64, (offset % PIECE_BYTES as u64) as usize);
+            let bytes = self.load(piece)?.get(at..).unwrap_or_default();
+            let len = bytes.len().min(out.len() - done);
+            if len == 0 {
+                break;
+            }
+            out[done..done + len].copy_from_slice(&bytes[..len]);
+            done += len;
+            offset += len as u64;
+        }
+        Ok(done)
+    }
+}

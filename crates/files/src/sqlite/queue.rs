@@ -1,0 +1,283 @@
+//! Group commit: of the threads that write at the same time, one commits for all.
+//!
+//! The first to come takes the writer and runs its own work. Those that come meanwhile wait, and the next one of them runs
+//! the work of all of them in one transaction. So a disk that takes 5 ms for a commit takes as long for 64 of them, and one
+//! thread alone hands nothing over.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use lakerace_io::{Error, Result};
+
+use super::writer::Writer;
+
+/// Work in a transaction. It may run again where the transaction of many had to be taken back.
+type Work<'a> = dyn FnMut(&mut Writer) -> Result<()> + Send + 'a;
+
+/// The most work in one transaction.
+const GROUP: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) writer: Seat,
+    waiting: VecDeque<Arc<Ticket>>,
+}
+
+/// Where the writer is.
+#[derive(Debug, Default)]
+pub(super) enum Seat {
+    /// Not open yet.
+    #[default]
+    Closed,
+    Free(Box<Writer>),
+    /// In use by some thread, or held by a batch.
+    Taken,
+}
+
+/// Work that waits for a thread to run it.
+struct Ticket {
+    work: Mutex<Option<Pointer>>,
+    outcome: Mutex<Option<Result<()>>>,
+    is_done: AtomicBool,
+    thread: Thread,
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ticket")
+    }
+}
+
+/// Work on the stack of a thread that waits.
+struct Pointer(*mut Work<'static>);
+
+// SAFETY: the work is `Send`, and its owner waits until nobody has the pointer any more.
+unsafe impl Send for Pointer {}
+
+impl Queue {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` in a transaction, alone or with that of other threads, and commits it.
+    pub(super) fn run(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration, work: &mut Work<'_>) -> Result<()> {
+        let mut state = self.lock();
+        if state.waiting.is_empty()
+            && let Some(writer) = state.take(open)?
+        {
+            drop(state);
+            let mut held = Held { queue: self, writer: Some(writer) };
+            return held.alone(work);
+        }
+        // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and whoever runs the work
+        // is through with it by then.
+        let pointer = Pointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
+        let ticket = Arc::new(Ticket {
+            work: Mutex::new(Some(pointer)),
+            outcome: Mutex::default(),
+            is_done: AtomicBool::new(false),
+            thread: std::thread::current(),
+        });
+        state.waiting.push_back(Arc::clone(&ticket));
+        drop(state);
+        self.wait(open, patience, &ticket)
+    }
+
+    fn wait(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration, ticket: &Arc<Ticket>) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            if ticket.is_done.load(Ordering::Acquire) {
+                return ticket.outcome();
+            }
+            let mut state = self.lock();
+            let is_queued = state.waiting.iter().any(|other| Arc::ptr_eq(other, ticket));
+            if is_queued {
+                match state.take(open) {
+                    Ok(Some(writer)) => {
+                        let count = state.waiting.len().min(GROUP);
+                        let group: Vec<Arc<Ticket>> = state.waiting.drain(..count).collect();
+                        drop(state);
+                        let mut held = Held { queue: self, writer: Some(writer) };
+                        held.together(&group);
+                        drop(held);
+                        continue;
+                    }
+                    Ok(None) if start.elapsed() < patience => {}
+                    given_up => {
+                        state.waiting.retain(|other| !Arc::ptr_eq(other, ticket));
+                        let timed_out = || {
+                            Error::unavailable(format!(
+                                "the store was not to be had for writing for {} s",
+                                patience.as_secs()
+                            ))
+                            .advice("end the batch that holds it, or wait for longer (busy_timeout)")
+                        };
+                        return Err(given_up.err().unwrap_or_else(timed_out));
+                    }
+                }
+            }
+            drop(state);
+            match is_queued {
+                true => std::thread::park_timeout(patience.saturating_sub(start.elapsed())),
+                // Somebody runs it: the work is borrowed until that is over.
+                false => std::thread::park_timeout(Duration::from_millis(100)),
+            }
+        }
+    }
+
+    /// Takes the writer away for longer: all others wait.
+    pub(super) fn lease(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration) -> Result<Box<Writer>> {
+        let mut found = None;
+        let start = Instant::now();
+        while found.is_none() {
+            found = self.lock().take(open)?;
+            if found.is_none() {
+                if start.elapsed() >= patience {
+                    return Err(Error::unavailable("another batch holds the store").advice("end it first"));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        found.ok_or_else(|| Error::internal("no writer"))
+    }
+
+    /// Gives the writer back, and wakes the first that waits.
+    pub(super) fn give_back(&self, writer: Option<Box<Writer>>) {
+        let mut state = self.lock();
+        state.writer = writer.map_or(Seat::Closed, Seat::Free);
+        if let Some(first) = state.waiting.front() {
+            first.thread.unpark();
+        }
+    }
+}
+
+impl State {
+    /// The writer, where nobody has it.
+    fn take(&mut self, open: &dyn Fn() -> Result<Writer>) -> Result<Option<Box<Writer>>> {
+        match std::mem::replace(&mut self.writer, Seat::Taken) {
+            Seat::Free(writer) => Ok(Some(writer)),
+            Seat::Taken => Ok(None),
+            Seat::Closed => match open() {
+                Ok(writer) => Ok(Some(Box::new(writer))),
+                Err(e) => {
+                    self.writer = Seat::Closed;
+                    Err(e)
+                }
+            },
+        }
+    }
+}
+
+/// The writer in the hands of a thread; given back when this is dropped, by a panic, too.
+struct Held<'a> {
+    queue: &'a Queue,
+    writer: Option<Box<Writer>>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            // After a panic, a transaction is open.
+            writer.rollback();
+        }
+        self.queue.give_back(self.writer.take());
+    }
+}
+
+impl Held<'_> {
+    fn alone(&mut self, work: &mut Work<'_>) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Err(Error::internal("no writer")) };
+        transact(writer, work)
+    }
+
+    /// Runs the work of all, in one transaction if that succeeds, else each in its own.
+    fn together(&mut self, group: &[Arc<Ticket>]) {
+        let Some(writer) = &mut self.writer else { return };
+        let _answers = Answers(group);
+        if group.len() > 1 && try_together(writer, group) {
+            return;
+        }
+        for ticket in group {
+            let done = ticket.call(|work| transact(writer, work));
+            ticket.finish(done);
+        }
+    }
+}
+
+/// Answers those whose work a panic has left undone.
+struct Answers<'a>(&'a [Arc<Ticket>]);
+
+impl Drop for Answers<'_> {
+    fn drop(&mut self) {
+        for ticket in self.0 {
+            if !ticket.is_done.load(Ordering::Acquire) {
+                ticket.finish(Err(Error::internal("the thread that wrote for this one panicked")));
+            }
+        }
+    }
+}
+
+fn transact(writer: &mut Writer, work: &mut Work<'_>) -> Result<()> {
+    writer.begin()?;
+    match work(writer) {
+        Ok(()) => writer.commit(),
+        Err(e) => {
+            writer.rollback();
+            Err(e)
+        }
+    }
+}
+
+/// Runs the work of all in one transaction. False where one failed when it had changed something, or the commit did: nothing has
+/// happened then.
+fn try_together(writer: &mut Writer, group: &[Arc<Ticket>]) -> bool {
+    if writer.begin().is_err() {
+        return false;
+    }
+    let mut outcomes = Vec::with_capacity(group.len());
+    for ticket in group {
+        writer.is_dirty = false;
+        let outcome = ticket.call(|work| work(writer));
+        if outcome.is_err() && (writer.is_dirty || writer.connection.is_autocommit()) {
+            writer.rollback();
+            return false;
+        }
+        outcomes.push(outcome);
+    }
+    if writer.commit().is_err() {
+        return false;
+    }
+    for (ticket, outcome) in group.iter().zip(outcomes) {
+        ticket.finish(outcome);
+    }
+    true
+}
+
+impl Ticket {
+    fn call(&self, run: impl FnOnce(&mut Work<'static>) -> Result<()>) -> Result<()> {
+        let pointer = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pointer) = pointer.as_ref() else { return Err(Error::internal("the work is gone")) };
+        // SAFETY: the owner of the work waits until `is_done`, which follows this call. The lock makes it the only user.
+        run(unsafe { &mut *pointer.0 })
+    }
+
+    fn finish(&self, outcome: Result<()>) {
+        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.is_done.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    fn outcome(&self) -> Result<()> {
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
+    }
+}

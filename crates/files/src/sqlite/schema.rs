@@ -1,0 +1,204 @@
+//! The tables of a store, as `docs/guide/files.md` documents them.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lakerace_io::{Error, Result};
+use rusqlite::{Connection, OpenFlags};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::statement::{Statement, Value, from_rusqlite};
+use crate::{Codec, Options};
+
+/// `LRFS`, in the header of the file.
+pub(super) const APPLICATION_ID: i32 = 0x4c52_4653;
+
+/// The version of the tables.
+pub(super) const VERSION: i32 = 1;
+
+/// The tables, each as SQLite keeps its text.
+pub(super) const TABLES: [(&str, &str); 6] = [
+    (
+        "settings",
+        "CREATE TABLE settings (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL, check_sum INTEGER NOT NULL) WITHOUT ROWID",
+    ),
+    (
+        "encodings",
+        "CREATE TABLE encodings (id INTEGER PRIMARY KEY, encoding TEXT NOT NULL, check_sum INTEGER NOT NULL)",
+    ),
+    (
+        "dictionaries",
+        "CREATE TABLE dictionaries (id INTEGER PRIMARY KEY, data BLOB NOT NULL, check_sum INTEGER NOT NULL)",
+    ),
+    (
+        "files",
+        "CREATE TABLE files (name TEXT PRIMARY KEY NOT NULL, size INTEGER NOT NULL, mtime_ms INTEGER NOT NULL, encoding INTEGER NOT NULL, \
+         checksum INTEGER NOT NULL, check_sum INTEGER NOT NULL, metadata TEXT, place INTEGER, start INTEGER, content BLOB) WITHOUT ROWID",
+    ),
+    ("chunks", "CREATE TABLE chunks (id INTEGER PRIMARY KEY, check_sum INTEGER NOT NULL, data BLOB NOT NULL)"),
+    ("uploads", "CREATE TABLE uploads (place INTEGER PRIMARY KEY, touched_ms INTEGER NOT NULL)"),
+];
+
+/// The columns of `files` in the order that [`super::record`] reads them.
+pub(super) const COLUMNS: &str = "name, size, mtime_ms, encoding, checksum, check_sum, metadata, place, start";
+
+/// Places of chunks: the number of the content, then 24 bits for the piece.
+pub(super) const PIECE_BITS: u32 = 24;
+
+/// The checksum of a row of `settings`, `encodings` or `dictionaries`: of its value, with that of its key as the seed.
+pub(super) fn check_sum(key: &[u8], value: &[u8]) -> i64 {
+    xxh3_64_with_seed(value, xxh3_64(key)) as i64
+}
+
+/// Opens a connection, one that exists or a new store. Nothing of SQLite's own locks threads out: who uses it does.
+pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Connection> {
+    without_statistics();
+    let access = match (options.read_only, create) {
+        (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
+    let connection =
+        Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(|e| from_rusqlite(&e))?;
+    connection.busy_timeout(options.busy_timeout).map_err(|e| from_rusqlite(&e))?;
+    pragma(&connection, "PRAGMA cell_size_check=ON")?;
+    Ok(connection)
+}
+
+/// SQLite counts its memory under a lock that all threads share. Nobody reads the counts.
+fn without_statistics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: called with the arguments that this option takes. Refused once SQLite is in use, which changes nothing.
+    ONCE.call_once(|| unsafe {
+        rusqlite::ffi::sqlite3_config(rusqlite::ffi::SQLITE_CONFIG_MEMSTATUS, 0);
+    });
+}
+
+pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
+    let found = Statement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
+    Ok(found.unwrap_or(0))
+}
+
+fn pragma_text(connection: &Connection, sql: &str) -> Result<String> {
+    let found = Statement::prepare(connection, sql)?.first(&[], |row| row.str(0).map(str::to_owned))?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Checks that the file is a store of a version that is known, and makes it one where it is empty.
+pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> {
+    if pragma(connection, "PRAGMA application_id").map_err(foreign)? == 0 && is_empty(connection)? {
+        if options.read_only || !options.create {
+            return Err(Error::invalid("the file is empty: no store"));
+        }
+        create(connection, options)?;
+    }
+    if pragma(connection, "PRAGMA application_id")? != i64::from(APPLICATION_ID) {
+        return Err(Error::invalid("a SQLite file, but no store of files").advice("name another file, or a new one"));
+    }
+    let version = pragma(connection, "PRAGMA user_version")?;
+    if version > i64::from(VERSION) {
+        return Err(Error::unsupported(format!(
+            "the store has version {version} of the tables, and {VERSION} is known here"
+        ))
+        .advice("open it with a newer lakerace"));
+    }
+    for (name, sql) in TABLES {
+        let known = Statement::prepare(connection, "SELECT sql FROM sqlite_schema WHERE name=?1 AND type='table'")?
+            .first(&[Value::Text(name.as_bytes())], |row| Ok(row.bytes(0) == sql.as_bytes()))?;
+        if known != Some(true) {
+            return Err(Error::corrupt(format!("the definition of the table {name} is not that of version {VERSION}")));
+        }
+    }
+    Ok(())
+}
+
+fn foreign(error: Error) -> Error {
+    match error.kind() {
+        lakerace_io::ErrorKind::Corrupt => Error::invalid(format!("not a store of files: {}", error.message()))
+            .advice("name another file, or a new one"),
+        _ => error,
+    }
+}
+
+fn is_empty(connection: &Connection) -> Result<bool> {
+    Ok(pragma(connection, "SELECT count(*) FROM sqlite_schema")? == 0)
+}
+
+fn create(connection: &Connection, options: &Options) -> Result<()> {
+    let page = options.page_bytes;
+    if !page.is_power_of_two() || !(4096..=65536).contains(&page) {
+        return Err(Error::usage(format!("a page of {page} bytes")).advice("take a power of two from 4096 to 65536"));
+    }
+    pragma(connection, &format!("PRAGMA page_size={page}"))?;
+    pragma(connection, "PRAGMA auto_vacuum=INCREMENTAL")?;
+    write_ahead(connection, options.busy_timeout)?;
+    let script = |sql: &str| connection.execute_batch(sql).map_err(|e| from_rusqlite(&e));
+    script("BEGIN IMMEDIATE")?;
+    // Another process may have been faster.
+    if is_empty(connection)? {
+        for (_, sql) in TABLES {
+            script(sql)?;
+        }
+        for (id, codec) in Codec::ALL.iter().enumerate() {
+            add_encoding(connection, id as i64, codec.name())?;
+        }
+        let compression = options.compression.unwrap_or_default().to_string();
+        let pack = options.pack_bytes.unwrap_or(0).to_string();
+        for (key, value) in [("compression", compression.as_str()), ("pack_bytes", &pack)] {
+            set(connection, key, value)?;
+        }
+        script(&format!("PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION}"))?;
+    }
+    script("COMMIT")
+}
+
+/// Switches the file to a write-ahead log, for which it must be alone for a moment.
+fn write_ahead(connection: &Connection, patience: Duration) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        match pragma_text(connection, "PRAGMA journal_mode=WAL") {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                return Err(Error::unsupported(format!(
+                    "the file system gives SQLite no shared memory (journal mode {mode})"
+                ))
+                .advice("put the store on a local disk"));
+            }
+            Err(e) if e.kind() == lakerace_io::ErrorKind::Unavailable && start.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Adds an encoding of that number.
+pub(super) fn add_encoding(connection: &Connection, id: i64, text: &str) -> Result<()> {
+    let sum = check_sum(&id.to_le_bytes(), text.as_bytes());
+    Statement::prepare(connection, "INSERT INTO encodings VALUES (?1, ?2, ?3)")?.run(&[
+        Value::Int(id),
+        Value::Text(text.as_bytes()),
+        Value::Int(sum),
+    ])?;
+    Ok(())
+}
+
+/// Sets a setting.
+pub(super) fn set(connection: &Connection, key: &str, value: &str) -> Result<()> {
+    let sum = check_sum(key.as_bytes(), value.as_bytes());
+    Statement::prepare(connection, "INSERT OR REPLACE INTO settings VALUES (?1, ?2, ?3)")?.run(&[
+        Value::Text(key.as_bytes()),
+        Value::Text(value.as_bytes()),
+        Value::Int(sum),
+    ])?;
+    Ok(())
+}
+
+/// A setting.
+pub(super) fn setting(connection: &Connection, key: &str) -> Result<Option<String>> {
+    let mut select = Statement::prepare(connection, "SELECT value, check_sum FROM settings WHERE key=?1")?;
+    select.first(&[Value::Text(key.as_bytes())], |row| match check_sum(key.as_bytes(), row.bytes(0)) == row.int(1) {
+        true => row.str(0).map(str::to_owned),
+        false => Err(Error::corrupt(format!("the setting {key} is not what was written"))),
+    })
+}

@@ -1,0 +1,158 @@
+//! Contents that come in parts, of any length.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use lakerace_io::Result;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::catalog::PutAs;
+use super::encoder::now_ms;
+use super::inner::Inner;
+use super::record::Place;
+use super::writer::{Body, Prepared};
+use crate::encode::PIECE_BYTES;
+use crate::name::shown;
+use crate::{PutOptions, Write};
+
+/// Encoded pieces that wait for a transaction, in bytes.
+const BUFFER_BYTES: usize = 4 << 20;
+
+/// Pieces go into `chunks` a few megabytes a transaction, under a number that `uploads` has until the file's row is there.
+pub(super) struct Upload {
+    inner: Arc<Inner>,
+    name: String,
+    options: PutOptions,
+    put_as: Option<Arc<PutAs>>,
+    /// The next piece as far as it has come.
+    partial: Vec<u8>,
+    encoded: Vec<Vec<u8>>,
+    encoded_bytes: usize,
+    /// Pieces that are in the store.
+    stored: u64,
+    size: u64,
+    hash: Xxh3Default,
+    place: Option<i64>,
+}
+
+impl Upload {
+    pub(super) fn new(inner: Arc<Inner>, name: &str, options: &PutOptions) -> Self {
+        Self {
+            inner,
+            name: name.to_owned(),
+            options: options.clone(),
+            put_as: None,
+            partial: Vec::new(),
+            encoded: Vec::new(),
+            encoded_bytes: 0,
+            stored: 0,
+            size: 0,
+            hash: Xxh3Default::new(),
+            place: None,
+        }
+    }
+
+    fn encode_partial(&mut self) -> Result<()> {
+        let put_as = match &self.put_as {
+            Some(put_as) => Arc::clone(put_as),
+            None => {
+                let made = self.inner.put_as(self.options.compression.unwrap_or(self.inner.compression))?;
+                self.put_as.insert(made).clone()
+            }
+        };
+        let mut stored = Vec::new();
+        let piece = self.stored + self.encoded.len() as u64;
+        put_as.encoding.encode(piece, &self.partial, put_as.level, &mut stored)?;
+        self.hash.update(if put_as.encoding.chain.is_empty() { &self.partial } else { &stored });
+        self.encoded_bytes += stored.len();
+        self.encoded.push(stored);
+        self.partial.clear();
+        if self.encoded_bytes >= BUFFER_BYTES {
+            self.store_encoded()?;
+        }
+        Ok(())
+    }
+
+    fn store_encoded(&mut self) -> Result<()> {
+        let Self { inner, encoded, stored, place, .. } = self;
+        let mut at = *place;
+        inner.write(|writer| {
+            let now = now_ms();
+            let known = match *place {
+                Some(known) => known,
+                None => writer.begin_upload(now)?,
+            };
+            at = Some(known);
+            writer.touch_upload(known, now)?;
+            (*stored..).zip(encoded.iter()).try_for_each(|(piece, bytes)| writer.add_chunk(known, piece, bytes))
+        })?;
+        *place = at;
+        *stored += encoded.len() as u64;
+        encoded.clear();
+        self.encoded_bytes = 0;
+        Ok(())
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        // Small after all.
+        if self.place.is_none() && self.encoded.is_empty() {
+            let prepared = self.inner.prepare(&self.partial, &self.options)?;
+            return self.inner.write(|writer| writer.put(&self.name, &prepared));
+        }
+        if !self.partial.is_empty() {
+            self.encode_partial()?;
+        }
+        self.store_encoded()?;
+        super::check_metadata(self.options.metadata.as_deref())?;
+        let place = self.place.unwrap_or_default();
+        let prepared = Prepared {
+            size: self.size,
+            mtime_ms: self.options.mtime_ms.unwrap_or_else(now_ms),
+            encoding: self.put_as.as_ref().map_or(0, |put_as| put_as.id),
+            checksum: self.hash.digest(),
+            metadata: self.options.metadata.as_deref().map(Cow::Borrowed),
+            body: Body::At(Place::Chunks(place)),
+            if_exists: self.options.if_exists,
+        };
+        self.inner.write(|writer| {
+            writer.touch_upload(place, now_ms())?;
+            writer.put(&self.name, &prepared)?;
+            writer.end_upload(place, true)
+        })?;
+        self.place = None;
+        Ok(())
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let write = || {
+            while !bytes.is_empty() {
+                // Kept back, so that a content of exactly one piece may be put whole.
+                if self.partial.len() == PIECE_BYTES {
+                    self.encode_partial()?;
+                }
+                let (now, later) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.partial.len()));
+                self.partial.extend_from_slice(now);
+                self.size += now.len() as u64;
+                bytes = later;
+            }
+            Ok(())
+        };
+        let written: Result<()> = { write }();
+        written.map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.publish().map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            // What stays is removed when the store is compacted.
+            let _ = self.inner.write(|writer| writer.end_upload(place, false));
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! The connection that writes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use lakerace_io::{Error, Result};
+use rusqlite::{Connection, ffi};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::keeper::Keeper;
+use super::record::{Place, Record, chunk_id, chunk_ids};
+use super::schema::{self, PIECE_BITS};
+use super::statement::{Row, Statement, Value, failure, from_rusqlite};
+use crate::name::{not_found, prefix_end, taken};
+use crate::{Durability, IfExists, Options};
+
+/// The pages that the writing connection keeps, in KiB.
+const CACHE_KIB: u32 = 64 << 10;
+
+/// What the log takes before its pages go to the store, in bytes.
+const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// How long a log beyond its limit waits for readers.
+const LOG_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Stored bytes that are in a file's row at most; longer ones are in chunks.
+pub(super) const INLINE_BYTES: usize = 32 << 10;
+
+/// Statements come first: they are dropped before their connection.
+#[derive(Debug)]
+pub(super) struct Writer {
+    begin: Statement,
+    commit: Statement,
+    rollback: Statement,
+    insert: Statement,
+    update: Statement,
+    row: Statement,
+    find: Statement,
+    delete: Statement,
+    prefix: Statement,
+    chunk: Statement,
+    last_chunk: Statement,
+    delete_chunks: Statement,
+    copy_chunks: Statement,
+    upload: Statement,
+    touch_upload: Statement,
+    end_upload: Statement,
+    /// Whether the transaction has changed something.
+    pub(super) is_dirty: bool,
+    keeper: Arc<Keeper>,
+    /// Pages in the log behind the last commit.
+    log_pages: Arc<AtomicI32>,
+    page_bytes: u64,
+    log_limit_bytes: u64,
+    looked_at_bytes: u64,
+    busy_timeout: Duration,
+    pub(super) connection: Connection,
+}
+
+/// How far a checkpoint goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checkpoint {
+    /// As far as nobody is in the way.
+    Passive = ffi::SQLITE_CHECKPOINT_PASSIVE as isize,
+    /// All of the log, when readers allow it.
+    Full = ffi::SQLITE_CHECKPOINT_FULL as isize,
+    /// The same, and the log begins anew.
+    Restart = ffi::SQLITE_CHECKPOINT_RESTART as isize,
+    /// The same, and the log's file is empty.
+    Truncate = ffi::SQLITE_CHECKPOINT_TRUNCATE as isize,
+}
+
+/// A file to be put, as it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared<'a> {
+    pub(super) size: u64,
+    pub(super) mtime_ms: i64,
+    pub(super) encoding: i64,
+    pub(super) checksum: u64,
+    pub(super) metadata: Option<Cow<'a, str>>,
+    pub(super) body: Body<'a>,
+    pub(super) if_exists: IfExists,
+}
+
+/// A file's stored bytes.
+#[derive(Debug, Clone)]
+pub(super) enum Body<'a> {
+    Inline(Cow<'a, [u8]>),
+    Pieces(Vec<Cow<'a, [u8]>>),
+    /// Chunks that are there already.
+    At(Place),
+}
+
+/// A row with its content.
+struct Whole {
+    size: u64,
+    mtime_ms: i64,
+    encoding: i64,
+    checksum: u64,
+    metadata: Option<String>,
+    place: Place,
+    content: Option<Vec<u8>>,
+}
+
+impl Writer {
+    pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<Keeper>) -> Result<Self> {
+        let mut connection = schema::connect(path, options, false)?;
+        let page = schema::pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
+        let synchronous = match options.durability {
+            Durability::Full => "FULL",
+            Durability::Normal => "NORMAL",
+            Durability::Off => "OFF",
+        };
+        let log_pages = Arc::new(AtomicI32::new(0));
+        let counted = Arc::clone(&log_pages);
+        // In place of SQLite's own checkpoints, which don't know of the keeper.
+        let count = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            counted.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(count)).map_err(|e| from_rusqlite(&e))?;
+        for sql in [
+            format!("PRAGMA synchronous={synchronous}"),
+            format!("PRAGMA cache_size=-{CACHE_KIB}"),
+            format!("PRAGMA journal_size_limit={}", options.wal_limit_bytes),
+        ] {
+            schema::pragma(&connection, &sql)?;
+        }
+        let prepare = |sql: &str| Statement::prepare(&connection, sql);
+        let columns = "name, size, mtime_ms, encoding, checksum, check_sum, metadata, place, start, content";
+        Ok(Self {
+            begin: prepare("BEGIN IMMEDIATE")?,
+            commit: prepare("COMMIT")?,
+            rollback: prepare("ROLLBACK")?,
+            insert: prepare(&format!(
+                "INSERT OR IGNORE INTO files ({columns}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"
+            ))?,
+            update: prepare(
+                "UPDATE files SET size=?2, mtime_ms=?3, encoding=?4, checksum=?5, check_sum=?6, metadata=?7, place=?8, start=?9, \
+                 content=?10 WHERE name=?1",
+            )?,
+            row: prepare(&format!("SELECT {columns} FROM files WHERE name=?1"))?,
+            find: prepare("SELECT place, start FROM files WHERE name=?1")?,
+            delete: prepare("DELETE FROM files WHERE name=?1")?,
+            prefix: prepare("SELECT name, place, start FROM files WHERE name>=?1 ORDER BY name LIMIT 1000")?,
+            chunk: prepare("INSERT INTO chunks (id, check_sum, data) VALUES (?1, ?2, ?3)")?,
+            last_chunk: prepare(
+                "SELECT max(coalesce((SELECT max(id) FROM chunks), 0), coalesce((SELECT max(place) FROM uploads), 0) << 24)",
+            )?,
+            delete_chunks: prepare("DELETE FROM chunks WHERE id BETWEEN ?1 AND ?2")?,
+            copy_chunks: prepare(
+                "INSERT INTO chunks SELECT id - ?1 + ?3, check_sum, data FROM chunks WHERE id BETWEEN ?1 AND ?2",
+            )?,
+            upload: prepare("INSERT INTO uploads VALUES (?1, ?2)")?,
+            touch_upload: prepare("UPDATE uploads SET touched_ms=?2 WHERE place=?1")?,
+            end_upload: prepare("DELETE FROM uploads WHERE place=?1")?,
+            is_dirty: false,
+            keeper,
+            log_pages,
+            page_bytes: page,
+            log_limit_bytes: options.wal_limit_bytes,
+            looked_at_bytes: 0,
+            busy_timeout: options.busy_timeout,
+            connection,
+        })
+    }
+
+    pub(super) fn begin(&mut self) -> Result<()> {
+        self.is_dirty = false;
+        self.begin.run(&[]).map(drop)
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.commit.run(&[]).map(drop).inspect_err(|_| self.rollback())?;
+        let log_bytes = self.log_pages.load(Ordering::Relaxed).max(0) as u64 * self.page_bytes;
+        // Smaller than when it was looked at, the log has begun anew.
+        if log_bytes < self.looked_at_bytes {
+            self.looked_at_bytes = 0;
+        }
+        if log_bytes > self.looked_at_bytes + CHECKPOINT_BYTES {
+            self.looked_at_bytes = log_bytes;
+            self.bound_log(log_bytes);
+        }
+        Ok(())
+    }
+
+    /// Moves the log's pages into the store, so that it begins anew. Beyond its limit, this waits for readers of other processes
+    /// for a second, then tells the user of them.
+    fn bound_log(&self, log_bytes: u64) {
+        let keeper = Arc::clone(&self.keeper);
+        let mode = match log_bytes > self.log_limit_bytes {
+            true => Checkpoint::Restart,
+            false => Checkpoint::Passive,
+        };
+        let moved = keeper.apart(|| {
+            let _ = self.connection.busy_timeout(LOG_PATIENCE);
+            let moved = self.checkpoint(mode);
+            let _ = self.connection.busy_timeout(self.busy_timeout);
+            moved
+        });
+        match moved {
+            // The next transaction begins the log anew, as far as no reader needs it.
+            Ok(true) => {}
+            Ok(false) if mode == Checkpoint::Passive => {}
+            // What was committed is safe in the log.
+            _ => keeper.warn(format!(
+                "the log of the store has {} MB: a reader, perhaps a snapshot of another process, stays open and keeps it from being emptied",
+                log_bytes >> 20
+            )),
+        }
+    }
+
+    /// Moves the log's pages into the store; false where readers keep some of them.
+    pub(super) fn checkpoint(&self, mode: Checkpoint) -> Result<bool> {
+        let (mut log, mut moved) = (0, 0);
+        // SAFETY: the connection lives; no name means all of its databases, of which there is one.
+        let code = unsafe {
+            let handle = self.connection.handle();
+            ffi::sqlite3_wal_checkpoint_v2(handle, std::ptr::null(), mode as i32, &mut log, &mut moved)
+        };
+        match code & 0xff {
+            ffi::SQLITE_OK => Ok(log == moved),
+            ffi::SQLITE_BUSY => Ok(false),
+            // SAFETY: the connection lives.
+            _ => Err(unsafe { failure(self.connection.handle(), code) }),
+        }
+    }
+
+    pub(super) fn rollback(&mut self) {
+        if !self.connection.is_autocommit() {
+            // An error that ended the transaction already has been told.
+            let _ = self.rollback.run(&[]);
+        }
+    }
+
+    /// A number for a content with chunks.
+    fn new_place(&mut self) -> Result<i64> {
+        let last = self.last_chunk.first(&[], |row| Ok(row.int(0)))?.unwrap_or(0);
+        Ok((last >> PIECE_BITS) + 1)
+    }
+
+    pub(super) fn put(&mut self, name: &str, file: &Prepared<'_>) -> Result<()> {
+        match &file.body {
+            Body::Inline(content) => self.put_row(name, file, Place::Inline, Some(content)),
+            Body::At(place) => self.put_row(name, file, *place, None),
+            Body::Pieces(pieces) => {
+                if file.if_exists == IfExists::Error && self.place(name)?.is_some() {
+                    return Err(taken(name));
+                }
+                let place = self.new_place()?;
+                for (piece, stored) in (0..).zip(pieces) {
+                    self.add_chunk(place, piece, stored)?;
+                }
+                self.put_row(name, file, Place::Chunks(place), None)
+            }
+        }
+    }
+
+    fn put_row(&mut self, name: &str, file: &Prepared<'_>, place: Place, content: Option<&[u8]>) -> Result<()> {
+        let record = Record {
+            name: name.as_bytes(),
+            size: file.size,
+            mtime_ms: file.mtime_ms,
+            encoding: file.encoding,
+            checksum: file.checksum,
+            metadata: file.metadata.as_deref(),
+            place,
+        };
+        let (at, start) = place.columns();
+        let values = [
+            Value::Text(record.name),
+            Value::Int(record.size as i64),
+            Value::Int(record.mtime_ms),
+            Value::Int(record.encoding),
+            Value::Int(record.checksum as i64),
+            Value::Int(i64::from(record.check_sum())),
+            Value::text(record.metadata),
+            Value::int(at),
+            Value::int(start),
+            content.map_or(Value::Null, Value::Blob),
+        ];
+        if self.insert.run(&values)? == 1 {
+            self.is_dirty = true;
+            return Ok(());
+        }
+        if file.if_exists == IfExists::Error {
+            return Err(taken(name));
+        }
+        self.is_dirty = true;
+        if let Some(old) = self.place(name)? {
+            self.free(old)?;
+        }
+        self.update.run(&values).map(drop)
+    }
+
+    /// Where a file's stored bytes are; `None` where there is no such file.
+    pub(super) fn place(&mut self, name: &str) -> Result<Option<Place>> {
+        self.find.first(&[Value::Text(name.as_bytes())], |row| Ok(place_of(row, 0)))
+    }
+
+    /// Removes chunks that one file owns. Those of a block may be other files', too, and go when the store is compacted.
+    fn free(&mut self, place: Place) -> Result<()> {
+        if let Place::Chunks(place) = place {
+            self.is_dirty = true;
+            let (first, last) = chunk_ids(place);
+            self.delete_chunks.run(&[Value::Int(first), Value::Int(last)])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn add_chunk(&mut self, place: i64, piece: u64, stored: &[u8]) -> Result<()> {
+        if piece >> PIECE_BITS != 0 {
+            return Err(Error::unsupported("a content of more than 4 TiB"));
+        }
+        self.is_dirty = true;
+        let sum = xxh3_64_with_seed(stored, piece) as i64;
+        self.chunk.run(&[Value::Int(chunk_id(place, piece)), Value::Int(sum), Value::Blob(stored)]).map(drop)
+    }
+
+    /// Adds a block and gives its place.
+    pub(super) fn add_block(&mut self, stored: &[u8]) -> Result<i64> {
+        let place = self.new_place()?;
+        self.add_chunk(place, 0, stored)?;
+        Ok(place)
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Result<()> {
+        let place = self.place(name)?.ok_or_else(|| not_found(name))?;
+        self.free(place)?;
+        self.is_dirty = true;
+        self.delete.run(&[Value::Text(name.as_bytes())]).map(drop)
+    }
+
+    pub(super) fn remove_prefix(&mut self, prefix: &str) -> Result<u64> {
+        let (mut from, mut removed) = (prefix.as_bytes().to_vec(), 0);
+        let end = prefix_end(prefix.as_bytes());
+        loop {
+            let mut names: Vec<(Vec<u8>, Place)> = Vec::new();
+            self.prefix.each(&[Value::Text(&from)], |row| {
+                let name = row.bytes(0);
+                let is_in = end.as_deref().is_none_or(|end| name < end);
+                if is_in {
+                    names.push((name.to_vec(), place_of(row, 1)));
+                }
+                Ok(is_in)
+            })?;
+            let Some((last, _)) = names.last() else { return Ok(removed) };
+            from = last.clone();
+            for (name, place) in names {
+                self.free(place)?;
+                self.is_dirty = true;
+                removed += self.delete.run(&[Value::Text(&name)])?;
+            }
+        }
+    }
+
+    fn whole(&mut self, name: &str) -> Result<Whole> {
+        let found = self.row.first(&[Value::Text(name.as_bytes())], |row| {
+            let record = Record::read(row)?;
+            Ok(Whole {
+                size: record.size,
+                mtime_ms: record.mtime_ms,
+                encoding: record.encoding,
+                checksum: record.checksum,
+                metadata: record.metadata.map(str::to_owned),
+                place: record.place,
+                content: (record.place == Place::Inline).then(|| row.bytes(9).to_vec()),
+            })
+        })?;
+        found.ok_or_else(|| not_found(name))
+    }
+
+    fn put_whole(&mut self, name: &str, row: Whole, place: Place, if_exists: IfExists) -> Result<()> {
+        let file = Prepared {
+            size: row.size,
+            mtime_ms: row.mtime_ms,
+            encoding: row.encoding,
+            checksum: row.checksum,
+            metadata: row.metadata.map(Cow::Owned),
+            body: Body::At(place),
+            if_exists,
+        };
+        self.put_row(name, &file, place, row.content.as_deref())
+    }
+
+    pub(super) fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let row = self.whole(from)?;
+        if from == to {
+            return Ok(());
+        }
+        let place = row.place;
+        self.put_whole(to, row, place, if_exists)?;
+        self.delete.run(&[Value::Text(from.as_bytes())]).map(drop)
+    }
+
+    pub(super) fn copy(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let row = self.whole(from)?;
+        if from == to {
+            return Ok(());
+        }
+        if if_exists == IfExists::Error && self.place(to)?.is_some() {
+            return Err(taken(to));
+        }
+        let place = match row.place {
+            Place::Chunks(old) => {
+                let new = self.new_place()?;
+                self.is_dirty = true;
+                let (first, last) = chunk_ids(old);
+                self.copy_chunks.run(&[Value::Int(first), Value::Int(last), Value::Int(chunk_id(new, 0))])?;
+                Place::Chunks(new)
+            }
+            other => other,
+        };
+        self.put_whole(to, row, place, if_exists)
+    }
+
+    pub(super) fn set_metadata(&mut self, name: &str, metadata: Option<&str>) -> Result<()> {
+        let row = self.whole(name)?;
+        let file = Record {
+            name: name.as_bytes(),
+            size: row.size,
+            mtime_ms: row.mtime_ms,
+            encoding: row.encoding,
+            checksum: row.checksum,
+            metadata,
+            place: row.place,
+        };
+        let sum = i64::from(file.check_sum());
+        self.is_dirty = true;
+        Statement::prepare(&self.connection, "UPDATE files SET metadata=?2, check_sum=?3 WHERE name=?1")?
+            .run(&[Value::Text(name.as_bytes()), Value::text(metadata), Value::Int(sum)])
+            .map(drop)
+    }
+
+    /// Begins a content that comes in parts.
+    pub(super) fn begin_upload(&mut self, now_ms: i64) -> Result<i64> {
+        let place = self.new_place()?;
+        self.is_dirty = true;
+        self.upload.run(&[Value::Int(place), Value::Int(now_ms)])?;
+        Ok(place)
+    }
+
+    /// Says that an upload goes on. One that was given up, by a compaction, is an error of kind `Conflict`.
+    pub(super) fn touch_upload(&mut self, place: i64, now_ms: i64) -> Result<()> {
+        self.is_dirty = true;
+        match self.touch_upload.run(&[Value::Int(place), Value::Int(now_ms)])? {
+            0 => Err(Error::conflict("the upload was given up, as nothing came for an hour").advice("write it again")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends an upload: its chunks belong to a file now, or are removed.
+    pub(super) fn end_upload(&mut self, place: i64, keep: bool) -> Result<()> {
+        self.is_dirty = true;
+        self.end_upload.run(&[Value::Int(place)])?;
+        if keep { Ok(()) } else { self.free(Place::Chunks(place)) }
+    }
+}
+
+fn place_of(row: &Row<'_>, column: i32) -> Place {
+    match (row.opt_int(column), row.opt_int(column + 1)) {
+        (None, _) => Place::Inline,
+        (Some(place), None) => Place::Chunks(place),
+        (Some(place), Some(start)) => Place::Block { place, start: start as u64 },
+    }
+}

@@ -1,0 +1,316 @@
+//! A store, whatever its home.
+
+use std::path::Path;
+
+use lakerace_io::{Error, Result};
+use serde::Serialize;
+
+use crate::directory::DirectoryHome;
+use crate::memory::MemoryHome;
+use crate::name::{Glob, shown};
+use crate::sqlite::SqliteHome;
+use crate::{Batch, Compacted, Content, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified, Write};
+
+/// Names that one look at a home gives.
+const PAGE: usize = 1_000;
+
+/// What is done of a long work, for who shows it: files and bytes so far. False stops the work.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+
+/// Named contents in one place.
+///
+/// Locations: a path is a SQLite file, one that ends in `/` or is a directory a directory; `sqlite:` and `dir:` in front say
+/// which; `memory:` is in memory, as long as the store is open.
+#[derive(Debug)]
+pub struct Store {
+    home: Box<dyn HomeDebug>,
+}
+
+/// A home that can be shown.
+trait HomeDebug: Home + std::fmt::Debug {}
+
+impl<T: Home + std::fmt::Debug> HomeDebug for T {}
+
+/// What a folder holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Child {
+    /// Its name, without a slash at the end.
+    Folder(String),
+    /// A file.
+    File(Stat),
+}
+
+impl Child {
+    /// Its whole name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Folder(name) => name,
+            Self::File(stat) => &stat.name,
+        }
+    }
+}
+
+impl Store {
+    /// Opens a store, and makes it where there is none.
+    pub fn open(location: &str, options: Options) -> Result<Self> {
+        if location.is_empty() {
+            return Err(Error::usage("the location is empty").advice("name a file, a directory, or memory:"));
+        }
+        if location == "memory:" {
+            return Ok(Self { home: Box::new(MemoryHome::open(&options)?) });
+        }
+        if let Some(path) = location.strip_prefix("dir:") {
+            return Ok(Self { home: Box::new(DirectoryHome::open(Path::new(path), &options)?) });
+        }
+        let (path, is_file) = match location.strip_prefix("sqlite:") {
+            Some(path) => (path, true),
+            None => (location, false),
+        };
+        if path.contains("://") {
+            return Err(Error::usage("no store of files lives there")
+                .at(location)
+                .advice("name a file, a directory, or memory:"));
+        }
+        if !is_file && (path.ends_with('/') || Path::new(path).is_dir()) {
+            return Ok(Self { home: Box::new(DirectoryHome::open(Path::new(path), &options)?) });
+        }
+        Ok(Self { home: Box::new(SqliteHome::open(Path::new(path), options)?) })
+    }
+
+    /// The store as its user knows it.
+    pub fn location(&self) -> &str {
+        self.home.location()
+    }
+
+    /// The home, for reads and writes that a store has no shorter way for.
+    pub fn home(&self) -> &dyn Home {
+        &*self.home
+    }
+
+    /// Puts a content.
+    pub fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
+        self.home.put(name, data, options)
+    }
+
+    /// A content.
+    pub fn get(&self, name: &str) -> Result<Vec<u8>> {
+        get(&*self.home, name)
+    }
+
+    /// Gives a content to `sink`, and its length.
+    pub fn get_into(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.home.get(name, sink)
+    }
+
+    /// Puts files, all of them or none.
+    pub fn put_many<'a>(
+        &self,
+        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        options: &PutOptions,
+    ) -> Result<u64> {
+        let mut batch = self.home.batch()?;
+        let mut count = 0;
+        for (name, data) in files {
+            batch.put(name, data, options)?;
+            count += 1;
+        }
+        batch.commit()?;
+        Ok(count)
+    }
+
+    /// Opens a content for reading by positions.
+    pub fn open_read(&self, name: &str) -> Result<Box<dyn Content>> {
+        self.home.open(name)
+    }
+
+    /// Begins a content that comes in parts.
+    pub fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
+        self.home.create(name, options)
+    }
+
+    /// Begins writes that become visible together.
+    pub fn batch(&self) -> Result<Box<dyn Batch>> {
+        self.home.batch()
+    }
+
+    /// One state of all files.
+    pub fn snapshot(&self) -> Result<Box<dyn Reads>> {
+        self.home.snapshot()
+    }
+
+    /// A file's properties; `None` where there is no such file.
+    pub fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        self.home.stat(name)
+    }
+
+    /// Whether there is a file of this name.
+    pub fn exists(&self, name: &str) -> Result<bool> {
+        Ok(self.home.stat(name)?.is_some())
+    }
+
+    /// Removes a file.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        self.home.remove(name)
+    }
+
+    /// Removes all files of a folder and says how many; all of the store where the folder is empty.
+    pub fn remove_tree(&self, folder: &str) -> Result<u64> {
+        self.home.remove_prefix(&folder_prefix(folder))
+    }
+
+    /// Renames a file.
+    pub fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        self.home.rename(from, to, if_exists)
+    }
+
+    /// Renames all files of a folder, together where the home can; says how many.
+    pub fn rename_tree(&self, from: &str, to: &str, if_exists: IfExists) -> Result<u64> {
+        let (from, to) = (folder_prefix(from), folder_prefix(to));
+        if to.starts_with(&from) {
+            return Err(Error::usage("a folder can't go into itself").at(shown(&to)));
+        }
+        let mut batch = self.home.batch()?;
+        let mut count = 0;
+        self.each(&from, &mut |stat| {
+            count += 1;
+            batch.rename(&stat.name, &format!("{to}{}", &stat.name[from.len()..]), if_exists).map(|()| true)
+        })?;
+        batch.commit()?;
+        Ok(count)
+    }
+
+    /// Copies a file.
+    pub fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        self.home.copy(from, to, if_exists)
+    }
+
+    /// Calls `each` with the files whose names begin with `prefix`, in the order of their names' bytes, until it is false.
+    pub fn each(&self, prefix: &str, each: &mut dyn FnMut(&Stat) -> Result<bool>) -> Result<()> {
+        let mut from = String::new();
+        loop {
+            let page = self.home.list(prefix, &from, PAGE)?;
+            for stat in &page {
+                if !each(stat)? {
+                    return Ok(());
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => from = behind(&last.name),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The files whose names begin with `prefix`, in the order of their names' bytes.
+    pub fn list(&self, prefix: &str) -> Result<Vec<Stat>> {
+        self.collect(prefix, |_| true)
+    }
+
+    /// The files of a pattern, in the order of their names' bytes.
+    pub fn glob(&self, pattern: &str) -> Result<Vec<Stat>> {
+        let glob = Glob::parse(pattern)?;
+        self.collect(glob.prefix(), |name| glob.matches(name))
+    }
+
+    fn collect(&self, prefix: &str, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Stat>> {
+        let mut found = Vec::new();
+        self.each(prefix, &mut |stat| {
+            if is_wanted(&stat.name) {
+                found.push(stat.clone());
+            }
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// What is directly in a folder, in the order of names: a look for each folder in it, however much that holds.
+    pub fn children(&self, folder: &str) -> Result<Vec<Child>> {
+        children(&*self.home, folder)
+    }
+
+    /// Replaces a file's metadata, which is JSON.
+    pub fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
+        self.home.set_metadata(name, metadata)
+    }
+
+    /// Reads everything and says what is damaged.
+    pub fn verify(&self) -> Result<Verified> {
+        self.home.verify()
+    }
+
+    /// Gives space back.
+    pub fn compact(&self) -> Result<Compacted> {
+        self.home.compact()
+    }
+
+    /// Makes all that was put durable.
+    pub fn flush(&self) -> Result<()> {
+        self.home.flush()
+    }
+
+    /// Trains a dictionary from the store's small files; gives its number.
+    pub fn train(&self) -> Result<u32> {
+        self.home.train()
+    }
+
+    /// What the user should know although nothing failed.
+    pub fn warnings(&self) -> Vec<String> {
+        self.home.warnings()
+    }
+}
+
+fn get(reads: &(impl Reads + ?Sized), name: &str) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let size = reads.get(name, &mut content)?;
+    debug_assert!(size <= content.capacity());
+    // SAFETY: a home that answers `Ok` has written all `size` bytes that it asked for.
+    unsafe { content.set_len(size) };
+    Ok(content)
+}
+
+/// What the names of a folder's files begin with.
+pub(crate) fn folder_prefix(folder: &str) -> String {
+    let folder = folder.trim_end_matches('/');
+    if folder.is_empty() { String::new() } else { format!("{folder}/") }
+}
+
+/// The least name behind another one.
+fn behind(name: &str) -> String {
+    format!("{name}\0")
+}
+
+fn children(reads: &(impl Reads + ?Sized), folder: &str) -> Result<Vec<Child>> {
+    let prefix = folder_prefix(folder);
+    let (mut from, mut found): (String, Vec<Child>) = (String::new(), Vec::new());
+    'pages: loop {
+        let page = reads.list(&prefix, &from, PAGE)?;
+        let is_last = page.len() < PAGE;
+        let mut last = None;
+        for stat in page {
+            match stat.name[prefix.len()..].split_once('/') {
+                None => {
+                    last = Some(behind(&stat.name));
+                    found.push(Child::File(stat));
+                }
+                Some((part, _)) => {
+                    let name = format!("{prefix}{part}");
+                    if found.last() == Some(&Child::Folder(name.clone())) {
+                        continue;
+                    }
+                    // `0` follows `/`: the next look begins behind the folder, unless it ended in this page.
+                    last = Some(format!("{name}0"));
+                    found.push(Child::Folder(name));
+                }
+            }
+        }
+        match last {
+            Some(last) if !is_last => from = last,
+            None if !is_last => return Err(Error::internal("a page of one folder's files")),
+            _ => break 'pages,
+        }
+    }
+    found.sort_by(|a, b| a.name().cmp(b.name()));
+    found.dedup();
+    Ok(found)
+}

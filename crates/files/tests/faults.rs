@@ -1,0 +1,276 @@
+//! Damage, and files that are no stores of ours.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lakerace_files::{Key, Options, PutOptions, Store};
+use lakerace_io::ErrorKind;
+
+fn content(i: usize) -> Vec<u8> {
+    let len = [20, 300, 5_000, 40_000][i % 4];
+    (0..len).map(|at| (at * 7 + i * 31) as u8).collect()
+}
+
+fn options() -> Options {
+    let compression = Some("zstd".parse().unwrap());
+    Options { page_bytes: 4096, compression, pack_bytes: Some(16_384), ..Options::default() }
+}
+
+/// A store with contents of every way of storing.
+fn sample(folder: &Path) -> (PathBuf, BTreeMap<String, Vec<u8>>) {
+    let path = folder.join("sample.db");
+    let store = Store::open(path.to_str().unwrap(), options()).unwrap();
+    let files: BTreeMap<String, Vec<u8>> = (0..120).map(|i| (format!("folder/file-{i:03}"), content(i))).collect();
+    let (packed, single): (Vec<_>, Vec<_>) = files.iter().enumerate().partition(|(i, _)| i % 3 == 0);
+    store
+        .put_many(packed.iter().map(|(_, (name, content))| (name.as_str(), content.as_slice())), &PutOptions::default())
+        .unwrap();
+    for (i, (name, content)) in single {
+        let compression = (i % 2 == 0).then(|| "none".parse().unwrap());
+        store.put(name, content, &PutOptions { compression, ..PutOptions::default() }).unwrap();
+    }
+    store.compact().unwrap();
+    (path, files)
+}
+
+#[test]
+fn a_flipped_byte_never_gives_wrong_contents_and_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, files) = sample(folder.path());
+    let sound = std::fs::read(&path).unwrap();
+    let damaged = folder.path().join("damaged.db");
+    let (mut found, mut flips) = (0, 0);
+    // Every byte of the headers of pages sooner or later: the step has no factor in common with their length.
+    for at in (0..sound.len()).step_by(397) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(&damaged, bytes).unwrap();
+        flips += 1;
+        let Ok(store) = Store::open(damaged.to_str().unwrap(), options()) else {
+            found += 1;
+            continue;
+        };
+        let mut lost = 0;
+        for (name, content) in &files {
+            match store.get(name) {
+                Ok(got) => assert!(got == *content, "byte {at}: {name}"),
+                Err(e) => {
+                    assert!(matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::NotFound), "byte {at}: {e:?}");
+                    lost += 1;
+                }
+            }
+        }
+        if let Ok(listed) = store.list("") {
+            assert!(
+                listed.iter().all(|stat| files.get(&stat.name).is_some_and(|c| c.len() as u64 == stat.size)),
+                "byte {at}"
+            );
+        }
+        let verified = store.verify();
+        let is_told = verified.as_ref().map_or_else(|e| e.kind() == ErrorKind::Corrupt, |v| !v.damage.is_empty());
+        assert!(is_told || lost == 0, "byte {at}: {lost} files are lost, and nothing tells");
+        found += usize::from(is_told);
+        drop(store);
+    }
+    assert!(flips > 300, "{flips}");
+    // Others are in pages that nobody uses, and in what SQLite rewrites.
+    assert!(found * 4 > flips, "{found} of {flips}");
+}
+
+#[test]
+fn a_lost_page_is_told_as_the_range_of_its_names_and_the_rest_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(path.to_str().unwrap(), Options { page_bytes: 4096, ..Options::default() }).unwrap();
+    let names: Vec<String> = (0..3_000).map(|i| format!("file-{i:05}")).collect();
+    store.put_many(names.iter().map(|name| (name.as_str(), name.as_bytes())), &PutOptions::default()).unwrap();
+    store.compact().unwrap();
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Leaves of the tree, recognised by their kind and a name that they hold.
+    let is_leaf = |page: &[u8], name: &str| page[0] == 10 && page.windows(name.len()).any(|at| at == name.as_bytes());
+    for name in ["file-00700", "file-02000"] {
+        let page = bytes.chunks(4096).position(|page| is_leaf(page, name)).unwrap() * 4096;
+        bytes[page..page + 4096].fill(0xa5);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    assert_eq!(store.get("file-00700").unwrap_err().kind(), ErrorKind::Corrupt);
+    let verified = store.verify().unwrap();
+    let ranges: Vec<_> = verified.damage.iter().filter_map(|damage| damage.between.clone()).collect();
+    assert_eq!(ranges.len(), 2, "{:?}", verified.damage);
+    let mut lost = 0;
+    for ((last, next), name) in ranges.iter().zip(["file-00700", "file-02000"]) {
+        let (last, next) = (last.as_deref().unwrap(), next.as_deref().unwrap());
+        assert!(last < name && name < next, "{last} {next}");
+        let number = |name: &str| name[5..].parse::<u64>().unwrap();
+        lost += number(next) - number(last) - 1;
+        assert_eq!(store.get(last).unwrap(), last.as_bytes());
+        assert_eq!(store.get(next).unwrap(), next.as_bytes());
+    }
+    assert_eq!(verified.files + lost, 3_000);
+    assert!((20..300).contains(&lost), "{lost}");
+}
+
+#[test]
+fn a_damaged_content_is_named_and_others_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    store.put("sound", b"sound", &PutOptions::default()).unwrap();
+    store.put("hit", b"unmistakable content", &PutOptions::default()).unwrap();
+    let big: Vec<u8> = (0..900_000_u32).map(|i| (i / 1000) as u8).collect();
+    store.put("big", &big, &PutOptions::default()).unwrap();
+    store.compact().unwrap();
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(12).position(|window| window == b"unmistakable").unwrap();
+    bytes[at + 3] ^= 0x40;
+    let at = bytes.windows(500).position(|window| window.iter().all(|byte| *byte == 100)).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    assert_eq!(store.get("sound").unwrap(), b"sound");
+    for name in ["hit", "big"] {
+        let error = store.get(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    // Pieces that are whole are still read.
+    let mut open = store.open_read("big").unwrap();
+    let mut buffer = vec![0; 1000];
+    assert_eq!(open.read_at(800_000, &mut buffer).unwrap(), 1000);
+    assert_eq!(buffer, big[800_000..801_000]);
+    assert_eq!(open.read_at(100_000, &mut buffer).unwrap_err().kind(), ErrorKind::Corrupt);
+    let named: Vec<_> = store.verify().unwrap().damage.into_iter().filter_map(|damage| damage.name).collect();
+    assert_eq!(named, ["big", "hit"]);
+}
+
+#[test]
+fn what_is_no_store_of_a_known_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let kind = |name: &str, options: Options| Store::open(&at(name), options).map(drop).map_err(|e| e.kind());
+    std::fs::write(at("text"), "no database, but longer than the header of one: ".repeat(100)).unwrap();
+    assert_eq!(kind("text", Options::default()), Err(ErrorKind::Invalid));
+    let other = rusqlite::Connection::open(at("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    drop(other);
+    assert_eq!(kind("other.db", Options::default()), Err(ErrorKind::Invalid));
+    assert_eq!(kind("absent.db", Options { create: false, ..Options::default() }), Err(ErrorKind::NotFound));
+    assert_eq!(kind("absent.db", Options { read_only: true, ..Options::default() }), Err(ErrorKind::NotFound));
+    assert_eq!(kind("page.db", Options { page_bytes: 1000, ..Options::default() }), Err(ErrorKind::Usage));
+    Store::open(&at("newer.db"), Options::default()).unwrap();
+    rusqlite::Connection::open(at("newer.db")).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    assert_eq!(kind("newer.db", Options::default()), Err(ErrorKind::Unsupported));
+    Store::open(&at("altered.db"), Options::default()).unwrap();
+    rusqlite::Connection::open(at("altered.db")).unwrap().execute_batch("ALTER TABLE files ADD COLUMN x").unwrap();
+    assert_eq!(kind("altered.db", Options::default()), Err(ErrorKind::Corrupt));
+}
+
+#[test]
+fn a_key_that_is_wrong_or_missing_is_told_and_stored_bytes_are_verified_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let with = |key: Option<u8>| Options {
+        key: key.map(|byte| Key::new(&[byte; 32]).unwrap()),
+        encrypt: key.is_some(),
+        ..Options::default()
+    };
+    let open = |key| Store::open(path.to_str().unwrap(), with(key)).unwrap();
+    let store = open(Some(1));
+    store.put("small", b"secret", &PutOptions::default()).unwrap();
+    store.put("big", &[5; 1_000_000], &PutOptions::default()).unwrap();
+    store.compact().unwrap();
+    drop(store);
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(6).any(|window| window == b"secret"));
+    for (key, expected) in [(Some(2), ErrorKind::Invalid), (None, ErrorKind::Usage)] {
+        let store = open(key);
+        for name in ["small", "big"] {
+            assert_eq!(store.get(name).unwrap_err().kind(), expected, "{name}");
+            assert!(store.stat(name).unwrap().unwrap().encoding.contains("aes-256-gcm"));
+        }
+        let verified = store.verify().unwrap();
+        assert_eq!((verified.files, verified.undecoded, verified.damage.len()), (2, 2, 0));
+    }
+    assert_eq!(open(Some(1)).get("small").unwrap(), b"secret");
+}
+
+#[test]
+fn a_content_of_an_unknown_codec_is_named_and_others_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    store.put("plain", b"x", &PutOptions::default()).unwrap();
+    let zstd = PutOptions { compression: Some("zstd".parse().unwrap()), ..PutOptions::default() };
+    store.put("new", &[7; 1000], &zstd).unwrap();
+    drop(store);
+    let text = b"lzx9";
+    let sum = xxhash_rust::xxh3::xxh3_64_with_seed(text, xxhash_rust::xxh3::xxh3_64(&1_i64.to_le_bytes()));
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute("UPDATE encodings SET encoding='lzx9', check_sum=?1 WHERE id=1", [sum as i64]).unwrap();
+    drop(raw);
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    assert_eq!(store.get("plain").unwrap(), b"x");
+    let error = store.get("new").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("lzx9"), "{error}");
+}
+
+#[test]
+fn a_directory_follows_no_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let (outside, inside) = (folder.path().join("outside"), folder.path().join("inside"));
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(outside.join("secret"), "x").unwrap();
+    std::fs::create_dir_all(folder.path().join("inside-too")).unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+    std::os::unix::fs::symlink(outside.join("secret"), inside.join("file")).unwrap();
+    let store = Store::open(inside.to_str().unwrap(), Options::default()).unwrap();
+    for name in ["link/secret", "file"] {
+        assert_eq!(store.get(name).unwrap_err().kind(), ErrorKind::Invalid, "{name}");
+    }
+    assert_eq!(store.put("link/new", b"y", &PutOptions::default()).unwrap_err().kind(), ErrorKind::Invalid);
+    // A put replaces the link, and not what it points to.
+    store.put("file", b"y", &PutOptions::default()).unwrap();
+    assert_eq!(std::fs::read(outside.join("secret")).unwrap(), b"x");
+    assert_eq!(store.get("../inside-too/x").unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(store.list("").unwrap().len(), 1);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_dictionary_is_trained_kept_and_given_to_older_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let document = |i: usize| {
+        format!(
+            "{{\"id\":{},\"kind\":\"reading\",\"unit\":\"celsius\",\"site\":\"plant-{}\",\"value\":{}.{}}}",
+            i * 7919,
+            i % 13,
+            i % 40,
+            i % 10
+        )
+    };
+    let options = Options { compression: Some("zstd-dict".parse().unwrap()), ..Options::default() };
+    let store = Store::open(path.to_str().unwrap(), options.clone()).unwrap();
+    let files: Vec<(String, String)> = (0..4_000).map(|i| (format!("d/{i}"), document(i))).collect();
+    store.put_many(files.iter().map(|(n, c)| (n.as_str(), c.as_bytes())), &PutOptions::default()).unwrap();
+    assert_eq!(store.stat("d/10").unwrap().unwrap().encoding, "zstd");
+    assert_eq!(store.stat("d/3999").unwrap().unwrap().encoding, "zstd dictionary=1");
+    assert!(store.compact().unwrap().rewritten > 1_000);
+    assert_eq!(store.train().unwrap(), 2);
+    store.put("new", document(5_000).as_bytes(), &PutOptions::default()).unwrap();
+    assert_eq!(store.stat("new").unwrap().unwrap().encoding, "zstd dictionary=2");
+    drop(store);
+    let store = Store::open(path.to_str().unwrap(), options).unwrap();
+    assert_eq!(store.stat("d/10").unwrap().unwrap().encoding, "zstd dictionary=1");
+    for (name, content) in &files {
+        assert_eq!(store.get(name).unwrap(), content.as_bytes());
+    }
+    assert_eq!(store.verify().unwrap().damage, []);
+}

@@ -1,0 +1,354 @@
+//! Rows of a scan as Python tuples or dicts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
+    PrimitiveArray, RecordBatch,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    SchemaRef, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use lakerace::{Batches, Error, Job};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+
+use crate::{errors, interrupt};
+
+/// Rows that are made at a time: their objects stay in the cache until they are taken.
+const CHUNK_ROWS: usize = 512;
+
+/// An iterator over rows. It reads batches, and makes some hundred rows of one at a time.
+#[pyclass(frozen, module = "lakerace._lakerace")]
+pub(crate) struct Rows {
+    schema: SchemaRef,
+    /// The names, where rows are dicts.
+    names: Option<Vec<Py<PyString>>>,
+    job: Job,
+    state: Mutex<State>,
+}
+
+struct State {
+    batches: Arc<Mutex<Batches>>,
+    batch: Option<RecordBatch>,
+    /// The first row of `batch` that is not yet made.
+    at: usize,
+    /// Rows that are made, the next one last.
+    made: Vec<Py<PyAny>>,
+}
+
+impl Rows {
+    pub(crate) fn new(py: Python<'_>, batches: Batches, job: Job, named: bool) -> Self {
+        let schema = Arc::clone(batches.schema());
+        let names =
+            named.then(|| schema.fields().iter().map(|field| PyString::intern(py, field.name()).unbind()).collect());
+        let state = State { batches: Arc::new(Mutex::new(batches)), batch: None, at: 0, made: Vec::new() };
+        Self { schema, names, job, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the next rows; false at the end.
+    fn make(&self, py: Python<'_>, state: &mut State) -> PyResult<bool> {
+        loop {
+            if let Some(batch) = &state.batch
+                && state.at < batch.num_rows()
+            {
+                let rows = CHUNK_ROWS.min(batch.num_rows() - state.at);
+                let chunk = batch.slice(state.at, rows);
+                state.at += rows;
+                state.made = self.chunk(py, &chunk)?;
+                state.made.reverse();
+                return Ok(true);
+            }
+            let batches = Arc::clone(&state.batches);
+            let next = move || batches.lock().unwrap_or_else(PoisonError::into_inner).next().transpose();
+            match interrupt::run(py, &self.job, next)? {
+                None => return Ok(false),
+                Some(batch) => (state.batch, state.at) = (Some(batch), 0),
+            }
+        }
+    }
+
+    fn chunk(&self, py: Python<'_>, chunk: &RecordBatch) -> PyResult<Vec<Py<PyAny>>> {
+        let mut columns = Vec::with_capacity(chunk.num_columns());
+        for (column, field) in chunk.columns().iter().zip(self.schema.fields()) {
+            let objects = objects(py, column).map_err(|failure| match failure {
+                Failure::Ours(error) => errors::raised(py, &error.at(format!("column {:?}", field.name()))),
+                Failure::Python(error) => error,
+            })?;
+            columns.push(objects.into_iter());
+        }
+        let mut rows = Vec::with_capacity(chunk.num_rows());
+        for _ in 0..chunk.num_rows() {
+            let row = match &self.names {
+                None => {
+                    let values: Vec<Py<PyAny>> = columns.iter_mut().filter_map(Iterator::next).collect();
+                    PyTuple::new(py, values)?.into_any().unbind()
+                }
+                Some(names) => {
+                    let row = PyDict::new(py);
+                    for (name, column) in names.iter().zip(&mut columns) {
+                        row.set_item(name, column.next())?;
+                    }
+                    row.into_any().unbind()
+                }
+            };
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let mut state = self.lock();
+        if state.made.is_empty() && !self.make(py, &mut state)? {
+            return Ok(None);
+        }
+        Ok(state.made.pop())
+    }
+}
+
+/// Why a value has no Python object.
+enum Failure {
+    Ours(Error),
+    Python(PyErr),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<arrow::error::ArrowError> for Failure {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        Self::Ours(Error::unsupported(error.to_string()))
+    }
+}
+
+type Objects = Result<Vec<Py<PyAny>>, Failure>;
+
+/// One object for each value of an array.
+fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
+    use DataType as T;
+    match array.data_type() {
+        T::Null => Ok((0..array.len()).map(|_| py.None()).collect()),
+        T::Boolean => each(py, array.as_boolean(), |array: &BooleanArray, row| array.value(row).into_py_any(py)),
+        T::Int8 => numbers::<Int8Type>(py, array),
+        T::Int16 => numbers::<Int16Type>(py, array),
+        T::Int32 => numbers::<Int32Type>(py, array),
+        T::Int64 => numbers::<Int64Type>(py, array),
+        T::UInt8 => numbers::<UInt8Type>(py, array),
+        T::UInt16 => numbers::<UInt16Type>(py, array),
+        T::UInt32 => numbers::<UInt32Type>(py, array),
+        T::UInt64 => numbers::<UInt64Type>(py, array),
+        T::Float16 => objects(py, &cast(array, &T::Float32)?),
+        T::Float32 => numbers::<Float32Type>(py, array),
+        T::Float64 => numbers::<Float64Type>(py, array),
+        T::Utf8 => {
+            each(py, array.as_string::<i32>(), |array, row| Ok(PyString::new(py, array.value(row)).into_any().unbind()))
+        }
+        T::LargeUtf8 => {
+            each(py, array.as_string::<i64>(), |array, row| Ok(PyString::new(py, array.value(row)).into_any().unbind()))
+        }
+        T::Utf8View => {
+            each(py, array.as_string_view(), |array, row| Ok(PyString::new(py, array.value(row)).into_any().unbind()))
+        }
+        T::Binary | T::LargeBinary | T::FixedSizeBinary(_) => {
+            let array = cast(array, &T::LargeBinary)?;
+            each(py, array.as_binary::<i64>(), |array, row| Ok(PyBytes::new(py, array.value(row)).into_any().unbind()))
+        }
+        T::BinaryView => {
+            each(py, array.as_binary_view(), |array, row| Ok(PyBytes::new(py, array.value(row)).into_any().unbind()))
+        }
+        T::Decimal32(..) | T::Decimal64(..) | T::Decimal128(..) | T::Decimal256(..) => decimals(py, array),
+        T::Date32 => dates(py, array),
+        T::Date64 => timestamps(py, &cast(array, &T::Timestamp(TimeUnit::Millisecond, None))?),
+        T::Timestamp(..) => timestamps(py, array),
+        T::Time32(_) | T::Time64(_) => times(py, array),
+        T::Duration(unit) => durations(py, array, *unit),
+        T::Dictionary(_, values) => objects(py, &cast(array, values)?),
+        T::List(_) => lists(py, array.as_list::<i32>()),
+        T::LargeList(_) => lists(py, array.as_list::<i64>()),
+        T::FixedSizeList(..) => fixed_lists(py, array.as_fixed_size_list()),
+        T::Struct(_) => structs(py, array),
+        T::Map(..) => maps(py, array.as_map()),
+        other => {
+            let message = format!("there is no Python object for the type {other}");
+            Err(Failure::Ours(Error::unsupported(message).advice("leave the column out with columns=")))
+        }
+    }
+}
+
+fn each<'a, A: Array + 'static>(
+    py: Python<'_>,
+    array: &'a A,
+    make: impl Fn(&'a A, usize) -> PyResult<Py<PyAny>>,
+) -> Objects {
+    let mut objects = Vec::with_capacity(array.len());
+    if array.null_count() == 0 {
+        for row in 0..array.len() {
+            objects.push(make(array, row)?);
+        }
+        return Ok(objects);
+    }
+    for row in 0..array.len() {
+        objects.push(if array.is_null(row) { py.None() } else { make(array, row)? });
+    }
+    Ok(objects)
+}
+
+fn numbers<T>(py: Python<'_>, array: &ArrayRef) -> Objects
+where
+    T: ArrowPrimitiveType,
+    T::Native: for<'py> IntoPyObject<'py>,
+{
+    each(py, array.as_primitive::<T>(), |array: &PrimitiveArray<T>, row| array.value(row).into_py_any(py))
+}
+
+fn decimals(py: Python<'_>, array: &ArrayRef) -> Objects {
+    let class = py.import("decimal")?.getattr("Decimal")?;
+    let format = FormatOptions::new();
+    let texts = ArrayFormatter::try_new(array.as_ref(), &format)?;
+    each(py, array, |_, row| Ok(class.call1((texts.value(row).to_string(),))?.unbind()))
+}
+
+/// Days from 0001-01-01, which is day 1, to 1970-01-01.
+const EPOCH_ORDINAL: i64 = 719_163;
+
+fn dates(py: Python<'_>, array: &ArrayRef) -> Objects {
+    let from_ordinal = py.import("datetime")?.getattr("date")?.getattr("fromordinal")?;
+    each(py, array.as_primitive::<Date32Type>(), |array, row| {
+        Ok(from_ordinal.call1((i64::from(array.value(row)) + EPOCH_ORDINAL,))?.unbind())
+    })
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// Whole seconds and microseconds of them. Nanoseconds beyond are an error, as Python's times have none.
+fn microseconds(value: i64, unit: TimeUnit) -> PyResult<(i64, i64)> {
+    let per_second = per_second(unit);
+    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    match unit {
+        TimeUnit::Nanosecond if fraction % 1000 != 0 => Err(pyo3::exceptions::PyValueError::new_err(
+            "a time has nanoseconds, which Python's times have not: cast it to microseconds first",
+        )),
+        TimeUnit::Nanosecond => Ok((seconds, fraction / 1000)),
+        _ => Ok((seconds, fraction * (1_000_000 / per_second))),
+    }
+}
+
+fn timestamps(py: Python<'_>, array: &ArrayRef) -> Objects {
+    let DataType::Timestamp(unit, zone) = array.data_type().clone() else {
+        return Err(Failure::Ours(Error::internal("a timestamp of another type")));
+    };
+    let module = py.import("datetime")?;
+    let (delta, class) = (module.getattr("timedelta")?, module.getattr("datetime")?);
+    let values = cast(array, &DataType::Int64)?;
+    let values = values.as_primitive::<Int64Type>();
+    let utc = module.getattr("timezone")?.getattr("utc")?;
+    let epoch = match &zone {
+        None => class.call1((1970, 1, 1))?,
+        Some(_) => class.call1((1970, 1, 1, 0, 0, 0, 0, &utc))?,
+    };
+    let local = match zone.as_deref() {
+        None | Some("UTC" | "Z" | "+00:00") => None,
+        Some(zone) if zone.starts_with(['+', '-']) => {
+            Some(class.call_method1("strptime", (zone, "%z"))?.getattr("tzinfo")?)
+        }
+        Some(zone) => Some(py.import("zoneinfo")?.getattr("ZoneInfo")?.call1((zone,))?),
+    };
+    each(py, values, |values, row| {
+        let (seconds, micros) = microseconds(values.value(row), unit)?;
+        let time = epoch.call_method1("__add__", (delta.call1((0, seconds, micros))?,))?;
+        Ok(match &local {
+            None => time.unbind(),
+            Some(zone) => time.call_method1("astimezone", (zone,))?.unbind(),
+        })
+    })
+}
+
+fn times(py: Python<'_>, array: &ArrayRef) -> Objects {
+    let (unit, values) = match array.data_type() {
+        DataType::Time32(unit) => (*unit, cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?),
+        DataType::Time64(unit) => (*unit, cast(array, &DataType::Int64)?),
+        _ => return Err(Failure::Ours(Error::internal("a time of another type"))),
+    };
+    let class = py.import("datetime")?.getattr("time")?;
+    each(py, values.as_primitive::<Int64Type>(), |values, row| {
+        let (seconds, micros) = microseconds(values.value(row), unit)?;
+        Ok(class.call1((seconds / 3600, seconds / 60 % 60, seconds % 60, micros))?.unbind())
+    })
+}
+
+fn durations(py: Python<'_>, array: &ArrayRef, unit: TimeUnit) -> Objects {
+    let class = py.import("datetime")?.getattr("timedelta")?;
+    let values = cast(array, &DataType::Int64)?;
+    each(py, values.as_primitive::<Int64Type>(), |values, row| {
+        let (seconds, micros) = microseconds(values.value(row), unit)?;
+        Ok(class.call1((0, seconds, micros))?.unbind())
+    })
+}
+
+fn lists<O: OffsetSizeTrait>(py: Python<'_>, array: &GenericListArray<O>) -> Objects {
+    each(py, array, |array, row| list(py, &array.value(row)))
+}
+
+fn fixed_lists(py: Python<'_>, array: &FixedSizeListArray) -> Objects {
+    each(py, array, |array, row| list(py, &array.value(row)))
+}
+
+fn list(py: Python<'_>, values: &ArrayRef) -> PyResult<Py<PyAny>> {
+    Ok(PyList::new(py, plain(py, objects(py, values))?)?.into_any().unbind())
+}
+
+/// The error of a nested value.
+fn plain(py: Python<'_>, objects: Objects) -> PyResult<Vec<Py<PyAny>>> {
+    objects.map_err(|failure| match failure {
+        Failure::Ours(error) => errors::raised(py, &error),
+        Failure::Python(error) => error,
+    })
+}
+
+fn structs(py: Python<'_>, array: &ArrayRef) -> Objects {
+    let array = array.as_struct();
+    let names: Vec<_> = array.fields().iter().map(|field| PyString::intern(py, field.name())).collect();
+    let columns = array.columns().iter().map(|column| objects(py, column)).collect::<Result<Vec<_>, _>>()?;
+    each(py, array, |_, row| {
+        let object = PyDict::new(py);
+        for (name, column) in names.iter().zip(&columns) {
+            object.set_item(name, &column[row])?;
+        }
+        Ok(object.into_any().unbind())
+    })
+}
+
+/// Maps are lists of pairs: keys may be there twice, and of types that no dict takes.
+fn maps(py: Python<'_>, array: &MapArray) -> Objects {
+    each(py, array, |array, row| {
+        let entries = array.value(row);
+        let keys = plain(py, objects(py, entries.column(0)))?;
+        let values = plain(py, objects(py, entries.column(1)))?;
+        Ok(PyList::new(py, keys.into_iter().zip(values))?.into_any().unbind())
+    })
+}

@@ -1,0 +1,52 @@
+"""Rows one by one: the same objects that pyarrow makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import people
+from test_sqlite import every_type
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_rows_are_what_pyarrow_makes_of_them(tmp_path: Path) -> None:
+    table = every_type().drop_columns(["ns"])
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    lr.copy(table, target)
+    expected = table.to_pylist()
+    named = list(lr.scan(target).rows(named=True))
+    assert named == expected
+    assert [{k: type(v) for k, v in row.items()} for row in named] == [
+        {k: type(v) for k, v in row.items()} for row in expected
+    ]
+    assert list(lr.scan(target).rows()) == [tuple(row.values()) for row in expected]
+
+
+def test_rows_come_in_order_and_may_be_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(people(10_000), path, row_group_size=999)
+    expected = [tuple(row.values()) for row in people(10_000).to_pylist()]
+    assert list(lr.scan(path).rows()) == expected
+    rows = lr.scan(path, limit=700, columns=["id"]).rows()
+    assert next(rows) == expected[0][:1]
+    assert sum(1 for _ in rows) == 699
+    assert list(lr.scan(path, where="id < 0").rows()) == []
+
+
+def test_time_zones_and_nanoseconds(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"at": pa.array([0, 1_700_000_000_000_000, None], pa.timestamp("us", "Europe/Zurich"))})
+    pq.write_table(table, path)
+    found = [at for (at,) in lr.scan(path).rows()]
+    assert found == table["at"].to_pylist()
+    assert [str(at) for at in found] == [str(at) for at in table["at"].to_pylist()]
+    pq.write_table(pa.table({"at": pa.array([1001], pa.timestamp("ns"))}), path)
+    with pytest.raises(ValueError, match="nanoseconds"):
+        list(lr.scan(path).rows())
