@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark fuzz soak bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark test-servers fuzz soak bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -53,6 +53,7 @@ lint-python: build
 
 # The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
+# Elasticsearch is installed by Maven on first use, and needs a JDK 17; LAKERACE_TEST_ELASTICSEARCH names another one.
 test-rust: build
 	$(BIN)/python tests/rust.py --workspace --quiet
 
@@ -70,6 +71,11 @@ test-lowest: build
 # first time, which the bench uses too.
 test-spark: build
 	$(BIN)/pytest tests/spark
+
+# The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9 and OpenSearch.
+test-servers: build
+	for server in elasticsearch-7 elasticsearch-9 opensearch-3; do \
+	  LAKERACE_TEST_ELASTICSEARCH_SERVER=$$server $(BIN)/python tests/rust.py -p lakerace-database --test elasticsearch || exit 1; done
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:

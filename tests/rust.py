@@ -1,4 +1,5 @@
-"""Runs the Rust tests with what they need: an S3 server, a MongoDB server, and room for a small file system. Arguments go to `cargo test`.
+"""Runs the Rust tests with what they need: an S3 server, a MongoDB server, Elasticsearch, and room for a small file system.
+Arguments go to `cargo test`. LAKERACE_TEST_ELASTICSEARCH_SERVER chooses one of the servers of tests/servers/elastic.py.
 
 python tests/rust.py --workspace
 python tests/rust.py -p lakerace-io --test io s3
@@ -6,6 +7,7 @@ python tests/rust.py -p lakerace-io --test io s3
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -14,7 +16,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "python"))
+sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
+import elastic
 import mongoserver
 import s3server
 import summary
@@ -29,6 +33,7 @@ def main(arguments: list[str]) -> int:
         tempfile.NamedTemporaryFile("r", prefix="lakerace-left-out-") as left_out,
         s3server.started() as server,
         mongoserver.started() as mongo,
+        _elasticsearch(arguments) as elasticsearch,
     ):
         variables = {
             "LAKERACE_LEFT_OUT": left_out.name,
@@ -38,6 +43,7 @@ def main(arguments: list[str]) -> int:
             "AWS_SECRET_ACCESS_KEY": server.secret_key,
             "AWS_REGION": "us-east-1",
             mongoserver.VARIABLE: mongo.url,
+            elastic.VARIABLE: elasticsearch,
         }
         # Ignored tests are those that need what is started here.
         command = ["cargo", "test", "--locked", "--all-features", "--no-fail-fast", *arguments, "--"]
@@ -49,6 +55,13 @@ def main(arguments: list[str]) -> int:
     summary.write("rust", numbers)
     print(numbers.line("Rust"))
     return code
+
+
+def _elasticsearch(arguments: list[str]) -> contextlib.AbstractContextManager[str]:
+    """The endpoint of a server, where tests of databases are among those that run."""
+    if "--workspace" in arguments or "lakerace-database" in arguments:
+        return elastic.endpoint(os.environ.get("LAKERACE_TEST_ELASTICSEARCH_SERVER", "elasticsearch-8"))
+    return contextlib.nullcontext("")
 
 
 def _run(command: list[str], variables: dict[str, str], numbers: summary.Numbers) -> int:

@@ -1,28 +1,47 @@
-//! Elasticsearch.
+//! Elasticsearch and OpenSearch: one protocol, JSON over HTTP.
+//!
+//! A load makes an index with strict fields beside what is there and lets an alias stand for it when it is complete; or it
+//! adds to an index that exists, whose fields it respects. What was acknowledged is in a journal. A read opens one view and
+//! pages through slices of it.
+
+mod catalog;
+mod chunk;
+mod client;
+mod credentials;
+mod decode;
+mod encode;
+mod filter;
+mod journal;
+mod json;
+mod location;
+mod mapping;
+mod outcome;
+mod pit;
+mod reader;
+mod schema;
+mod sender;
+mod settings;
+mod sink;
+mod source;
+mod target;
+mod time;
 
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Job, Result};
 
 use crate::{SinkOptions, SourceOptions};
 
-/// Opens what `location` names.
-pub(crate) fn open_source(location: &str, _options: &SourceOptions, _job: &Job) -> Result<Arc<dyn Source>> {
-    Err(Error::unsupported("this version can't read Elasticsearch").at(shown(location)))
+/// Opens the index that `location` names.
+pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
+    let location = location::Location::parse(location)?;
+    Ok(Arc::new(source::ElasticsearchSource::open(location, options, job)?))
 }
 
-/// Begins to write to what `location` names.
-pub(crate) fn open_sink(
-    location: &str,
-    _schema: SchemaRef,
-    _options: &SinkOptions,
-    _job: &Job,
-) -> Result<Box<dyn Sink>> {
-    Err(Error::unsupported("this version can't write Elasticsearch").at(shown(location)))
-}
-
-fn shown(location: &str) -> &str {
-    location.split_once(':').map_or("", |(scheme, _)| scheme)
+/// Begins to write to the index that `location` names.
+pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+    let location = location::Location::parse(location)?;
+    Ok(Box::new(sink::ElasticsearchSink::open(location, schema, options, job)?))
 }

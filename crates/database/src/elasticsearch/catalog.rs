@@ -1,0 +1,236 @@
+//! Indices and aliases: looked up, made, changed, removed.
+
+use lakerace_io::{Error, Job, Result};
+use serde_json::{Map, Value, json};
+
+use super::client::{Client, Request};
+use super::location::escape;
+use super::schema::OURS;
+
+/// The key in our `_meta` of an index that a load is filling, with the alias that it will be reached by.
+const STAGING_FOR: &str = "staging_for";
+/// The key of the load that fills it.
+const LOAD: &str = "load";
+/// The key of an empty index that holds a name until the alias takes its place.
+const PLACEHOLDER: &str = "placeholder";
+
+/// One index.
+#[derive(Debug, Clone)]
+pub(super) struct Index {
+    pub name: String,
+    pub properties: Map<String, Value>,
+    pub meta: Map<String, Value>,
+    /// Its settings by their whole names, `index.refresh_interval`.
+    pub settings: Map<String, Value>,
+    /// Whether documents are kept whole.
+    pub has_source: bool,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    pub indices: Vec<Index>,
+    /// The name is an alias, or a data stream.
+    pub is_alias: bool,
+}
+
+impl Index {
+    /// A value of ours in `_meta`.
+    pub fn ours(&self, key: &str) -> Option<&Value> {
+        self.meta.get(OURS)?.get(key)
+    }
+
+    /// Whether it has been filled for this alias by a load, so that another load may remove it.
+    pub fn was_made_for(&self, alias: &str) -> bool {
+        self.ours(STAGING_FOR).and_then(Value::as_str) == Some(alias)
+    }
+
+    /// Whether it only holds its name.
+    pub fn is_placeholder(&self) -> bool {
+        self.ours(PLACEHOLDER).is_some()
+    }
+
+    /// A setting, `None` where the server's own holds.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name)?.as_str()
+    }
+}
+
+/// The indices of one server.
+#[derive(Clone)]
+pub(super) struct Catalog {
+    client: Client,
+    job: Job,
+}
+
+impl Catalog {
+    pub fn new(client: &Client, job: &Job) -> Self {
+        Self { client: client.clone(), job: job.clone() }
+    }
+
+    /// What a name stands for; nothing, where there is no such index.
+    pub fn find(&self, name: &str) -> Result<Found> {
+        let path = format!("/{}?flat_settings=true", escape(name));
+        let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else {
+            return Ok(Found::default());
+        };
+        let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let answer = object(&answer);
+        let is_alias = !answer.contains_key(name);
+        let indices = answer.iter().map(|(name, index)| Index {
+            name: name.clone(),
+            properties: object(&index["mappings"]["properties"]),
+            meta: object(&index["mappings"]["_meta"]),
+            settings: object(&index["settings"]),
+            has_source: has_source(&index["mappings"]["_source"]),
+        });
+        Ok(Found { indices: indices.collect(), is_alias })
+    }
+
+    /// The index of this name, which must be there.
+    pub fn index(&self, name: &str) -> Result<Index> {
+        self.find(name)?.indices.into_iter().next().ok_or_else(|| self.gone(name))
+    }
+
+    fn gone(&self, name: &str) -> Error {
+        Error::conflict(format!("the index {name:?} was removed meanwhile")).at(&self.client.location().shown)
+    }
+
+    /// Makes an index.
+    ///
+    /// # Errors
+    /// `Conflict` where there is one of this name, or an alias.
+    pub fn create(&self, name: &str, body: &Value) -> Result<()> {
+        let answer = self.client.call(&self.job, Request::json("PUT", format!("/{}", escape(name)), body))?;
+        if answer.status < 300 {
+            return Ok(());
+        }
+        let said = super::client::Said::of(&answer.body);
+        if matches!(said.kind(), "resource_already_exists_exception" | "invalid_index_name_exception")
+            && said.reason().contains("already exists")
+        {
+            return Err(Error::conflict("the index was made by somebody else at this moment")
+                .at(&self.client.location().shown)
+                .advice("run it again with --mode append or overwrite"));
+        }
+        Err(self.client.refusal(&answer))
+    }
+
+    /// Changes a mapping: fields are added, `_meta` is replaced.
+    pub fn put_mapping(&self, name: &str, mapping: &Value) -> Result<()> {
+        let path = format!("/{}/_mapping", escape(name));
+        self.client.object(&self.job, Request::json("PUT", path, mapping)).map(drop)
+    }
+
+    /// Changes settings.
+    pub fn put_settings(&self, name: &str, settings: &Value) -> Result<()> {
+        let path = format!("/{}/_settings", escape(name));
+        self.client.object(&self.job, Request::json("PUT", path, settings)).map(drop)
+    }
+
+    /// Removes an index, if it is there.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        self.client.found(&self.job, Request::bare("DELETE", format!("/{}", escape(name)))).map(drop)
+    }
+
+    /// Makes what was written visible to searches.
+    pub fn refresh(&self, name: &str) -> Result<()> {
+        let path = format!("/{}/_refresh", escape(name));
+        let answer = self.client.object(&self.job, Request::bare("POST", path))?;
+        match answer["_shards"]["failed"].as_u64() {
+            Some(0) => Ok(()),
+            _ => Err(Error::unavailable("a shard could not make the rows visible").at(&self.client.location().shown)),
+        }
+    }
+
+    /// How many documents match; all, without a query.
+    pub fn count(&self, name: &str, query: Option<&Value>) -> Result<u64> {
+        let path = format!("/{}/_count", escape(name));
+        let request = match query {
+            Some(query) => Request::json("POST", path, &json!({ "query": query })),
+            None => Request::bare("GET", path),
+        };
+        let answer = self.client.object(&self.job, request)?;
+        match (answer["count"].as_u64(), answer["_shards"]["failed"].as_u64()) {
+            (Some(count), Some(0)) => Ok(count),
+            _ => Err(Error::unavailable("a shard could not count its documents").at(&self.client.location().shown)),
+        }
+    }
+
+    /// Documents with values that the index keeps and does not find by: of these columns, not of fields beside them.
+    pub fn ignored(&self, name: &str, columns: &[&str]) -> Result<u64> {
+        let mut ignored = 0;
+        for some in columns.chunks(1024) {
+            ignored += self.count(name, Some(&json!({ "terms": { "_ignored": some } })))?;
+        }
+        Ok(ignored)
+    }
+
+    /// The body of an index that a load fills, to be reached by `alias` later.
+    pub fn staging_body(mut body: Value, alias: &str, load: &str) -> Value {
+        let ours = &mut body["mappings"]["_meta"][OURS];
+        ours[STAGING_FOR] = json!(alias);
+        ours[LOAD] = json!(load);
+        body
+    }
+
+    /// Removes what a killed load of this name has left of its index.
+    pub fn remove_left_over(&self, alias: &str, load: &str, name: &str) -> Result<()> {
+        let Some(index) = self.find(name)?.indices.into_iter().find(|index| index.name == name) else { return Ok(()) };
+        if !index.was_made_for(alias) || index.ours(LOAD).and_then(Value::as_str) != Some(load) {
+            return Ok(());
+        }
+        let is_live = self.find(alias)?.indices.iter().any(|index| index.name == name);
+        if is_live { Ok(()) } else { self.remove(name) }
+    }
+
+    /// Lets `alias` stand for `index` in place of what it stood for, at once.
+    ///
+    /// # Errors
+    /// `Conflict` where `must_be_new` and the alias is there, or where another load was faster.
+    pub fn switch(&self, alias: &str, index: &str, must_be_new: bool) -> Result<()> {
+        let before = self.find(alias)?;
+        let is_free = before.indices.iter().all(|index| !before.is_alias && index.is_placeholder());
+        if must_be_new && !is_free {
+            return Err(Error::conflict("it was made by another load meanwhile")
+                .at(&self.client.location().shown)
+                .advice("run it again with --mode overwrite or append"));
+        }
+        if before.indices.is_empty() {
+            // A name can be taken once only: of two loads, the later one fails here.
+            let mut body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
+            body["mappings"]["_meta"][OURS][PLACEHOLDER] = json!(true);
+            self.create(alias, &body)?;
+            return self.replace(alias, index, &[json!({ "remove_index": { "index": alias } })]);
+        }
+        let removals: Vec<Value> = before
+            .indices
+            .iter()
+            .filter(|old| old.name != index)
+            .map(|old| match !before.is_alias || old.was_made_for(alias) {
+                true => json!({ "remove_index": { "index": old.name } }),
+                false => json!({ "remove": { "index": old.name, "alias": alias } }),
+            })
+            .collect();
+        self.replace(alias, index, &removals)
+    }
+
+    fn replace(&self, alias: &str, index: &str, removals: &[Value]) -> Result<()> {
+        let mut actions = removals.to_vec();
+        actions.push(json!({ "add": { "index": index, "alias": alias } }));
+        let request = Request::json("POST", "/_aliases", &json!({ "actions": actions }));
+        let answer = self.client.call(&self.job, request)?;
+        match answer.status {
+            200..=299 => Ok(()),
+            404 => Err(Error::conflict("it was replaced by another load at this moment")
+                .at(&self.client.location().shown)
+                .advice("run it again")),
+            _ => Err(self.client.refusal(&answer)),
+        }
+    }
+}
+
+fn has_source(source: &Value) -> bool {
+    let is_filtered = |key: &str| source[key].as_array().is_some_and(|names| !names.is_empty());
+    source["enabled"] != false && !is_filtered("excludes") && !is_filtered("includes")
+}

@@ -1,0 +1,218 @@
+//! Pages of hits as record batches, without a tree of values.
+
+mod fields;
+mod number;
+mod slot;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use lakerace_io::{Error, Result};
+
+use super::json::{Json, NoJson};
+use super::mapping::{ID, ROUTING};
+use fields::Fields;
+use slot::Slot;
+
+/// Why a value is none of its column. It holds no value.
+#[derive(Debug)]
+enum Wrong {
+    /// The answer is no JSON.
+    Syntax(NoJson),
+    /// The value has another type; the column is named in front.
+    Value(String),
+}
+
+impl From<NoJson> for Wrong {
+    fn from(error: NoJson) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+type Pushed<T = ()> = std::result::Result<T, Wrong>;
+
+fn wrong<T>(reason: impl Into<String>) -> Pushed<T> {
+    Err(Wrong::Value(reason.into()))
+}
+
+/// What a page says besides its rows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Page {
+    /// Its hits.
+    pub rows: usize,
+    /// What names the view that the next page is read from.
+    pub pit_id: Option<String>,
+    /// The place of the last hit, as JSON.
+    pub last_sort: Option<Vec<u8>>,
+}
+
+/// Makes batches of one schema from pages.
+pub(super) struct Decoder {
+    schema: SchemaRef,
+    document: Fields,
+    /// Where each column comes from.
+    columns: Vec<Origin>,
+    id: Option<Slot>,
+    routing: Option<Slot>,
+    rows: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Origin {
+    Document(usize),
+    Id,
+    Routing,
+}
+
+impl Decoder {
+    /// Makes batches with these columns.
+    pub fn new(schema: SchemaRef) -> Result<Self> {
+        let (mut id, mut routing, mut kept, mut columns) = (None, None, Vec::new(), Vec::new());
+        for field in schema.fields() {
+            columns.push(match field.name().as_str() {
+                ID => Origin::Id,
+                ROUTING => Origin::Routing,
+                _ => Origin::Document(kept.len()),
+            });
+            match field.name().as_str() {
+                ID => id = Some(Slot::new(field)?),
+                ROUTING => routing = Some(Slot::new(field)?),
+                _ => kept.push(Arc::clone(field)),
+            }
+        }
+        let document = Fields::new(&kept)?;
+        Ok(Self { schema, document, columns, id, routing, rows: 0 })
+    }
+
+    /// Takes the hits of a page.
+    ///
+    /// # Errors
+    /// `Unavailable` where a shard failed or the time was over, `Invalid` names the document and the column.
+    pub fn page(&mut self, body: &[u8]) -> Result<Page> {
+        let mut json = Json::new(body);
+        let mut page = Page::default();
+        self.answer(&mut json, &mut page)?;
+        Ok(page)
+    }
+
+    fn answer(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+        let mut is_first = true;
+        let mut has_hits = false;
+        json.open_object().map_err(cut)?;
+        while let Some(key) = json.key(&mut is_first).map_err(cut)? {
+            match key.as_ref() {
+                "pit_id" => page.pit_id = Some(json.text().map_err(cut)?.into_owned()),
+                "timed_out" if json.boolean().map_err(cut)? => {
+                    return Err(Error::unavailable("a search was over its time, and has not all rows")
+                        .advice("raise search.default_search_timeout of the cluster, or run it again later"));
+                }
+                "timed_out" => {}
+                "_shards" => check_shards(json.skip().map_err(cut)?)?,
+                "hits" => {
+                    has_hits = true;
+                    self.outer_hits(json, page)?;
+                }
+                _ => drop(json.skip().map_err(cut)?),
+            }
+        }
+        if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position() })) }
+    }
+
+    fn outer_hits(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+        let mut is_first = true;
+        json.open_object().map_err(cut)?;
+        while let Some(key) = json.key(&mut is_first).map_err(cut)? {
+            if key != "hits" {
+                json.skip().map_err(cut)?;
+                continue;
+            }
+            let mut is_first = true;
+            json.open_array().map_err(cut)?;
+            while json.next(&mut is_first).map_err(cut)? {
+                self.hit(json, page)?;
+                page.rows += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn hit(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+        let (mut id, mut routing): (Option<Cow<'_, str>>, Option<Cow<'_, str>>) = (None, None);
+        let (mut is_first, mut has_source) = (true, false);
+        json.open_object().map_err(cut)?;
+        while let Some(key) = json.key(&mut is_first).map_err(cut)? {
+            match key.as_ref() {
+                "_id" => id = Some(json.text().map_err(cut)?),
+                "_routing" => routing = Some(json.text().map_err(cut)?),
+                "sort" => page.last_sort = Some(json.skip().map_err(cut)?.to_vec()),
+                "_source" => {
+                    has_source = true;
+                    self.document.push(json).map_err(|error| misfit(error, id.as_deref()))?;
+                }
+                _ => drop(json.skip().map_err(cut)?),
+            }
+        }
+        if !has_source {
+            // Documents without any of the columns have none where only some are asked for.
+            self.document.push_missing().map_err(|error| misfit(error, id.as_deref()))?;
+        }
+        if let Some(slot) = &mut self.id {
+            slot.push_text(id.as_deref());
+        }
+        if let Some(slot) = &mut self.routing {
+            slot.push_text(routing.as_deref());
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// The rows since the last batch.
+    pub fn batch(&mut self) -> Result<RecordBatch> {
+        let failed = |error: arrow::error::ArrowError| Error::internal(format!("a page became no batch: {error}"));
+        let mut arrays = self.document.finish()?.into_iter().map(Some).collect::<Vec<_>>();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for (origin, field) in self.columns.iter().zip(self.schema.fields()) {
+            let array = match origin {
+                Origin::Document(index) => arrays.get_mut(*index).and_then(Option::take),
+                Origin::Id => self.id.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
+                Origin::Routing => self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
+            };
+            columns.push(array.ok_or_else(|| Error::internal("a column is taken twice"))?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(failed)
+    }
+}
+
+/// The answer ended too early, or is not what it should be.
+fn cut(error: NoJson) -> Error {
+    Error::unavailable(format!("an answer is no JSON at byte {}", error.at)).advice("run it again")
+}
+
+fn misfit(error: Wrong, id: Option<&str>) -> Error {
+    match error {
+        Wrong::Syntax(error) => cut(error),
+        Wrong::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
+            "give a schema that fits, name fields of arrays by ?lists=FIELD,…, or leave the column out with --columns",
+        ),
+    }
+}
+
+fn check_shards(shards: &[u8]) -> Result<()> {
+    let shards: serde_json::Value = serde_json::from_slice(shards).unwrap_or_default();
+    match shards["failed"].as_u64() {
+        Some(0) => Ok(()),
+        Some(failed) => {
+            let reason = shards["failures"][0]["reason"]["reason"].as_str().unwrap_or("no reason is given");
+            let message = format!("{failed} of {} shards failed: {reason}", shards["total"]);
+            Err(Error::unavailable(message).advice("see to the index's health, then run it again"))
+        }
+        None => Err(Error::unavailable("an answer does not say whether all shards were read").advice("run it again")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

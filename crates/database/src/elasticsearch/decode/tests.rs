@@ -1,0 +1,101 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use lakerace_io::ErrorKind;
+
+use super::*;
+
+fn schema(fields: Vec<Field>) -> SchemaRef {
+    Arc::new(Schema::new(fields))
+}
+
+fn answer(sources: &[&str]) -> String {
+    let hits: Vec<String> = sources
+        .iter()
+        .enumerate()
+        .map(|(row, source)| {
+            format!(r#"{{"_index":"i","_id":"id{row}","_score":null,"_source":{source},"sort":[{row}]}}"#)
+        })
+        .collect();
+    format!(
+        r#"{{"pit_id":"p","took":1,"timed_out":false,"_shards":{{"total":1,"successful":1,"skipped":0,"failed":0}},"hits":{{"hits":[{}]}}}}"#,
+        hits.join(",")
+    )
+}
+
+fn decoded(fields: Vec<Field>, sources: &[&str]) -> Result<RecordBatch> {
+    let mut decoder = Decoder::new(schema(fields))?;
+    let page = decoder.page(answer(sources).as_bytes())?;
+    assert_eq!(page.rows, sources.len());
+    assert_eq!(page.pit_id.as_deref(), Some("p"));
+    decoder.batch()
+}
+
+#[test]
+fn null_missing_and_empty_lists_are_told_apart() {
+    let item = Arc::new(Field::new("item", DataType::Int64, true));
+    let batch = decoded(
+        vec![Field::new("l", DataType::List(item), true)],
+        &[r#"{"l":null}"#, "{}", r#"{"l":[]}"#, r#"{"l":[7]}"#, r#"{"l":[1,null]}"#, r#"{"l":7}"#],
+    )
+    .unwrap();
+    let list = batch.column(0).as_list::<i32>();
+    let lengths: Vec<Option<i32>> = (0..6).map(|row| list.is_valid(row).then(|| list.value_length(row))).collect();
+    assert_eq!(lengths, [None, None, Some(0), Some(1), Some(2), Some(1)]);
+}
+
+#[test]
+fn dots_lead_into_objects_and_out_of_them() {
+    let inner = DataType::Struct(vec![Field::new("b", DataType::Int64, true)].into());
+    let fields = vec![Field::new("a", inner, true), Field::new("x.y", DataType::Utf8, true)];
+    let batch = decoded(fields, &[r#"{"a.b":1,"x":{"y":"s"}}"#, r#"{"x.y":"t","a":{"b":2}}"#]).unwrap();
+    assert_eq!(
+        batch.column(0).as_struct().column(0).as_primitive::<arrow::datatypes::Int64Type>().values().as_ref(),
+        [1, 2]
+    );
+    assert_eq!(batch.column(1).as_string::<i32>().iter().collect::<Vec<_>>(), [Some("s"), Some("t")]);
+}
+
+#[test]
+fn values_that_do_not_fit_name_document_and_column() {
+    let cases = [
+        (DataType::Int64, "1.7"),
+        (DataType::Int64, "9223372036854775808"),
+        (DataType::Int64, "[1,2]"),
+        (DataType::Int8, "128"),
+        (DataType::Float64, r#""x""#),
+        (DataType::Utf8, r#"{"a":1}"#),
+        (DataType::Decimal128(5, 2), r#""1.234""#),
+        (DataType::Date32, r#""2023-02-30""#),
+        (DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None), r#""2023-01-01T00:00:00.0001""#),
+        (DataType::Boolean, "1"),
+        (DataType::Binary, r#""!""#),
+    ];
+    for (data_type, value) in cases {
+        let source = format!(r#"{{"c":{value}}}"#);
+        let error = decoded(vec![Field::new("c", data_type.clone(), true)], &["{}", &source]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{data_type} {value}");
+        assert!(error.message().contains("\"id1\"") && error.message().contains("\"c\""), "{error}");
+        assert!(!error.message().contains("1.7") && !error.message().contains("9223372036854775808"), "{error}");
+    }
+}
+
+#[test]
+fn a_null_in_a_column_that_has_none_is_an_error() {
+    let error = decoded(vec![Field::new("c", DataType::Int64, false)], &[r#"{"c":1}"#, "{}"]).unwrap_err();
+    assert!(error.message().contains("id1"), "{error}");
+}
+
+#[test]
+fn failed_shards_time_outs_and_cut_answers_are_errors() {
+    let whole = answer(&["{}"]);
+    let failed = whole.replace(r#""failed":0"#, r#""failed":1,"failures":[{"reason":{"reason":"disk"}}]"#);
+    let late = whole.replace(r#""timed_out":false"#, r#""timed_out":true"#);
+    let mut wrong: Vec<String> = (0..whole.len()).map(|length| whole[..length].to_owned()).collect();
+    wrong.extend([failed, late, r#"{"error":"x"}"#.to_owned()]);
+    for body in wrong {
+        let mut decoder = Decoder::new(schema(Vec::new())).unwrap();
+        assert_eq!(decoder.page(body.as_bytes()).unwrap_err().kind(), ErrorKind::Unavailable, "{body}");
+    }
+}

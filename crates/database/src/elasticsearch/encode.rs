@@ -1,0 +1,230 @@
+//! Rows as the lines of a bulk request.
+
+mod cells;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use lakerace_io::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::json::write_text;
+use super::mapping::{ID, ROUTING, find, is_in_document, is_numeric, kind_of};
+use cells::Cells;
+
+/// The longest `_id` that a server takes, in bytes: a longer one refuses its whole request.
+const LONGEST_ID: usize = 512;
+
+/// Why a row can't be sent. It holds no value.
+pub(super) type Refusal = String;
+
+/// What is done with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// It is put there, over one of the same `_id`.
+    Index,
+    /// It is put there; one of the same `_id` rejects it.
+    Create,
+    /// The one of this `_id` is removed.
+    Delete,
+}
+
+/// Where a document's `_id` is from.
+#[derive(Debug, Clone)]
+enum Id {
+    /// These columns, each as text.
+    Key(Vec<usize>),
+    /// The load's own name, and the number of the row in it.
+    Row(String),
+}
+
+/// Writes rows of one schema as lines.
+#[derive(Debug, Clone)]
+pub(super) struct Encoder {
+    action: Action,
+    id: Id,
+    routing: Option<usize>,
+    columns: Vec<Column>,
+}
+
+#[derive(Debug, Clone)]
+struct Column {
+    index: usize,
+    /// `"name":`
+    name: Vec<u8>,
+    /// Whether its field takes numbers, so that decimals and large integers are none of its texts.
+    is_numeric: bool,
+}
+
+impl Encoder {
+    /// Rows of `schema` for an index with these fields. Without a key, the `_id` is `load`, a hyphen and the row's number.
+    pub fn new(
+        schema: &Schema,
+        key: &[String],
+        action: Action,
+        fields: &Map<String, Value>,
+        load: &str,
+    ) -> Result<Self> {
+        let index_of = |name: &str| schema.index_of(name).ok();
+        let id = if let Some(index) = index_of(ID) {
+            if !key.is_empty() && key != [ID] {
+                return Err(Error::usage("the column _id is the document's id, and a key is named besides")
+                    .advice("leave out --key (key), or the column"));
+            }
+            Id::Key(vec![index])
+        } else if key.is_empty() {
+            Id::Row(load.to_owned())
+        } else {
+            let named = key.iter().map(|name| {
+                index_of(name)
+                    .ok_or_else(|| Error::not_found(format!("the key names a column {name:?}, which the rows lack")))
+            });
+            Id::Key(named.collect::<Result<_>>()?)
+        };
+        if let Id::Key(columns) = &id {
+            columns.iter().try_for_each(|&column| check_key(schema.field(column)))?;
+        }
+        let columns = schema.fields().iter().enumerate().filter(|(_, field)| is_in_document(field));
+        let columns = columns
+            .map(|(index, field)| {
+                let mut name = Vec::new();
+                write_text(&mut name, field.name().as_bytes());
+                name.push(b':');
+                let is_numeric = find(fields, field.name()).is_some_and(|mapped| is_numeric(kind_of(mapped)));
+                Column { index, name, is_numeric }
+            })
+            .collect();
+        let action = if matches!(id, Id::Row(_)) && action == Action::Delete {
+            return Err(Error::usage("rows are removed by their key").advice("name it with --key (key)"));
+        } else {
+            action
+        };
+        Ok(Self { action, id, routing: index_of(ROUTING), columns })
+    }
+
+    /// Whether two rows may have one `_id`.
+    pub fn has_key(&self) -> bool {
+        matches!(self.id, Id::Key(_))
+    }
+
+    /// The rows of a batch, ready to be written.
+    pub fn rows<'a>(&'a self, batch: &RecordBatch) -> Result<Rows<'a>> {
+        let cells = |index: usize| Cells::new(batch.column(index), false);
+        let key = match &self.id {
+            Id::Key(columns) => columns.iter().map(|&index| cells(index)).collect::<Result<_>>()?,
+            Id::Row(_) => Vec::new(),
+        };
+        let columns = match self.action {
+            Action::Delete => Vec::new(),
+            _ => self
+                .columns
+                .iter()
+                .map(|column| Ok((column.name.as_slice(), Cells::new(batch.column(column.index), column.is_numeric)?)))
+                .collect::<Result<_>>()?,
+        };
+        let routing = self.routing.map(cells).transpose()?;
+        Ok(Rows { encoder: self, key, routing, columns })
+    }
+}
+
+/// Types whose values have one text each.
+fn check_key(field: &Field) -> Result<()> {
+    let data_type = field.data_type();
+    let data_type = if let DataType::Dictionary(_, values) = data_type { values } else { data_type };
+    if data_type.is_nested() || data_type.is_floating() || data_type.is_null() {
+        return Err(Error::unsupported(format!("column {:?} of type {data_type} is no key", field.name()))
+            .advice("name columns of integers, texts, dates or decimals with --key (key)"));
+    }
+    Ok(())
+}
+
+/// The rows of one batch.
+pub(super) struct Rows<'a> {
+    encoder: &'a Encoder,
+    key: Vec<Cells>,
+    routing: Option<Cells>,
+    columns: Vec<(&'a [u8], Cells)>,
+}
+
+impl Rows<'_> {
+    /// Appends the lines of row `row`, whose number in the load is `number`, and gives the length of the first line.
+    ///
+    /// # Errors
+    /// Why no server would take the row. What was appended by then is to be cut off.
+    pub fn write(&self, row: usize, number: u64, out: &mut Vec<u8>) -> std::result::Result<usize, Refusal> {
+        let start = out.len();
+        out.extend_from_slice(match self.encoder.action {
+            Action::Index => b"{\"index\":{\"_id\":",
+            Action::Create => b"{\"create\":{\"_id\":",
+            Action::Delete => b"{\"delete\":{\"_id\":",
+        });
+        self.write_id(row, number, out)?;
+        if let Some(routing) = self.routing.as_ref().filter(|routing| routing.is_valid(row)) {
+            out.extend_from_slice(b",\"routing\":");
+            let mut text = Vec::new();
+            routing.plain(row, &mut text)?;
+            write_text(out, &text);
+        }
+        out.extend_from_slice(b"}}\n");
+        let first_line = out.len() - start;
+        if self.encoder.action == Action::Delete {
+            return Ok(first_line);
+        }
+        out.push(b'{');
+        for (index, (name, cells)) in self.columns.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(name);
+            if let Err(reason) = cells.write(row, out) {
+                let name = String::from_utf8_lossy(name.strip_suffix(b":").unwrap_or(name));
+                return Err(format!("column {name}: {reason}"));
+            }
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(first_line)
+    }
+
+    fn write_id(&self, row: usize, number: u64, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
+        if let Id::Row(load) = &self.encoder.id {
+            out.push(b'"');
+            out.extend_from_slice(load.as_bytes());
+            out.push(b'-');
+            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            out.push(b'"');
+            return Ok(());
+        }
+        let mut id = Vec::new();
+        for (index, cells) in self.key.iter().enumerate() {
+            if !cells.is_valid(row) {
+                return Err("the key is null".to_owned());
+            }
+            if self.key.len() == 1 {
+                cells.plain(row, &mut id)?;
+                break;
+            }
+            // Parts of one key are told apart whatever they hold.
+            let mut part = Vec::new();
+            cells.plain(row, &mut part)?;
+            if index > 0 {
+                id.push(b'|');
+            }
+            for byte in part {
+                if byte == b'|' || byte == b'\\' {
+                    id.push(b'\\');
+                }
+                id.push(byte);
+            }
+        }
+        if id.is_empty() {
+            return Err("the key is empty".to_owned());
+        }
+        if id.len() > LONGEST_ID {
+            return Err(format!("the key has {} bytes, and an _id has at most {LONGEST_ID}", id.len()));
+        }
+        write_text(out, &id);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Which rows of a load the target has acknowledged: a document for each load, in an index of its own.
+
+use lakerace_io::{Job, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::catalog::Catalog;
+use super::client::{Client, Request};
+use super::location::escape;
+
+/// The index of all loads of a server.
+const JOURNAL: &str = "lakerace-loads";
+
+/// How far a load is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// The index, alias or data stream that it loads.
+    pub target: String,
+    /// Its name.
+    pub load: String,
+    /// What the `_id` of its rows begins with, where they have no key.
+    pub run: String,
+    /// The index that it fills, if that is not the target.
+    pub staging: Option<String>,
+    /// Its first rows that are acknowledged.
+    pub acknowledged_rows: u64,
+    /// All of them are, and visible.
+    pub is_finished: bool,
+}
+
+/// The journal of a server.
+pub(super) struct Journal {
+    client: Client,
+    job: Job,
+}
+
+impl Journal {
+    pub fn new(client: &Client, job: &Job) -> Self {
+        Self { client: client.clone(), job: job.clone() }
+    }
+
+    /// How far an earlier run of a load came.
+    pub fn read(&self, target: &str, load: &str) -> Result<Option<Entry>> {
+        let path = format!("/{JOURNAL}/_doc/{}", escape(&id(target, load)));
+        let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else { return Ok(None) };
+        Ok(serde_json::from_value(answer["_source"].clone()).ok())
+    }
+
+    /// Notes how far a load is.
+    pub fn write(&self, entry: &Entry) -> Result<()> {
+        let body = serde_json::to_value(entry).unwrap_or_default();
+        let path = format!("/{JOURNAL}/_doc/{}", escape(&id(&entry.target, &entry.load)));
+        self.client.object(&self.job, Request::json("PUT", path, &body)).map(drop)
+    }
+
+    /// Makes the index of the journal, unless it is there.
+    pub fn create(&self) -> Result<()> {
+        let catalog = Catalog::new(&self.client, &self.job);
+        if !catalog.find(JOURNAL)?.indices.is_empty() {
+            return Ok(());
+        }
+        let body = json!({
+            "settings": { "number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true },
+            "mappings": { "dynamic": false, "properties": {} },
+        });
+        match catalog.create(JOURNAL, &body) {
+            Err(error) if error.kind() == lakerace_io::ErrorKind::Conflict => Ok(()),
+            made => made,
+        }
+    }
+}
+
+/// A name that fits an `_id` of 512 bytes.
+fn id(target: &str, load: &str) -> String {
+    let whole = format!("{target}/{load}");
+    if whole.len() <= 400 {
+        return whole;
+    }
+    // Long names keep their ends, where paths differ, and a sum of all of it.
+    let sum = whole
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let tail: String = whole.chars().rev().take(90).collect::<Vec<_>>().into_iter().rev().collect();
+    format!("{sum:016x}/{tail}")
+}

@@ -1,0 +1,295 @@
+//! JSON, pulled from bytes without a tree of values.
+
+use std::borrow::Cow;
+
+/// Reads JSON from the front. Every method skips the blanks before what it reads.
+#[derive(Clone)]
+pub(super) struct Json<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// Where bytes are no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NoJson {
+    /// The byte, from 0.
+    pub at: usize,
+}
+
+/// What kind of value comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Boolean,
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+/// Values nested deeper than this are refused, as the stack is finite.
+const DEEPEST: usize = 512;
+
+type Read<T> = Result<T, NoJson>;
+
+impl<'a> Json<'a> {
+    /// Reads these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Where it is, in bytes.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// What comes next.
+    pub fn kind(&mut self) -> Read<Kind> {
+        match self.peek()? {
+            b'n' => Ok(Kind::Null),
+            b't' | b'f' => Ok(Kind::Boolean),
+            b'"' => Ok(Kind::Text),
+            b'[' => Ok(Kind::Array),
+            b'{' => Ok(Kind::Object),
+            b'-' | b'0'..=b'9' => Ok(Kind::Number),
+            _ => self.wrong(),
+        }
+    }
+
+    /// Reads `null`.
+    pub fn null(&mut self) -> Read<()> {
+        self.word(b"null")
+    }
+
+    /// Reads `true` or `false`.
+    pub fn boolean(&mut self) -> Read<bool> {
+        if self.peek()? == b't' { self.word(b"true").map(|()| true) } else { self.word(b"false").map(|()| false) }
+    }
+
+    /// Reads a number as it is written.
+    pub fn number(&mut self) -> Read<&'a str> {
+        self.peek()?;
+        let start = self.at;
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+        let rest = &self.bytes[start..];
+        self.at += rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+        match std::str::from_utf8(&self.bytes[start..self.at]) {
+            Ok(text) if !text.is_empty() => Ok(text),
+            _ => self.wrong(),
+        }
+    }
+
+    /// Reads a text. It is borrowed where it has no escapes.
+    pub fn text(&mut self) -> Read<Cow<'a, str>> {
+        if self.peek()? != b'"' {
+            return self.wrong();
+        }
+        let start = self.at + 1;
+        let rest = &self.bytes[start..];
+        let end = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: start })?;
+        if rest[end] == b'"' {
+            self.at = start + end + 1;
+            return std::str::from_utf8(&rest[..end]).map(Cow::Borrowed).map_err(|_| NoJson { at: start });
+        }
+        self.escaped(start, start + end).map(Cow::Owned)
+    }
+
+    fn escaped(&mut self, start: usize, first: usize) -> Read<String> {
+        let mut text = self.bytes[start..first].to_vec();
+        self.at = first;
+        loop {
+            match *self.bytes.get(self.at).ok_or(NoJson { at: self.at })? {
+                b'"' => {
+                    self.at += 1;
+                    return String::from_utf8(text).map_err(|_| NoJson { at: start });
+                }
+                b'\\' => self.escape(&mut text)?,
+                _ => {
+                    let rest = &self.bytes[self.at..];
+                    let run = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: self.at })?;
+                    text.extend_from_slice(&rest[..run]);
+                    self.at += run;
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, text: &mut Vec<u8>) -> Read<()> {
+        let at = self.at;
+        let byte = *self.bytes.get(at + 1).ok_or(NoJson { at })?;
+        self.at += 2;
+        let plain = match byte {
+            b'"' | b'\\' | b'/' => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let character = self.unicode()?;
+                text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            _ => return Err(NoJson { at }),
+        };
+        text.push(plain);
+        Ok(())
+    }
+
+    /// Reads what stands behind `\u`, the second half of a pair included.
+    fn unicode(&mut self) -> Read<char> {
+        let at = self.at;
+        let high = self.hex()?;
+        if !(0xD800..0xE000).contains(&high) {
+            return char::from_u32(high).ok_or(NoJson { at });
+        }
+        if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
+            return Err(NoJson { at });
+        }
+        self.at += 2;
+        let low = self.hex()?;
+        if high >= 0xDC00 || !(0xDC00..0xE000).contains(&low) {
+            return Err(NoJson { at });
+        }
+        char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(NoJson { at })
+    }
+
+    fn hex(&mut self) -> Read<u32> {
+        let at = self.at;
+        let digits = self.bytes.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        self.at += 4;
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or(NoJson { at })
+    }
+
+    /// Reads `[`; then [`Self::next`] comes before each value.
+    pub fn open_array(&mut self) -> Read<()> {
+        self.byte(b'[')
+    }
+
+    /// Whether the array has another value. `is_first` is true before the first one, and then false.
+    pub fn next(&mut self, is_first: &mut bool) -> Read<bool> {
+        self.another(b']', is_first)
+    }
+
+    /// Reads `{`; then [`Self::key`] comes before each value.
+    pub fn open_object(&mut self) -> Read<()> {
+        self.byte(b'{')
+    }
+
+    /// The next key of the object, as it is written between its quotes where it has no escapes; `None` at its end.
+    pub fn key(&mut self, is_first: &mut bool) -> Read<Option<Cow<'a, str>>> {
+        if !self.another(b'}', is_first)? {
+            return Ok(None);
+        }
+        let key = self.text()?;
+        self.byte(b':')?;
+        Ok(Some(key))
+    }
+
+    /// Passes over a value, and gives its bytes.
+    pub fn skip(&mut self) -> Read<&'a [u8]> {
+        self.peek()?;
+        let start = self.at;
+        self.pass(0)?;
+        Ok(&self.bytes[start..self.at])
+    }
+
+    fn pass(&mut self, depth: usize) -> Read<()> {
+        if depth > DEEPEST {
+            return self.wrong();
+        }
+        let mut is_first = true;
+        match self.kind()? {
+            Kind::Null => self.null(),
+            Kind::Boolean => self.boolean().map(|_| ()),
+            Kind::Number => self.number().map(|_| ()),
+            Kind::Text => self.text().map(|_| ()),
+            Kind::Array => {
+                self.open_array()?;
+                while self.next(&mut is_first)? {
+                    self.pass(depth + 1)?;
+                }
+                Ok(())
+            }
+            Kind::Object => {
+                self.open_object()?;
+                while self.key(&mut is_first)?.is_some() {
+                    self.pass(depth + 1)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn another(&mut self, end: u8, is_first: &mut bool) -> Read<bool> {
+        let byte = self.peek()?;
+        if byte == end {
+            self.at += 1;
+            return Ok(false);
+        }
+        if !std::mem::take(is_first) {
+            self.byte(b',')?;
+        }
+        Ok(true)
+    }
+
+    fn byte(&mut self, wanted: u8) -> Read<()> {
+        if self.peek()? != wanted {
+            return self.wrong();
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Read<()> {
+        self.peek()?;
+        if !self.bytes[self.at..].starts_with(word) {
+            return self.wrong();
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Read<u8> {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(byte) => return Ok(*byte),
+                None => return self.wrong(),
+            }
+        }
+    }
+
+    fn wrong<T>(&self) -> Read<T> {
+        Err(NoJson { at: self.at })
+    }
+}
+
+/// Writes a text with its quotes.
+pub(super) fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    let mut from = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            }
+        }
+    }
+    out.extend_from_slice(&text[from..]);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+proptest! {
+    #[test]
+    fn texts_are_written_and_read_as_another_library_does(text in "\\PC*|[\\x00-\\x7f]*") {
+        let mut written = Vec::new();
+        write_text(&mut written, text.as_bytes());
+        prop_assert_eq!(&serde_json::from_slice::<String>(&written).unwrap(), &text);
+        let theirs = serde_json::to_string(&text).unwrap();
+        prop_assert_eq!(Json::new(theirs.as_bytes()).text().unwrap(), text);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(prop::sample::select(b"{}[]\",:\\u0dDe-1.tfn ".to_vec()), 0..40)) {
+        let skipped = Json::new(&bytes).skip().is_ok();
+        // What another library takes, this one takes, too.
+        if serde_json::from_slice::<serde_json::Value>(&bytes).is_ok() {
+            prop_assert!(skipped);
+        }
+    }
+}
+
+#[test]
+fn an_object_is_read_key_by_key() {
+    let mut json = Json::new(br#" { "a" : [1, -2.5e3 ,"x\u00e9\ud83d\ude00"] , "b":{"c":null},"d":true} "#);
+    let mut is_first = true;
+    json.open_object().unwrap();
+    assert_eq!(json.key(&mut is_first).unwrap().unwrap(), "a");
+    let (mut values, mut first) = (0, true);
+    json.open_array().unwrap();
+    while json.next(&mut first).unwrap() {
+        match values {
+            0 => assert_eq!(json.number(), Ok("1")),
+            1 => assert_eq!(json.number(), Ok("-2.5e3")),
+            _ => assert_eq!(json.text().unwrap(), "xé😀"),
+        }
+        values += 1;
+    }
+    assert_eq!(values, 3);
+    assert_eq!(json.key(&mut is_first).unwrap().unwrap(), "b");
+    assert_eq!(json.skip(), Ok(&b"{\"c\":null}"[..]));
+    assert_eq!(json.key(&mut is_first).unwrap().unwrap(), "d");
+    assert_eq!(json.boolean(), Ok(true));
+    assert_eq!(json.key(&mut is_first).unwrap(), None);
+}
+
+#[test]
+fn nesting_without_end_is_refused() {
+    let deep = vec![b'['; 1 << 20];
+    assert!(Json::new(&deep).skip().is_err());
+}

@@ -1,0 +1,283 @@
+//! Columns as fields of an index: which field a column gets, and whether one that is there holds its values.
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use lakerace_io::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use super::location::Parameters;
+
+/// Columns of these names are a document's metadata, and no part of it.
+pub(super) const ID: &str = "_id";
+/// See [`ID`].
+pub(super) const ROUTING: &str = "_routing";
+
+/// Names that the server keeps for itself.
+const RESERVED: [&str; 10] =
+    ["_index", "_source", "_type", "_ignored", "_field_names", "_size", "_meta", "_tier", "_seq_no", "_doc_count"];
+
+/// Whether a column is kept in the document.
+pub(super) fn is_in_document(field: &Field) -> bool {
+    field.name() != ID && field.name() != ROUTING
+}
+
+/// The fields of these columns, as `properties` of a mapping.
+///
+/// # Errors
+/// `Unsupported` and `Invalid` name the column that no field holds.
+pub(super) fn properties(schema: &Schema, parameters: &Parameters) -> Result<Map<String, Value>> {
+    for name in parameters.keyword.iter().chain(&parameters.text) {
+        if schema.field_with_name(name).is_err() {
+            return Err(Error::not_found(format!("the location names a column {name:?}, which the rows lack")));
+        }
+    }
+    let mut properties = Map::new();
+    for field in schema.fields().iter().filter(|field| is_in_document(field)) {
+        check_name(field.name())?;
+        if RESERVED.contains(&field.name().as_str()) {
+            return Err(Error::invalid(format!("no column can be named {:?}: the server keeps it", field.name()))
+                .advice("rename the column"));
+        }
+        let mapped = if parameters.keyword.contains(field.name()) {
+            json!({ "type": "keyword" })
+        } else if parameters.text.contains(field.name()) {
+            json!({ "type": "text" })
+        } else {
+            one(field.data_type(), field.name())?
+        };
+        put(&mut properties, field.name(), mapped)?;
+    }
+    Ok(properties)
+}
+
+/// Puts a field where its dots lead.
+fn put(properties: &mut Map<String, Value>, name: &str, mapped: Value) -> Result<()> {
+    let clash = || {
+        Error::invalid(format!("column {name:?} is one field with another column, as dots lead into objects"))
+            .advice("rename one of the columns")
+    };
+    let Some((first, rest)) = name.split_once('.') else {
+        return match properties.insert(name.to_owned(), mapped) {
+            None => Ok(()),
+            Some(_) => Err(clash()),
+        };
+    };
+    let object = properties.entry(first).or_insert_with(|| json!({ "type": "object", "properties": {} }));
+    match object.get_mut("properties").and_then(Value::as_object_mut) {
+        Some(inner) => put(inner, rest, mapped),
+        None => Err(clash()),
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.split('.').all(|part| !part.trim().is_empty()) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("no field can be named {name:?}: it is empty, or empty beside a dot"))
+        .advice("rename the column"))
+}
+
+fn one(data_type: &DataType, place: &str) -> Result<Value> {
+    let number = |name: &str| json!({ "type": name, "coerce": false });
+    Ok(match data_type {
+        DataType::Boolean => json!({ "type": "boolean" }),
+        DataType::Int8 => number("byte"),
+        DataType::Int16 | DataType::UInt8 => number("short"),
+        DataType::Int32 | DataType::UInt16 => number("integer"),
+        DataType::Int64 | DataType::UInt32 | DataType::Duration(_) => number("long"),
+        DataType::Float16 | DataType::Float32 => number("float"),
+        DataType::Float64 => number("double"),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            json!({ "type": "binary" })
+        }
+        DataType::Date32 => json!({ "type": "date", "format": "strict_date" }),
+        DataType::Date64 | DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _) => {
+            json!({ "type": "date", "format": "strict_date_optional_time" })
+        }
+        DataType::Timestamp(_, _) => json!({ "type": "date_nanos", "format": "strict_date_optional_time_nanos" }),
+        DataType::Null
+        | DataType::UInt64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View => json!({ "type": "keyword" }),
+        other if other.is_decimal() => json!({ "type": "keyword" }),
+        DataType::Dictionary(_, values) => one(values, place)?,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            one(item.data_type(), place)?
+        }
+        DataType::Map(entries, _) => one(entries.data_type(), place)?,
+        DataType::Struct(fields) => object(fields, place)?,
+        _ => {
+            return Err(Error::unsupported(format!("column {place:?} is of type {data_type}, which no field holds"))
+                .advice("leave the column out with --columns (columns), or make text of it first"));
+        }
+    })
+}
+
+fn object(fields: &Fields, place: &str) -> Result<Value> {
+    let mut properties = Map::new();
+    for field in fields {
+        check_name(field.name())?;
+        let mapped = one(field.data_type(), &format!("{place}.{}", field.name()))?;
+        put(&mut properties, field.name(), mapped)?;
+    }
+    Ok(json!({ "type": "object", "properties": properties }))
+}
+
+/// What a field that is there does with a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// It holds all of them as they are.
+    Exact,
+    /// It takes them, and searches and sorts by less than what they are.
+    Narrow,
+    /// It takes other values.
+    Not,
+}
+
+/// Holds columns against the fields of an index that exists; gives those that it lacks.
+///
+/// # Errors
+/// `Invalid` where a field holds other values, `Unsupported` where it would narrow them and this is not allowed.
+pub(super) fn missing(
+    wanted: &Map<String, Value>,
+    schema: &Schema,
+    existing: &Map<String, Value>,
+    allow_narrowing: bool,
+) -> Result<Map<String, Value>> {
+    for field in schema.fields().iter().filter(|field| is_in_document(field)) {
+        check(field.data_type(), field.name(), find(existing, field.name()), allow_narrowing)?;
+    }
+    Ok(lacking(wanted, existing))
+}
+
+/// The field of a name whose dots lead into objects.
+pub(super) fn find<'a>(properties: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if let Some(found) = properties.get(name) {
+        return Some(found);
+    }
+    let (first, rest) = name.split_once('.')?;
+    find(properties.get(first)?.get("properties")?.as_object()?, rest)
+}
+
+fn lacking(wanted: &Map<String, Value>, existing: &Map<String, Value>) -> Map<String, Value> {
+    let mut lacks = Map::new();
+    for (name, mapped) in wanted {
+        let Some(found) = existing.get(name) else {
+            lacks.insert(name.clone(), mapped.clone());
+            continue;
+        };
+        if let (Some(wanted), Some(found)) = (mapped["properties"].as_object(), found["properties"].as_object()) {
+            let inner = lacking(wanted, found);
+            if !inner.is_empty() {
+                lacks.insert(name.clone(), json!({ "properties": inner }));
+            }
+        }
+    }
+    lacks
+}
+
+fn check(data_type: &DataType, place: &str, mapped: Option<&Value>, allow_narrowing: bool) -> Result<()> {
+    let Some(mapped) = mapped else { return Ok(()) };
+    let inner = match data_type {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => Some(item.data_type()),
+        DataType::Map(entries, _) => Some(entries.data_type()),
+        DataType::Dictionary(_, values) => Some(values.as_ref()),
+        _ => None,
+    };
+    if let Some(inner) = inner {
+        return check(inner, place, Some(mapped), allow_narrowing);
+    }
+    let kind = kind_of(mapped);
+    if let (DataType::Struct(fields), "object" | "nested") = (data_type, kind) {
+        let empty = Map::new();
+        let properties = mapped["properties"].as_object().unwrap_or(&empty);
+        return fields.iter().try_for_each(|field| {
+            let place = format!("{place}.{}", field.name());
+            check(field.data_type(), &place, find(properties, field.name()), allow_narrowing)
+        });
+    }
+    match fit(data_type, kind) {
+        Fit::Exact => Ok(()),
+        Fit::Narrow if allow_narrowing => Ok(()),
+        Fit::Narrow => Err(Error::unsupported(format!(
+            "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts by less than that"
+        ))
+        .advice("--allow-narrowing (allow_narrowing) takes that, --mode overwrite makes the field anew")),
+        Fit::Not => Err(Error::invalid(format!(
+            "column {place:?} is of type {data_type}, which its field of type {kind} does not hold"
+        ))
+        .advice("choose another index, or --mode overwrite, which makes the field anew")),
+    }
+}
+
+/// The type of a field; objects need not name theirs.
+pub(super) fn kind_of(mapped: &Value) -> &str {
+    mapped["type"].as_str().unwrap_or("object")
+}
+
+/// Whether a field of this type takes numbers.
+pub(super) fn is_numeric(kind: &str) -> bool {
+    matches!(
+        kind,
+        "byte" | "short" | "integer" | "long" | "unsigned_long" | "half_float" | "float" | "double" | "scaled_float"
+    )
+}
+
+fn fit(data_type: &DataType, kind: &str) -> Fit {
+    let is_text = matches!(kind, "keyword" | "text" | "wildcard" | "match_only_text" | "constant_keyword");
+    if is_text && !matches!(data_type, DataType::Struct(_)) || *data_type == DataType::Null {
+        return Fit::Exact;
+    }
+    let integers = ["byte", "short", "integer", "long"];
+    let integer = |exact_from: usize, floats_hold: &[&str]| match integers.iter().position(|name| *name == kind) {
+        Some(width) if width >= exact_from => Fit::Exact,
+        None if floats_hold.contains(&kind) => Fit::Exact,
+        None if matches!(kind, "float" | "double" | "half_float" | "scaled_float") => Fit::Narrow,
+        _ => Fit::Not,
+    };
+    match data_type {
+        DataType::Int8 => integer(0, &["half_float", "float", "double"]),
+        DataType::Int16 => integer(1, &["float", "double"]),
+        DataType::UInt8 if kind == "unsigned_long" => Fit::Exact,
+        DataType::UInt16 | DataType::UInt32 | DataType::UInt64 if kind == "unsigned_long" => Fit::Exact,
+        DataType::UInt8 => integer(1, &["half_float", "float", "double"]),
+        DataType::UInt16 => integer(2, &["float", "double"]),
+        DataType::Int32 => integer(2, &["double"]),
+        DataType::UInt32 => integer(3, &["double"]),
+        DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => integer(3, &[]),
+        DataType::Float16 | DataType::Float32 if matches!(kind, "float" | "double") => Fit::Exact,
+        DataType::Float64 if kind == "double" => Fit::Exact,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 if is_float(kind) => Fit::Narrow,
+        other if other.is_decimal() && is_float(kind) => Fit::Narrow,
+        DataType::Boolean if kind == "boolean" => Fit::Exact,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+            if kind == "binary" =>
+        {
+            Fit::Exact
+        }
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _)
+            if matches!(kind, "date" | "date_nanos") =>
+        {
+            Fit::Exact
+        }
+        DataType::Timestamp(_, _) if kind == "date_nanos" => Fit::Exact,
+        DataType::Timestamp(_, _) if kind == "date" => Fit::Narrow,
+        DataType::Struct(_) if kind == "flattened" => Fit::Exact,
+        // The server says which texts are dates, addresses or versions.
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+            if !is_numeric(kind) && !matches!(kind, "boolean" | "object" | "nested" | "binary" | "flattened") =>
+        {
+            Fit::Exact
+        }
+        _ => Fit::Not,
+    }
+}
+
+fn is_float(kind: &str) -> bool {
+    matches!(kind, "float" | "double" | "half_float" | "scaled_float")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! What a server says about each row of a request.
+
+use lakerace_io::Result;
+use serde_json::Value;
+
+use super::client::{Said, is_busy};
+use super::json::{Json, NoJson};
+
+/// What became of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The server has it.
+    Taken,
+    /// The server was busy; it can be sent again.
+    Busy,
+    /// There is a document of this name already.
+    Exists,
+    /// The whole index takes no writes.
+    Blocked,
+    /// It will never be taken. The reason holds no value.
+    Rejected(String),
+}
+
+/// Reads the answer to a bulk request. Fewer outcomes than rows is an error of the caller's.
+pub(super) fn outcomes(body: &[u8]) -> std::result::Result<Vec<Outcome>, NoJson> {
+    let mut json = Json::new(body);
+    let mut outcomes = Vec::new();
+    let mut is_first = true;
+    json.open_object()?;
+    while let Some(key) = json.key(&mut is_first)? {
+        if key != "items" {
+            json.skip()?;
+            continue;
+        }
+        let mut is_first = true;
+        json.open_array()?;
+        while json.next(&mut is_first)? {
+            outcomes.push(item(&mut json)?);
+        }
+    }
+    Ok(outcomes)
+}
+
+fn item(json: &mut Json<'_>) -> std::result::Result<Outcome, NoJson> {
+    let (mut status, mut error): (u16, Option<&[u8]>) = (0, None);
+    let mut is_delete = false;
+    let mut is_first = true;
+    json.open_object()?;
+    while let Some(action) = json.key(&mut is_first)? {
+        is_delete = action == "delete";
+        let mut is_first = true;
+        json.open_object()?;
+        while let Some(key) = json.key(&mut is_first)? {
+            match key.as_ref() {
+                "status" => status = json.number()?.parse().unwrap_or_default(),
+                "error" => error = Some(json.skip()?),
+                _ => drop(json.skip()?),
+            }
+        }
+    }
+    let error: Value = error.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
+    let said = Said::of_error(&error);
+    Ok(match status {
+        200..=299 => Outcome::Taken,
+        // What is to be removed and is not there needs nothing.
+        404 if is_delete && error.is_null() => Outcome::Taken,
+        403 if said.kind() == "cluster_block_exception" => Outcome::Blocked,
+        409 => Outcome::Exists,
+        status if is_busy(status) => Outcome::Busy,
+        _ => Outcome::Rejected(reason(&said, &error)),
+    })
+}
+
+/// A reason without the values that servers put into theirs: what kind of failure, and in which field.
+fn reason(said: &Said, error: &Value) -> String {
+    let mut reason =
+        if said.kind().is_empty() { "the server gives no reason".to_owned() } else { said.kind().to_owned() };
+    if let Some(field) = field(said.reason()) {
+        reason = format!("{reason} in field {field:?}");
+    }
+    if let Some(cause) = error["caused_by"]["type"].as_str() {
+        reason = format!("{reason}: {cause}");
+    }
+    if error["caused_by"].to_string().contains("immense term") || said.reason().contains("immense term") {
+        reason.push_str(" (a keyword has at most 32,766 bytes; ?text=COLUMN keeps longer ones)");
+    }
+    if said.reason().contains("only write ops with an op_type of create") {
+        reason.push_str(" (a data stream takes ?op_type=create)");
+    }
+    reason
+}
+
+fn field(reason: &str) -> Option<&str> {
+    for (before, after) in
+        [("field [", ']'), ("field=\"", '"'), ("introduction of [", ']'), ("object mapping for [", ']')]
+    {
+        if let Some((_, rest)) = reason.split_once(before) {
+            return rest.split(after).next();
+        }
+    }
+    None
+}
+
+/// Whether two documents are the same, whatever their blanks.
+pub(super) fn is_same(sent: &[u8], found: &Value) -> bool {
+    serde_json::from_slice::<Value>(sent).is_ok_and(|sent| &sent == found)
+}
+
+/// The `_id` and the routing of a line that names a document.
+pub(super) fn name(line: &[u8]) -> Result<(String, Option<String>)> {
+    let value: Value = serde_json::from_slice(line).unwrap_or_default();
+    let action = value.as_object().and_then(|action| action.values().next().cloned()).unwrap_or_default();
+    let text = |key: &str| action[key].as_str().map(str::to_owned);
+    text("_id").map(|id| (id, text("routing"))).ok_or_else(|| lakerace_io::Error::internal("a row has no name"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_an_outcome() {
+        let body = br#"{"errors":true,"items":[{"index":{"status":201}},{"index":{"status":429,"error":{"type":"es_rejected_execution_exception","reason":"x"}}},
+            {"create":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"[secret]: version conflict"}}},
+            {"delete":{"status":404}},{"index":{"status":403,"error":{"type":"cluster_block_exception","reason":"x"}}}]}"#;
+        let expected = [Outcome::Taken, Outcome::Busy, Outcome::Exists, Outcome::Taken, Outcome::Blocked];
+        assert_eq!(outcomes(body).unwrap(), expected);
+        assert!(outcomes(&body[..40]).is_err());
+    }
+
+    #[test]
+    fn reasons_name_the_field_and_no_value() {
+        let body = br#"{"items":[{"index":{"status":400,"error":{"type":"document_parsing_exception",
+            "reason":"[1:8] failed to parse field [n] of type [long] in document with id 'canary'. Preview of field's value: 'canary'",
+            "caused_by":{"type":"illegal_argument_exception","reason":"For input string: \"canary\""}}}}]}"#;
+        let expected = "document_parsing_exception in field \"n\": illegal_argument_exception";
+        assert_eq!(outcomes(body).unwrap(), [Outcome::Rejected(expected.to_owned())]);
+    }
+}

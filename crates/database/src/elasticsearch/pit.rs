@@ -1,0 +1,82 @@
+//! A view of an index that stays as it is while it is read.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lakerace_io::{Error, Job, Result, runtime};
+use serde_json::{Value, json};
+
+use super::client::{Client, Request};
+use super::location::escape;
+
+/// How long the server keeps a view that nobody asks for. Each page asks for as long again.
+pub(super) const KEEP_ALIVE: &str = "5m";
+
+/// How long the end of a read waits until its view is closed.
+const GRACE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Elasticsearch,
+    OpenSearch,
+}
+
+/// An open view. Dropped, it is closed.
+pub(super) struct PointInTime {
+    client: Client,
+    dialect: Dialect,
+    id: Mutex<String>,
+}
+
+impl PointInTime {
+    /// Opens one.
+    pub fn open(client: &Client, index: &str, job: &Job) -> Result<Self> {
+        let index = escape(index);
+        let path = format!("/{index}/_pit?keep_alive={KEEP_ALIVE}");
+        let answer = client.call(job, Request::bare("POST", path))?;
+        let (dialect, id): (Dialect, Value) = match answer.status {
+            200..=299 => (Dialect::Elasticsearch, client.parsed::<Value>(&answer)?["id"].clone()),
+            // OpenSearch has another path for it.
+            400 | 405 => {
+                let path = format!("/{index}/_search/point_in_time?keep_alive={KEEP_ALIVE}");
+                (Dialect::OpenSearch, client.object(job, Request::bare("POST", path))?["pit_id"].clone())
+            }
+            _ => return Err(client.refusal(&answer)),
+        };
+        let id = id.as_str().ok_or_else(|| {
+            Error::unsupported("the server has no points in time")
+                .at(&client.location().shown)
+                .advice("Elasticsearch 7.12 and OpenSearch 3.3 are the oldest that are read")
+        })?;
+        Ok(Self { client: client.clone(), dialect, id: Mutex::new(id.to_owned()) })
+    }
+
+    /// What names it now.
+    pub fn id(&self) -> String {
+        self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The server may name it anew with each page.
+    pub fn renew(&self, id: String) {
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+}
+
+impl Drop for PointInTime {
+    fn drop(&mut self) {
+        let id = self.id();
+        let request = match self.dialect {
+            Dialect::Elasticsearch => Request::json("DELETE", "/_pit", &json!({ "id": id })),
+            Dialect::OpenSearch => Request::json("DELETE", "/_search/point_in_time", &json!({ "pit_id": [id] })),
+        };
+        let Ok(runtime) = runtime() else { return };
+        let client = self.client.clone();
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        runtime.spawn(async move {
+            // A server that does not answer now forgets it by itself.
+            let _ = client.ask(request, GRACE).await;
+            let _ = sender.send(());
+        });
+        let _ = receiver.recv_timeout(GRACE);
+    }
+}

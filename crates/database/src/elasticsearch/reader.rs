@@ -1,0 +1,309 @@
+//! Reads an index: a view, some slices of it, page after page.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use lakerace_format::Predicate;
+use lakerace_io::{Error, Job, Result, panics, runtime};
+use serde_json::{Value, json};
+
+use super::client::{Client, Request, Said};
+use super::decode::Decoder;
+use super::pit::{KEEP_ALIVE, PointInTime};
+
+/// Documents of the first page, as nobody knows yet how large they are.
+const FIRST_PAGE: usize = 256;
+/// Bytes of a page, and how many times as many documents as the page before the next one may have.
+const PAGE_BYTES: usize = 4 << 20;
+const GROWTH: usize = 8;
+/// Fewer documents than this are not worth another slice.
+const SLICE_DOCUMENTS: u64 = 20_000;
+const MOST_SLICES: usize = 8;
+
+/// What is read.
+pub(super) struct Scan {
+    pub client: Client,
+    pub job: Job,
+    /// The columns of a page: those that are wanted and those that the filter needs.
+    pub schema: SchemaRef,
+    /// Which of them are wanted.
+    pub projection: Vec<usize>,
+    pub filter: Option<Predicate>,
+    pub query: Option<Value>,
+    /// `_source` of the requests.
+    pub source: Value,
+    pub limit: Option<u64>,
+    pub batch_rows: usize,
+    /// The most documents of a page that the index gives.
+    pub window: usize,
+    /// Documents that the query finds, about.
+    pub documents: u64,
+}
+
+enum Message {
+    Batch(RecordBatch),
+    Failed(Error),
+    End,
+}
+
+/// The batches of a read.
+pub(super) struct Reading {
+    receiver: Option<Receiver<Message>>,
+    threads: Vec<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    /// Slices that have not come to their end.
+    open_slices: usize,
+    left: u64,
+    batch: Option<RecordBatch>,
+    batch_rows: usize,
+    job: Job,
+    /// Closed when nothing reads any more: it is dropped last.
+    _view: Arc<PointInTime>,
+}
+
+struct Slice {
+    scan: Arc<Scan>,
+    view: Arc<PointInTime>,
+    number: usize,
+    of: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Scan {
+    /// Opens the view and begins to read.
+    pub fn start(self, index: &str) -> Result<Reading> {
+        let view = Arc::new(PointInTime::open(&self.client, index, &self.job)?);
+        let slices = self.slices();
+        let (job, batch_rows) = (self.job.clone(), self.batch_rows);
+        let left = self.limit.unwrap_or(u64::MAX);
+        let scan = Arc::new(self);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = bounded(slices);
+        let mut reading = Reading {
+            receiver: Some(receiver),
+            threads: Vec::new(),
+            stop: Arc::clone(&stop),
+            open_slices: slices,
+            left,
+            batch: None,
+            batch_rows,
+            job,
+            _view: Arc::clone(&view),
+        };
+        for number in 0..slices {
+            let slice =
+                Slice { scan: Arc::clone(&scan), view: Arc::clone(&view), number, of: slices, stop: Arc::clone(&stop) };
+            let sender = sender.clone();
+            let thread = std::thread::Builder::new().name(format!("slice-{number}"));
+            reading.threads.push(thread.spawn(move || slice.run(&sender)).map_err(Error::from)?);
+        }
+        Ok(reading)
+    }
+
+    fn slices(&self) -> usize {
+        if self.limit.is_some() {
+            return 1;
+        }
+        let worth = usize::try_from(self.documents / SLICE_DOCUMENTS).unwrap_or(usize::MAX);
+        self.job.options().threads.min(worth).clamp(1, MOST_SLICES)
+    }
+}
+
+impl Slice {
+    fn run(&self, sender: &Sender<Message>) {
+        let outcome = panics::caught(|| self.pages(sender))
+            .unwrap_or_else(|_| Err(Error::internal("a thread that decodes hits panicked")));
+        let last = outcome.map_or_else(Message::Failed, |()| Message::End);
+        // Nobody listens when the read was given up.
+        let _ = sender.send(last);
+    }
+
+    fn pages(&self, sender: &Sender<Message>) -> Result<()> {
+        let mut decoder = Decoder::new(Arc::clone(&self.scan.schema))?;
+        let mut size =
+            self.scan.limit.map_or(FIRST_PAGE, |limit| FIRST_PAGE.min(usize::try_from(limit).unwrap_or(FIRST_PAGE)));
+        size = size.clamp(1, self.scan.window);
+        let mut next = self.ask(None, size)?;
+        loop {
+            let body = next.wait(&self.scan.job)?;
+            // The next page is on its way while this one is decoded.
+            let after = last_sort(&body);
+            let asked = size;
+            size = self.next_size(asked, body.len());
+            let ahead = after.clone().map(|after| self.ask(Some(&after), size)).transpose()?;
+            let page = decoder.page(&body).map_err(|error| error.at(&self.scan.client.location().shown))?;
+            drop(body);
+            if let Some(id) = page.pit_id {
+                self.view.renew(id);
+            }
+            if page.rows > 0 && !self.send(decoder.batch()?, sender)? {
+                return Ok(());
+            }
+            match ahead {
+                Some(ahead) if page.rows >= asked && page.last_sort == after => next = ahead,
+                _ if page.rows < asked => return Ok(()),
+                _ => {
+                    let after = page.last_sort.ok_or_else(|| Error::internal("a page without an order"))?;
+                    next = self.ask(Some(&after), size)?;
+                }
+            }
+        }
+    }
+
+    /// Gives a batch away, and says whether more is wanted.
+    fn send(&self, batch: RecordBatch, sender: &Sender<Message>) -> Result<bool> {
+        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+        let kept = match &self.scan.filter {
+            Some(filter) => filter_record_batch(&batch, &filter.evaluate(&batch)?).map_err(internal)?,
+            None => batch,
+        };
+        if kept.num_rows() == 0 {
+            return Ok(!self.stop.load(Ordering::Relaxed));
+        }
+        let wanted = kept.project(&self.scan.projection).map_err(internal)?;
+        Ok(sender.send(Message::Batch(wanted)).is_ok() && !self.stop.load(Ordering::Relaxed))
+    }
+
+    fn next_size(&self, asked: usize, bytes: usize) -> usize {
+        let fitting = asked * PAGE_BYTES / bytes.max(1);
+        fitting.clamp(1, asked.saturating_mul(GROWTH)).min(self.scan.window)
+    }
+
+    fn ask(&self, after: Option<&[u8]>, size: usize) -> Result<Pending> {
+        let mut body = json!({
+            "size": size,
+            "pit": { "id": self.view.id(), "keep_alive": KEEP_ALIVE },
+            "sort": [{ "_shard_doc": "asc" }],
+            "track_total_hits": false,
+            "_source": self.scan.source,
+        });
+        if let Some(query) = &self.scan.query {
+            body["query"] = query.clone();
+        }
+        if self.of > 1 {
+            body["slice"] = json!({ "id": self.number, "max": self.of });
+        }
+        if let Some(after) = after {
+            body["search_after"] =
+                serde_json::from_slice(after).map_err(|_| Error::internal("an order that is no JSON"))?;
+        }
+        let request = Request::json("POST", "/_search?allow_partial_search_results=false", &body);
+        let (client, patience) = (self.scan.client.clone(), self.scan.client.row_patience());
+        let task = runtime()?.spawn(async move {
+            let answer = client.ask(request, patience).await?;
+            if answer.status == 200 { Ok(answer.body) } else { Err(refused(&client, &answer)) }
+        });
+        Ok(Pending { task: Some(task) })
+    }
+}
+
+/// Why a page is refused.
+fn refused(client: &Client, answer: &super::client::Answer) -> Error {
+    let said = Said::of(&answer.body);
+    let shown = &client.location().shown;
+    if said.kind() == "search_context_missing_exception" || said.kind() == "no_such_remote_cluster_exception" {
+        return Error::unavailable("the server has lost the view that is read, as it was restarted or waited too long")
+            .at(shown)
+            .advice("run it again");
+    }
+    if said.reason().contains("_shard_doc") {
+        return Error::unsupported("the server has no order of documents (_shard_doc)")
+            .at(shown)
+            .advice("Elasticsearch 7.12 and OpenSearch 3.3 are the oldest that are read");
+    }
+    client.refusal(answer)
+}
+
+/// A page on its way. Dropped, it is not waited for.
+struct Pending {
+    task: Option<tokio::task::JoinHandle<Result<Bytes>>>,
+}
+
+impl Pending {
+    fn wait(mut self, job: &Job) -> Result<Bytes> {
+        let Some(task) = self.task.take() else { return Err(Error::internal("a page is waited for twice")) };
+        let abort = task.abort_handle();
+        let outcome = job.block_on(async move {
+            task.await.unwrap_or_else(|_| Err(Error::internal("a request ended without an answer")))
+        });
+        abort.abort();
+        outcome
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// The place of the last hit, from the end of an answer: no text of JSON holds a plain quote, so what looks like it is it,
+/// or is a field of that name; whoever uses it compares it with what decoding finds.
+fn last_sort(body: &[u8]) -> Option<Vec<u8>> {
+    let start = memchr::memmem::rfind(body, b"\"sort\":[")? + b"\"sort\":".len();
+    let end = memchr::memchr(b']', &body[start..])?;
+    Some(body[start..=start + end].to_vec())
+}
+
+impl Iterator for Reading {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.left == 0 {
+                return None;
+            }
+            if let Some(batch) = self.batch.take() {
+                return Some(Ok(self.cut(batch)));
+            }
+            if self.open_slices == 0 {
+                return None;
+            }
+            if let Err(error) = self.job.check() {
+                return Some(Err(error));
+            }
+            let received = self.receiver.as_ref()?.recv_timeout(std::time::Duration::from_millis(200));
+            match received {
+                Ok(Message::Batch(batch)) => self.batch = Some(batch),
+                Ok(Message::End) => self.open_slices -= 1,
+                Ok(Message::Failed(error)) => return Some(Err(error)),
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
+                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
+                    return Some(Err(Error::internal("a slice ended without saying so")));
+                }
+            }
+        }
+    }
+}
+
+impl Reading {
+    fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let rows = batch.num_rows().min(left).min(self.batch_rows);
+        if rows < batch.num_rows() {
+            self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        self.left -= rows as u64;
+        self.job.meter().read_rows(rows as u64);
+        batch.slice(0, rows)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Threads that wait for room in the channel go on, and see that nobody listens.
+        self.receiver = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The schema of an index: what a load kept in the mapping's `_meta`, and what the fields say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
+use arrow::ipc::root_as_schema;
+use arrow::ipc::writer::DictionaryTracker;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lakerace_io::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::location::Parameters;
+use super::mapping::kind_of;
+
+/// The key of what we keep in `_meta`.
+pub(super) const OURS: &str = "lakerace";
+const SCHEMA: &str = "schema";
+
+/// Metadata of a field whose texts are JSON, as the document has it.
+pub(super) const JSON_TEXT: &str = "lakerace.json";
+
+/// A schema as text: base64 of the message of Arrow's IPC.
+pub(super) fn packed(schema: &Schema) -> String {
+    let mut dictionaries = DictionaryTracker::new(false);
+    let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
+    STANDARD.encode(encoder.schema_to_fb(schema).finished_data())
+}
+
+/// The schema that a load kept in `_meta`, if one did.
+pub(super) fn kept(meta: &Map<String, Value>) -> Result<Option<SchemaRef>> {
+    let Some(text) = meta.get(OURS).and_then(|ours| ours[SCHEMA].as_str()) else { return Ok(None) };
+    let damaged = || {
+        Error::corrupt("the schema in the mapping's _meta.lakerace.schema is damaged")
+            .advice("remove it from the mapping, or give a schema")
+    };
+    let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
+    let root = root_as_schema(&bytes).map_err(|_| damaged())?;
+    let schema: Schema = try_fb_to_schema(root).map_err(|_| damaged())?;
+    Ok(Some(Arc::new(schema)))
+}
+
+/// Puts a schema into `_meta`.
+pub(super) fn keep(meta: &mut Map<String, Value>, schema: &Schema) {
+    let ours = meta.entry(OURS).or_insert_with(|| Value::Object(Map::new()));
+    if !ours.is_object() {
+        *ours = Value::Object(Map::new());
+    }
+    ours[SCHEMA] = Value::String(packed(schema));
+}
+
+/// The columns of an index: those that a load kept, then the fields that it knows nothing of, by name.
+pub(super) fn schema_of(
+    properties: &Map<String, Value>,
+    kept: Option<&Schema>,
+    parameters: &Parameters,
+) -> Result<SchemaRef> {
+    let mut fields: Vec<Arc<Field>> = kept.map(|schema| schema.fields().to_vec()).unwrap_or_default();
+    let known: Vec<String> = fields.iter().map(|field| first_part(field.name()).to_owned()).collect();
+    fields.extend(
+        fields_of(properties, "", parameters).into_iter().filter(|field| !known.contains(field.name())).map(Arc::new),
+    );
+    for name in parameters.metadata.iter().rev() {
+        if !fields.iter().any(|field| field.name() == name) {
+            fields.insert(0, Arc::new(Field::new(name, DataType::Utf8, true)));
+        }
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+fn first_part(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+fn fields_of(properties: &Map<String, Value>, prefix: &str, parameters: &Parameters) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for (name, mapped) in properties {
+        let path = format!("{prefix}{name}");
+        let Some(field) = field_of(name, &path, mapped, parameters) else { continue };
+        fields.push(match parameters.lists.contains(&path) {
+            true => {
+                let item = Field::new("item", field.data_type().clone(), true).with_metadata(field.metadata().clone());
+                Field::new(name, DataType::List(Arc::new(item)), true)
+            }
+            false => field,
+        });
+    }
+    fields
+}
+
+/// The column of a field; `None` for one that documents don't have.
+fn field_of(name: &str, path: &str, mapped: &Value, parameters: &Parameters) -> Option<Field> {
+    let utc = || Some("UTC".into());
+    let data_type = match kind_of(mapped) {
+        "alias" => return None,
+        "boolean" => DataType::Boolean,
+        "byte" => DataType::Int8,
+        "short" => DataType::Int16,
+        "integer" => DataType::Int32,
+        "long" => DataType::Int64,
+        "unsigned_long" => DataType::UInt64,
+        "half_float" | "float" => DataType::Float32,
+        "double" | "scaled_float" => DataType::Float64,
+        "binary" => DataType::Binary,
+        "date" if is_iso(mapped) => DataType::Timestamp(TimeUnit::Microsecond, utc()),
+        "date_nanos" if is_iso(mapped) => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
+        "date" | "date_nanos" | "keyword" | "text" | "wildcard" | "constant_keyword" | "match_only_text" | "ip"
+        | "version" | "search_as_you_type" => DataType::Utf8,
+        kind @ ("object" | "nested") => return object(name, path, mapped, kind == "nested", parameters),
+        _ => return Some(json_text(name)),
+    };
+    Some(Field::new(name, data_type, true))
+}
+
+fn object(name: &str, path: &str, mapped: &Value, is_nested: bool, parameters: &Parameters) -> Option<Field> {
+    let properties = mapped["properties"].as_object().filter(|properties| !properties.is_empty());
+    let Some(properties) = properties.filter(|_| mapped["enabled"] != false) else { return Some(json_text(name)) };
+    let fields = fields_of(properties, &format!("{path}."), parameters);
+    let data_type = DataType::Struct(fields.into());
+    let is_list = is_nested && !parameters.lists.contains(&path.to_owned());
+    Some(match is_list {
+        true => Field::new(name, DataType::List(Arc::new(Field::new("item", data_type, true))), true),
+        false => Field::new(name, data_type, true),
+    })
+}
+
+fn json_text(name: &str) -> Field {
+    let metadata = HashMap::from([(JSON_TEXT.to_owned(), "true".to_owned())]);
+    Field::new(name, DataType::Utf8, true).with_metadata(metadata)
+}
+
+/// Whether all formats of a date are those that we read: ISO 8601, and numbers of milliseconds.
+fn is_iso(mapped: &Value) -> bool {
+    let known = [
+        "strict_date_optional_time",
+        "date_optional_time",
+        "strict_date_optional_time_nanos",
+        "strict_date_time",
+        "date_time",
+        "strict_date",
+        "date",
+        "strict_date_time_no_millis",
+        "date_time_no_millis",
+        "epoch_millis",
+        "yyyy-MM-dd",
+        "yyyy-MM-dd HH:mm:ss",
+    ];
+    mapped["format"].as_str().is_none_or(|format| format.split("||").all(|one| known.contains(&one)))
+}
+
+#[cfg(test)]
+mod tests;

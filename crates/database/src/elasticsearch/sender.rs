@@ -1,0 +1,385 @@
+//! Sends rows: as many requests at once as the server answers without making them wait, each again until it is taken.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use lakerace_io::{Error, Job, Result, runtime};
+use serde_json::{Value, json};
+
+use super::chunk::{Chunk, Item};
+use super::client::{Answer, Backoff, Client, Request, blocked, is_busy};
+use super::location::escape;
+use super::outcome::{Outcome, is_same, name, outcomes};
+use crate::DeadLetters;
+
+/// Bytes of a request, before the server says that it wants less.
+pub(super) const REQUEST_BYTES: usize = 4 << 20;
+/// Requests are never cut to less than this because a server is busy.
+const LEAST_REQUEST_BYTES: usize = 64 << 10;
+/// Requests at once at the start.
+const FIRST_IN_FLIGHT: f64 = 2.0;
+/// Requests at once at most: their bytes are kept until they are taken.
+const MOST_IN_FLIGHT: f64 = 12.0;
+/// Requests may wait as if this many were queued in front of them; more than the second number is too many.
+const QUEUED: (f64, f64) = (1.5, 3.0);
+/// How often a waiting load looks whether it was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+/// How long a dropped load waits for requests on their way.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Rows by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub taken: u64,
+    pub rejected: u64,
+    pub bytes: u64,
+    pub requests: u64,
+}
+
+struct State {
+    in_flight: usize,
+    limit: f64,
+    request_bytes: usize,
+    /// The quickest answer so far, in nanoseconds a byte.
+    quickest: f64,
+    counts: Counts,
+    error: Option<Error>,
+    /// The documents on their way, where two rows may be of one.
+    names: HashSet<u64>,
+    is_dropped: bool,
+}
+
+struct Shared {
+    client: Client,
+    path: String,
+    index: String,
+    letters: Option<DeadLetters>,
+    job: Job,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Sends chunks to one index. Dropped, it waits a little for what is on its way, and sends nothing more.
+pub(super) struct Sender {
+    shared: Arc<Shared>,
+}
+
+impl Sender {
+    /// A sender of rows to `index`, which nobody creates by sending.
+    pub fn new(client: &Client, index: &str, letters: Option<DeadLetters>, job: &Job) -> Self {
+        let state = State {
+            in_flight: 0,
+            limit: FIRST_IN_FLIGHT,
+            request_bytes: REQUEST_BYTES,
+            quickest: f64::INFINITY,
+            counts: Counts::default(),
+            error: None,
+            names: HashSet::new(),
+            is_dropped: false,
+        };
+        let path = format!("/{}/_bulk?filter_path=errors,items.*.status,items.*.error", escape(index));
+        Self {
+            shared: Arc::new(Shared {
+                client: client.clone(),
+                path,
+                index: index.to_owned(),
+                letters,
+                job: job.clone(),
+                state: Mutex::new(state),
+                changed: Condvar::new(),
+            }),
+        }
+    }
+
+    /// How many bytes the server takes at once.
+    pub fn request_bytes(&self) -> usize {
+        self.shared.lock().request_bytes
+    }
+
+    /// Rows so far.
+    pub fn counts(&self) -> Counts {
+        self.shared.lock().counts
+    }
+
+    /// Whether a document of this hash is on its way: another row of it has to wait, or might be overtaken.
+    pub fn is_under_way(&self, name: u64) -> bool {
+        self.shared.lock().names.contains(&name)
+    }
+
+    /// Sends a chunk, when there is room for it among the requests on their way.
+    pub fn send(&self, chunk: Chunk) -> Result<()> {
+        let mut state = self.shared.wait(|state| (state.in_flight as f64) < state.limit.floor().max(1.0))?;
+        state.in_flight += 1;
+        state.names.extend(&chunk.names);
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        runtime()?.spawn(async move {
+            let outcome = shared.deliver(&chunk).await;
+            let mut state = shared.lock();
+            state.in_flight -= 1;
+            for name in &chunk.names {
+                state.names.remove(name);
+            }
+            if let Err(error) = outcome {
+                state.error.get_or_insert(error);
+            }
+            drop(state);
+            shared.changed.notify_all();
+        });
+        Ok(())
+    }
+
+    /// Waits until all requests are answered.
+    pub fn settle(&self) -> Result<()> {
+        drop(self.shared.wait(|state| state.in_flight == 0)?);
+        match &self.shared.letters {
+            Some(letters) => letters.flush(),
+            None => Ok(()),
+        }
+    }
+
+    /// Rejects a row that no server would take.
+    pub fn reject(
+        &self,
+        batch: &arrow::record_batch::RecordBatch,
+        row: usize,
+        number: u64,
+        reason: &str,
+    ) -> Result<()> {
+        self.shared.reject(batch, row, number, reason)
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_dropped = true;
+        let deadline = Instant::now() + GRACE;
+        while state.in_flight > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self, is_ready: impl Fn(&State) -> bool) -> Result<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(error) = &state.error {
+                return Err(error.clone());
+            }
+            if is_ready(&state) {
+                return Ok(state);
+            }
+            self.job.check()?;
+            state = self.changed.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn shown(&self) -> &str {
+        &self.client.location().shown
+    }
+
+    async fn deliver(&self, chunk: &Chunk) -> Result<()> {
+        // The last piece is next: pieces of one chunk go one after the other, in their order.
+        let mut pieces = vec![chunk.items.clone()];
+        while let Some(items) = pieces.pop() {
+            self.deliver_piece(chunk, items, &mut pieces).await?;
+        }
+        Ok(())
+    }
+
+    async fn deliver_piece(&self, chunk: &Chunk, mut items: Vec<Item>, pieces: &mut Vec<Vec<Item>>) -> Result<()> {
+        let mut backoff = Backoff::new(self.client.row_patience());
+        let (mut was_lost, mut refusals) = (false, 0);
+        while !items.is_empty() {
+            if self.lock().is_dropped {
+                return Err(Error::cancelled());
+            }
+            let request = Request::lines(self.path.clone(), chunk.body_of(&items));
+            let (begun, bytes) = (Instant::now(), request.body.len());
+            let failed = match self.client.send(&request).await {
+                Ok(answer) if answer.status == 200 => {
+                    let before = items.len();
+                    items = self.answered(chunk, items, &answer, was_lost).await?;
+                    self.learn(begun.elapsed(), bytes, items.is_empty());
+                    if items.is_empty() {
+                        return Ok(());
+                    }
+                    if items.len() < before {
+                        backoff = Backoff::new(self.client.row_patience());
+                    }
+                    self.unavailable("the server is busy, and rejects rows again and again")
+                }
+                Ok(answer) if answer.status == 413 => {
+                    return self.too_large(chunk, items, bytes, pieces);
+                }
+                Ok(answer) if is_busy(answer.status) => {
+                    self.slow_down();
+                    refusals += 1;
+                    if refusals > 1 && items.len() > 1 && bytes > LEAST_REQUEST_BYTES {
+                        self.halve(items, bytes, pieces);
+                        backoff.wait().await;
+                        return Ok(());
+                    }
+                    self.client.refusal(&answer)
+                }
+                Ok(answer) => return Err(self.client.refusal(&answer)),
+                Err(lost) if lost.is_transient => {
+                    was_lost = true;
+                    lost.error
+                }
+                Err(lost) => return Err(lost.error),
+            };
+            if !backoff.wait().await {
+                return Err(failed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts rows by what became of them, and gives those that are to be sent again.
+    async fn answered(&self, chunk: &Chunk, items: Vec<Item>, answer: &Answer, was_lost: bool) -> Result<Vec<Item>> {
+        let outcomes = outcomes(&answer.body).map_err(|_| self.unavailable("the answer is no JSON"))?;
+        if outcomes.len() != items.len() {
+            let message = format!("the server answered for {} of {} rows", outcomes.len(), items.len());
+            return Err(self.unavailable(&message));
+        }
+        let (mut taken, mut again, mut existing) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rejected: Vec<(Item, String)> = Vec::new();
+        for (item, outcome) in items.into_iter().zip(outcomes) {
+            match outcome {
+                Outcome::Taken => taken.push(item),
+                Outcome::Busy => again.push(item),
+                Outcome::Exists => existing.push(item),
+                Outcome::Blocked => return Err(blocked("cluster_block_exception").at(self.shown())),
+                Outcome::Rejected(reason) => rejected.push((item, reason)),
+            }
+        }
+        if !existing.is_empty() {
+            // After a lost answer, the document may be there because this load has put it there.
+            let (ours, theirs) =
+                if was_lost { self.sent_before(chunk, existing).await? } else { (Vec::new(), existing) };
+            taken.extend(ours);
+            rejected.extend(theirs.into_iter().map(|item| (item, "a document of this _id exists".to_owned())));
+        }
+        let (again, overtaken) = chunk.without_overtaken(again, &taken);
+        let mut state = self.lock();
+        state.counts.taken += taken.len() as u64 + overtaken;
+        state.counts.requests += 1;
+        state.counts.bytes += taken.iter().map(|item| item.lines.len() as u64).sum::<u64>();
+        drop(state);
+        self.reject_all(chunk, &rejected)?;
+        Ok(again)
+    }
+
+    /// Documents that are exactly what was sent, and the others.
+    async fn sent_before(&self, chunk: &Chunk, items: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>)> {
+        let mut docs = Vec::with_capacity(items.len());
+        for item in &items {
+            let (id, routing) = name(chunk.name_of(item))?;
+            docs.push(match routing {
+                Some(routing) => json!({ "_id": id, "routing": routing }),
+                None => json!({ "_id": id }),
+            });
+        }
+        let request = Request::json("POST", format!("/{}/_mget", escape(&self.index)), &json!({ "docs": docs }));
+        let answer = self.client.ask(request, self.client.row_patience()).await?;
+        if answer.status != 200 {
+            return Err(self.client.refusal(&answer));
+        }
+        let found: Value = self.client.parsed(&answer)?;
+        let same = |index: usize, item: &Item| is_same(chunk.source_of(item), &found["docs"][index]["_source"]);
+        let (ours, theirs): (Vec<_>, Vec<_>) =
+            items.into_iter().enumerate().partition(|(index, item)| same(*index, item));
+        let items = |pairs: Vec<(usize, Item)>| pairs.into_iter().map(|(_, item)| item).collect();
+        Ok((items(ours), items(theirs)))
+    }
+
+    fn too_large(&self, chunk: &Chunk, items: Vec<Item>, bytes: usize, pieces: &mut Vec<Vec<Item>>) -> Result<()> {
+        if items.len() > 1 {
+            self.halve(items, bytes, pieces);
+            return Ok(());
+        }
+        let reason = format!("the document has {bytes} bytes, more than the server takes (http.max_content_length)");
+        self.reject_all(chunk, &items.into_iter().map(|item| (item, reason.clone())).collect::<Vec<_>>())
+    }
+
+    /// Cuts a request in two, and those that come to the same size.
+    fn halve(&self, mut items: Vec<Item>, bytes: usize, pieces: &mut Vec<Vec<Item>>) {
+        let second = items.split_off(items.len() / 2);
+        pieces.extend([second, items]);
+        let mut state = self.lock();
+        state.request_bytes = state.request_bytes.min(bytes / 2).max(LEAST_REQUEST_BYTES);
+    }
+
+    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, String)]) -> Result<()> {
+        if let (None, Some((item, reason))) = (&self.letters, rejected.first()) {
+            let rows = rejected.len();
+            return Err(self.rejection(rows, item.number, reason));
+        }
+        for (item, reason) in rejected {
+            self.reject(&chunk.batches[item.batch], item.row, item.number, reason)?;
+        }
+        Ok(())
+    }
+
+    fn reject(&self, batch: &arrow::record_batch::RecordBatch, row: usize, number: u64, reason: &str) -> Result<()> {
+        let Some(letters) = &self.letters else { return Err(self.rejection(1, number, reason)) };
+        letters.reject(batch, row, reason)?;
+        self.job.meter().bad_rows(1);
+        self.lock().counts.rejected += 1;
+        Ok(())
+    }
+
+    fn rejection(&self, rows: usize, number: u64, reason: &str) -> Error {
+        let message = match rows {
+            1 => format!("row {} is rejected: {reason}", number + 1),
+            rows => format!("{rows} rows of a request are rejected, the first is row {}: {reason}", number + 1),
+        };
+        let advice = "mend them, or go on without them and find them in a file by --dead-letter FILE (dead_letter)";
+        Error::invalid(message).at(self.shown()).advice(advice)
+    }
+
+    fn unavailable(&self, message: &str) -> Error {
+        Error::unavailable(message).at(self.shown()).advice("run it again, with --resume (resume) where it was named")
+    }
+
+    fn slow_down(&self) {
+        let mut state = self.lock();
+        state.limit = (state.limit / 2.0).max(1.0);
+    }
+
+    /// Learns from an answer how many requests the server works on at once. What waits longer than the quickest one stood in
+    /// a queue, and a queue wins nothing.
+    fn learn(&self, time: Duration, bytes: usize, was_all_taken: bool) {
+        if !was_all_taken {
+            return self.slow_down();
+        }
+        let mut state = self.lock();
+        // Small requests tell about the way to the server, and not about its work.
+        if bytes < state.request_bytes / 4 {
+            return;
+        }
+        let taken = time.as_nanos() as f64 / bytes as f64;
+        state.quickest = state.quickest.min(taken);
+        if (state.in_flight as f64) + 1.0 < state.limit.floor() {
+            return;
+        }
+        let queued = state.limit * (1.0 - state.quickest / taken);
+        if queued < QUEUED.0 {
+            state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(MOST_IN_FLIGHT);
+        } else if queued > QUEUED.1 {
+            state.limit = (state.limit - 1.0 / state.limit.max(1.0)).max(1.0);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Rows into an index.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use lakerace_format::{Sink, Written};
+use lakerace_io::{Error, Job, Result};
+
+use super::chunk::ChunkBuilder;
+use super::client::{Client, Request};
+use super::encode::{Action, Encoder};
+use super::journal::Journal;
+use super::location::{Location, escape};
+use super::mapping::is_in_document;
+use super::sender::{REQUEST_BYTES, Sender};
+use super::settings::Quiet;
+use super::target::{Run, Target};
+use crate::{DeadLetters, SinkOptions, WriteMode};
+
+/// After so many requests, an index in use gets no new view of itself until the load ends.
+const QUIET_AFTER_REQUESTS: u64 = 8;
+
+/// A load.
+pub(super) struct ElasticsearchSink {
+    client: Client,
+    job: Job,
+    schema: SchemaRef,
+    target: Target,
+    run: Run,
+    journal: Journal,
+    encoder: Encoder,
+    /// `None` once the load has ended.
+    sender: Option<Sender>,
+    builder: ChunkBuilder,
+    /// Rows of this run.
+    rows: u64,
+    /// Rows of this run that are acknowledged.
+    acknowledged: u64,
+    must_be_new: bool,
+    is_finished: bool,
+}
+
+impl ElasticsearchSink {
+    /// Begins a load.
+    pub fn open(location: Location, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Self> {
+        let location = Arc::new(location);
+        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)
+            && options.key.is_empty()
+            && schema.index_of(super::mapping::ID).is_err()
+        {
+            let what = "rows are replaced and removed by their key, and none is named";
+            return Err(Error::usage(what).at(&location.shown).advice("name its columns with --key (key)"));
+        }
+        // Everything that depends on the rows' types alone is refused before the first request.
+        let action = action(options, &location);
+        super::mapping::properties(&schema, &location.parameters).map_err(at)?;
+        Encoder::new(&schema, &options.key, action, &serde_json::Map::new(), "").map_err(at)?;
+        let client = Client::new(&location, job).map_err(at)?;
+        let journal = Journal::new(&client, job);
+        let mut run = Run::find(&journal, &location, options)?;
+        let letters = DeadLetters::create(options)?;
+        let target = Target::open(&client, &schema, options, &mut run, job).map_err(at)?;
+        let encoder = Encoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
+        let sender = Some(Sender::new(&client, &target.index, letters, job));
+        let must_be_new = options.mode == WriteMode::Error;
+        let (builder, job) = (ChunkBuilder::default(), job.clone());
+        let mut sink = Self {
+            client,
+            job,
+            schema,
+            target,
+            run,
+            journal,
+            encoder,
+            sender,
+            builder,
+            rows: 0,
+            acknowledged: 0,
+            must_be_new,
+            is_finished: false,
+        };
+        sink.note_begin()?;
+        Ok(sink)
+    }
+
+    /// The journal names the index of a load before it has a row, so that the next run can remove it.
+    fn note_begin(&mut self) -> Result<()> {
+        if self.run.entry.load.is_empty() || self.run.was_begun && !self.target.is_staging {
+            return Ok(());
+        }
+        self.journal.create()?;
+        self.journal.write(&self.run.entry)
+    }
+
+    fn sender(&self) -> Result<&Sender> {
+        self.sender.as_ref().ok_or_else(|| Error::internal("the load has ended"))
+    }
+
+    fn row(&mut self, rows: &super::encode::Rows<'_>, batch: &RecordBatch, row: usize) -> Result<()> {
+        let number = self.run.entry.acknowledged_rows + (self.rows - self.acknowledged);
+        self.rows += 1;
+        let start = self.builder.lines.len();
+        let first_line = match rows.write(row, number, &mut self.builder.lines) {
+            Ok(first_line) => first_line,
+            Err(reason) => {
+                self.builder.lines.truncate(start);
+                return self.sender()?.reject(batch, row, number, &reason);
+            }
+        };
+        let mut start = start;
+        let name = self.encoder.has_key().then(|| self.builder.hash(start, first_line));
+        if let Some(name) = name.filter(|name| self.sender().is_ok_and(|sender| sender.is_under_way(*name))) {
+            // An earlier row of this document is on its way: it must not arrive behind this one.
+            let lines = self.builder.lines.split_off(start);
+            self.send()?;
+            self.sender()?.settle()?;
+            self.builder.lines.extend_from_slice(&lines);
+            start = 0;
+            self.builder.push(start, first_line, row, number, Some(name));
+            return Ok(());
+        }
+        self.builder.push(start, first_line, row, number, name);
+        if self.builder.lines.len() >= self.sender()?.request_bytes() {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<()> {
+        if self.builder.is_empty() {
+            return Ok(());
+        }
+        if !self.target.is_staging && self.sender()?.counts().requests >= QUIET_AFTER_REQUESTS {
+            self.target.quiet(Quiet::InUse)?;
+        }
+        let chunk = self.builder.take();
+        self.sender()?.send(chunk)
+    }
+
+    /// Has all rows so far acknowledged.
+    fn acknowledge(&mut self) -> Result<()> {
+        self.send()?;
+        self.sender()?.settle()?;
+        let counts = self.sender()?.counts();
+        if counts.taken + counts.rejected != self.rows {
+            let message = format!(
+                "{} rows were sent, and {} are confirmed and {} rejected",
+                self.rows, counts.taken, counts.rejected
+            );
+            return Err(Error::internal(message).at(&self.client.location().shown));
+        }
+        if !self.target.is_durable {
+            let path = format!("/{}/_flush", escape(&self.target.index));
+            self.client.object(&self.job, Request::bare("POST", path))?;
+        }
+        self.run.entry.acknowledged_rows += self.rows - self.acknowledged;
+        self.acknowledged = self.rows;
+        Ok(())
+    }
+
+    fn complete(&mut self) -> Result<Written> {
+        self.acknowledge()?;
+        let location = self.client.location().clone();
+        self.target.check_same(&location)?;
+        self.target.put_back()?;
+        self.target.catalog.refresh(&self.target.index)?;
+        self.check_searchable(&location)?;
+        if self.target.is_staging {
+            self.target.catalog.switch(&location.index, &self.target.index, self.must_be_new)?;
+        }
+        self.is_finished = true;
+        if !self.run.entry.load.is_empty() {
+            self.run.entry.is_finished = true;
+            self.journal.write(&self.run.entry)?;
+        }
+        let counts = self.sender()?.counts();
+        Ok(Written {
+            rows: counts.taken,
+            bytes: counts.bytes,
+            files: vec![location.shown.clone()],
+            rejected: counts.rejected,
+            ..Written::default()
+        })
+    }
+
+    /// Every row is there, and every value of it is found by searches.
+    fn check_searchable(&self, location: &Location) -> Result<()> {
+        let names: Vec<&str> = self
+            .schema
+            .fields()
+            .iter()
+            .filter(|field| is_in_document(field))
+            .map(|field| field.name().as_str())
+            .collect();
+        let ignored =
+            self.target.catalog.ignored(&self.target.index, &names)?.saturating_sub(self.target.ignored_before);
+        if ignored > 0 {
+            let message = format!("{ignored} rows have values that their fields keep and do not find by (_ignored)");
+            return Err(Error::invalid(message)
+                .at(&location.shown)
+                .advice("raise the field's ignore_above, or load with --mode overwrite, which makes strict fields"));
+        }
+        let counts = self.sender()?.counts();
+        // A new index has one document for each row, unless rows share a key or an earlier run has left some.
+        if self.target.is_staging && !self.encoder.has_key() && !self.run.was_begun {
+            let there = self.target.catalog.count(&self.target.index, None)?;
+            if there != counts.taken {
+                let message = format!("the server confirmed {} rows, and has {there}", counts.taken);
+                return Err(Error::corrupt(message).at(&location.shown).advice("run it again"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves nothing behind but what a run that goes on needs.
+    fn undo(&mut self) {
+        // It waits for requests on their way: a row that comes after the index is gone would make it anew.
+        self.sender = None;
+        let job = Job::default();
+        let target = &mut self.target;
+        target.catalog = super::catalog::Catalog::new(&self.client, &job);
+        let goes_on = !self.run.entry.load.is_empty() && self.run.entry.acknowledged_rows > 0;
+        // The load has an error to tell already; what is left is put right by the next one.
+        let _ = if target.is_staging && !goes_on { target.catalog.remove(&target.index) } else { target.put_back() };
+    }
+}
+
+impl Sink for ElasticsearchSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.job.check()?;
+        if self.builder.lines.capacity() == 0 {
+            self.builder.lines.reserve(REQUEST_BYTES + REQUEST_BYTES / 8);
+        }
+        self.builder.begin(&batch);
+        let encoder = self.encoder.clone();
+        let rows = encoder.rows(&batch).map_err(|error| error.at(&self.client.location().shown))?;
+        for row in 0..batch.num_rows() {
+            self.row(&rows, &batch, row)?;
+        }
+        self.job.meter().wrote_rows(batch.num_rows() as u64);
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        self.acknowledge()?;
+        if self.run.entry.load.is_empty() { Ok(()) } else { self.journal.write(&self.run.entry) }
+    }
+
+    fn acknowledged_rows(&self) -> u64 {
+        self.run.entry.acknowledged_rows
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        self.complete()
+    }
+}
+
+impl Drop for ElasticsearchSink {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.undo();
+        }
+    }
+}
+
+/// Rows with numbers for names can be put there again and again; with a key, rows that are added must be new.
+fn action(options: &SinkOptions, location: &Location) -> Action {
+    match options.mode {
+        WriteMode::Delete => Action::Delete,
+        _ if location.parameters.creates_only => Action::Create,
+        WriteMode::Append if !options.key.is_empty() => Action::Create,
+        _ => Action::Index,
+    }
+}

@@ -1,0 +1,179 @@
+//! An index as a source.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_format::names::column_not_found;
+use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use lakerace_io::{Error, Job, RequestPlan, Result};
+use serde_json::{Map, Value, json};
+
+use super::catalog::Catalog;
+use super::client::Client;
+use super::filter::query_of;
+use super::location::Location;
+use super::mapping::is_in_document;
+use super::reader::Scan;
+use super::schema::{kept, schema_of};
+use crate::SourceOptions;
+
+/// Documents of a page at most, unless the index says otherwise.
+const WINDOW: usize = 10_000;
+
+/// The documents of one index, alias or data stream.
+pub(super) struct ElasticsearchSource {
+    client: Client,
+    job: Job,
+    schema: SchemaRef,
+    properties: Map<String, Value>,
+    /// Documents that the location's query finds.
+    documents: u64,
+    window: usize,
+}
+
+impl ElasticsearchSource {
+    /// Opens what the location names: its mapping is read, and its documents are counted.
+    pub fn open(location: Location, options: &SourceOptions, job: &Job) -> Result<Self> {
+        let location = Arc::new(location);
+        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        let client = Client::new(&location, job).map_err(at)?;
+        let catalog = Catalog::new(&client, job);
+        let found = catalog.find(&location.index)?;
+        let [first, others @ ..] = found.indices.as_slice() else {
+            return Err(Error::not_found("there is no such index").at(&location.shown));
+        };
+        if found.indices.iter().any(|index| !index.has_source) {
+            return Err(Error::unsupported("the index does not keep its documents whole (_source)")
+                .at(&location.shown)
+                .advice("load an index with _source"));
+        }
+        let mut properties = first.properties.clone();
+        for other in others {
+            join(&mut properties, &other.properties).map_err(at)?;
+        }
+        let kept = match &options.schema {
+            Some(given) => Some(Arc::clone(given)),
+            None => kept(&first.meta).map_err(at)?,
+        };
+        let schema = match &options.schema {
+            Some(given) => Arc::clone(given),
+            None => schema_of(&properties, kept.as_deref(), &location.parameters)?,
+        };
+        let window =
+            found.indices.iter().filter_map(|index| index.setting("index.max_result_window")?.parse().ok()).min();
+        let documents = catalog.count(&location.index, location.parameters.query.as_ref())?;
+        let job = job.clone();
+        Ok(Self { client, job, schema, properties, documents, window: window.unwrap_or(WINDOW).clamp(1, WINDOW) })
+    }
+
+    fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
+        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
+        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
+        let at = |name: &String| {
+            self.schema.index_of(name).map_err(|_| column_not_found(name, known()).at(&self.client.location().shown))
+        };
+        names.iter().map(at).collect()
+    }
+
+    fn scan(&self, plan: &ReadPlan) -> Result<Scan> {
+        let request = &plan.request;
+        let selected = self.selected(request)?;
+        let filter = request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
+        let mut decoded = selected.clone();
+        decoded.extend(filter.iter().flat_map(|filter| filter.columns().to_vec()));
+        decoded.sort_unstable();
+        decoded.dedup();
+        let place = |column: &usize| decoded.iter().position(|other| other == column);
+        let projection: Option<Vec<usize>> = selected.iter().map(place).collect();
+        let schema = self.schema.project(&decoded).map_err(|error| Error::internal(error.to_string()))?;
+        let pushed = request.filter.as_ref().and_then(|filter| query_of(filter, &self.schema, &self.properties));
+        let parts: Vec<Value> = self.client.location().parameters.query.iter().cloned().chain(pushed).collect();
+        Ok(Scan {
+            client: self.client.clone(),
+            job: self.job.clone(),
+            source: self.wanted_fields(&schema, request.columns.is_some()),
+            schema: Arc::new(schema),
+            projection: projection.ok_or_else(|| Error::internal("a column is not decoded"))?,
+            filter,
+            query: (!parts.is_empty()).then(|| json!({ "bool": { "filter": parts } })),
+            limit: request.limit,
+            batch_rows: request.batch_rows.unwrap_or(usize::MAX),
+            window: self.window,
+            documents: self.documents,
+        })
+    }
+
+    /// What of the documents is sent: all, or the fields that are wanted. A star in a name would stand for others.
+    fn wanted_fields(&self, schema: &Schema, is_part: bool) -> Value {
+        let names: Vec<&String> =
+            schema.fields().iter().filter(|field| is_in_document(field)).map(|field| field.name()).collect();
+        match names.as_slice() {
+            _ if !is_part || names.iter().any(|name| name.contains('*')) => json!(true),
+            [] => json!(false),
+            names => json!(names),
+        }
+    }
+}
+
+impl Source for ElasticsearchSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        SourceInfo { format: "elasticsearch".to_owned(), rows: Some(self.documents), ..SourceInfo::default() }
+    }
+
+    /// One unit: the server finds the documents. Pages are cut by what documents turn out to take.
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let selected = self.selected(request)?;
+        if let Some(filter) = &request.filter {
+            Predicate::bind(filter, &self.schema).map_err(|error| error.at(&self.client.location().shown))?;
+        }
+        if request.batch_rows == Some(0) {
+            return Err(Error::usage("a batch has one row at least"));
+        }
+        let unit = UnitPlan { rows: Some(self.documents), ..UnitPlan::default() };
+        let url = self.client.location().shown.clone();
+        let schema = self.schema.project(&selected).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(ReadPlan {
+            request: request.clone(),
+            schema: Arc::new(schema),
+            files: vec![FilePlan { url, size_bytes: 0, e_tag: None, units: vec![unit] }],
+            requests: RequestPlan::none(),
+        })
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let schema = Arc::clone(&plan.schema);
+        let is_read = plan.files.iter().flat_map(|file| &file.units).any(|unit| unit.pruned.is_none());
+        if !is_read || plan.request.limit == Some(0) {
+            return Ok(Batches::new(schema, std::iter::empty()));
+        }
+        let reading = self.scan(plan)?.start(&self.client.location().index)?;
+        let shown = self.client.location().shown.clone();
+        let batches = reading.map(move |batch| batch.map_err(|error| error.at(&shown)));
+        Ok(Batches::new(schema, batches))
+    }
+}
+
+/// The fields of several indices: one that two have has one type.
+fn join(fields: &mut Map<String, Value>, others: &Map<String, Value>) -> Result<()> {
+    for (name, other) in others {
+        match fields.get_mut(name) {
+            None => drop(fields.insert(name.clone(), other.clone())),
+            Some(field) => match (field["properties"].as_object().cloned(), other["properties"].as_object()) {
+                (Some(mut inner), Some(more)) => {
+                    join(&mut inner, more)?;
+                    field["properties"] = Value::Object(inner);
+                }
+                _ if field["type"] == other["type"] => {}
+                _ => {
+                    let message = format!("field {name:?} has two types, {} and {}", field["type"], other["type"]);
+                    return Err(Error::invalid(message).advice("read the indices one by one, or give a schema"));
+                }
+            },
+        }
+    }
+    Ok(())
+}

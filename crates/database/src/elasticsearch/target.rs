@@ -1,0 +1,302 @@
+//! What a load writes to: an index that is there, one that it makes, or one that an alias will stand for.
+
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_io::{Error, Job, Result};
+use serde_json::{Map, Value, json};
+
+use super::catalog::{Catalog, Found, Index};
+use super::client::Client;
+use super::journal::{Entry, Journal};
+use super::location::Location;
+use super::mapping::{find, missing, properties};
+use super::schema::{keep, kept};
+use super::settings::{Quiet, Restore};
+use crate::{SinkOptions, WriteMode};
+
+/// Where the rows of a load go.
+pub(super) struct Target {
+    pub catalog: Catalog,
+    /// The index that gets the rows.
+    pub index: String,
+    /// Its own id: another index of the same name has another one.
+    pub uuid: String,
+    /// The fields of the index.
+    pub fields: Map<String, Value>,
+    /// Settings that are to be put back.
+    pub restore: Option<Restore>,
+    /// The index becomes what the alias stands for when it is complete.
+    pub is_staging: bool,
+    /// Rows are on the server's disk when it answers.
+    pub is_durable: bool,
+    /// Documents with values that are not searched, before the load.
+    pub ignored_before: u64,
+}
+
+/// A load, and how far an earlier run of it came.
+pub(super) struct Run {
+    pub entry: Entry,
+    pub was_begun: bool,
+}
+
+impl Run {
+    /// The load of this name, or one without.
+    pub fn find(journal: &Journal, location: &Location, options: &SinkOptions) -> Result<Self> {
+        let target = &location.index;
+        let load = options.load_name.clone().unwrap_or_default();
+        if options.resume && load.is_empty() {
+            return Err(Error::usage(
+                "a load goes on by its name, and this one has none: the source has no stable order",
+            )
+            .at(&location.shown)
+            .advice("name the key of the rows with --key (key) and use --mode upsert"));
+        }
+        let earlier = if load.is_empty() { None } else { journal.read(target, &load)? };
+        if let Some(entry) = earlier.clone().filter(|_| options.resume) {
+            return Ok(Self { entry, was_begun: true });
+        }
+        let entry = Entry {
+            target: target.clone(),
+            load,
+            run: run_name(),
+            // What an earlier run has left is removed before this one begins.
+            staging: earlier.filter(|entry| !entry.is_finished).and_then(|entry| entry.staging),
+            acknowledged_rows: 0,
+            is_finished: false,
+        };
+        Ok(Self { entry, was_begun: false })
+    }
+}
+
+/// A name that no other load has: the time, and this process.
+fn run_name() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
+}
+
+impl Target {
+    /// Finds or makes the index of a load.
+    pub fn open(client: &Client, schema: &SchemaRef, options: &SinkOptions, run: &mut Run, job: &Job) -> Result<Self> {
+        let catalog = Catalog::new(client, job);
+        let location = client.location();
+        let mapped = properties(schema, &location.parameters)?;
+        let found = catalog.find(&location.index)?;
+        let exists = !found.indices.iter().all(|index| !found.is_alias && index.is_placeholder());
+        match options.mode {
+            _ if run.was_begun && run.entry.is_finished => {
+                Self::existing(catalog, found, schema, &mapped, options, location)
+            }
+            WriteMode::Error if exists => Err(Error::conflict("it exists already")
+                .at(&location.shown)
+                .advice("choose another index, or --mode overwrite, append or upsert")),
+            WriteMode::Error | WriteMode::Overwrite => Self::staging(catalog, schema, &mapped, run, location),
+            WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
+            WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
+                catalog.create(&location.index, &body(schema, &mapped, location))?;
+                let mut target = Self::existing(catalog, Found::default(), schema, &mapped, options, location)?;
+                target.quiet(Quiet::New)?;
+                Ok(target)
+            }
+            _ => Self::existing(catalog, found, schema, &mapped, options, location),
+        }
+    }
+
+    /// The index that a run fills beside what is there.
+    fn staging(
+        catalog: Catalog,
+        schema: &SchemaRef,
+        mapped: &Map<String, Value>,
+        run: &mut Run,
+        location: &Location,
+    ) -> Result<Self> {
+        let entry = &mut run.entry;
+        if let Some(name) = entry.staging.clone() {
+            let there = catalog.find(&name)?.indices.into_iter().next();
+            if let Some(index) = there.filter(|_| run.was_begun) {
+                check_schema(schema, &index, location)?;
+                return Self::of(catalog, index, true);
+            }
+            if !run.was_begun {
+                catalog.remove_left_over(&location.index, &entry.load, &name)?;
+            }
+            // Without its index, the load begins at its first row.
+            entry.acknowledged_rows = 0;
+            entry.run = run_name();
+        }
+        let name = format!("{}-{}", location.index, entry.run);
+        let body = Catalog::staging_body(body(schema, mapped, location), &location.index, &entry.load);
+        catalog.create(&name, &body)?;
+        entry.staging = Some(name.clone());
+        let index = catalog.index(&name)?;
+        let mut target = Self::of(catalog, index, true)?;
+        target.quiet(Quiet::New)?;
+        Ok(target)
+    }
+
+    /// An index that is there: its fields are respected, and those that it lacks are added.
+    fn existing(
+        catalog: Catalog,
+        found: Found,
+        schema: &SchemaRef,
+        mapped: &Map<String, Value>,
+        options: &SinkOptions,
+        location: &Location,
+    ) -> Result<Self> {
+        let at = |error: Error| error.at(&location.shown);
+        let found = if found.indices.is_empty() { catalog.find(&location.index)? } else { found };
+        let is_stream = found.is_alias && found.indices.iter().all(|index| index.name.starts_with(".ds-"));
+        if found.indices.len() > 1 && !is_stream {
+            return Err(at(Error::unsupported(format!("the alias stands for {} indices", found.indices.len()))
+                .advice("name the index that gets the rows")));
+        }
+        let Some(mut index) = found.indices.into_iter().max_by(|a, b| a.name.cmp(&b.name)) else {
+            return Err(at(Error::conflict("the index was removed at this moment").advice("run it again")));
+        };
+        if options.mode != WriteMode::Delete {
+            check_schema(schema, &index, location)?;
+            let lacks = missing(mapped, schema, &index.properties, options.allow_narrowing).map_err(at)?;
+            let merged = merged(schema, kept(&index.meta)?.as_deref());
+            let is_kept = kept(&index.meta)?.is_some() || index.properties.is_empty();
+            if !lacks.is_empty() || is_kept && kept(&index.meta)?.as_deref() != Some(&merged) {
+                if is_kept {
+                    keep(&mut index.meta, &merged);
+                }
+                catalog.put_mapping(&index.name, &json!({ "properties": lacks, "_meta": index.meta }))?;
+                let name = index.name.clone();
+                index = catalog.index(&name)?;
+            }
+        }
+        let mut target = Self::of(catalog, index, false)?;
+        if is_stream {
+            // Rows go to the stream, which chooses its index.
+            target.index.clone_from(&location.index);
+        }
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        target.ignored_before = target.catalog.ignored(&target.index, &names)?;
+        Ok(target)
+    }
+
+    fn of(catalog: Catalog, index: Index, is_staging: bool) -> Result<Self> {
+        Ok(Self {
+            restore: Restore::noted(&index),
+            is_durable: index.setting("index.translog.durability") != Some("async"),
+            uuid: index.setting("index.uuid").unwrap_or_default().to_owned(),
+            fields: index.properties,
+            index: index.name,
+            ignored_before: 0,
+            is_staging,
+            catalog,
+        })
+    }
+
+    /// Switches off what slows a load down, unless it is off.
+    pub fn quiet(&mut self, quiet: Quiet) -> Result<()> {
+        if self.restore.is_none() {
+            self.restore = Some(Restore::quiet(&self.catalog, &self.index, quiet)?);
+        }
+        Ok(())
+    }
+
+    /// Puts the settings back.
+    pub fn put_back(&mut self) -> Result<()> {
+        match self.restore.take() {
+            Some(restore) => restore.put_back(&self.catalog, &self.index),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the index is the one that the load began with.
+    pub fn check_same(&self, location: &Location) -> Result<()> {
+        let found = self.catalog.find(&self.index)?;
+        let is_there =
+            found.is_alias || found.indices.iter().any(|index| index.setting("index.uuid") == Some(&self.uuid));
+        if is_there {
+            return Ok(());
+        }
+        Err(Error::conflict("the index was removed or replaced while it was loaded")
+            .at(&location.shown)
+            .advice("run it again, without --resume"))
+    }
+}
+
+/// The body of an index for these rows, under what the location says.
+fn body(schema: &Schema, mapped: &Map<String, Value>, location: &Location) -> Value {
+    let mut meta = Map::new();
+    keep(&mut meta, schema);
+    let mut body = json!({ "mappings": { "dynamic": "strict", "_meta": meta, "properties": mapped } });
+    for (key, value) in &location.parameters.body {
+        over(&mut body[key], value);
+    }
+    body
+}
+
+/// Puts a value over another one, object by object; a field with a type of its own is the whole field.
+fn over(under: &mut Value, value: &Value) {
+    match (under, value) {
+        (Value::Object(under), Value::Object(value)) if !value.contains_key("type") => {
+            for (key, value) in value {
+                over(under.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (under, value) => *under = value.clone(),
+    }
+}
+
+/// The columns that an index has now: those of earlier loads, and new ones behind them.
+fn merged(schema: &Schema, kept: Option<&Schema>) -> Schema {
+    let Some(kept) = kept else { return schema.clone() };
+    let mut fields = kept.fields().to_vec();
+    let is_new = |name: &str| kept.field_with_name(name).is_err();
+    // Rows of before lack the columns that are new.
+    let new = schema.fields().iter().filter(|field| is_new(field.name()));
+    fields.extend(new.map(|field| std::sync::Arc::new(field.as_ref().clone().with_nullable(true))));
+    // Rows of now may lack columns of before.
+    for field in &mut fields {
+        let now = schema.field_with_name(field.name());
+        if !field.is_nullable() && now.map_or(true, |now| now.is_nullable()) {
+            *field = std::sync::Arc::new(field.as_ref().clone().with_nullable(true));
+        }
+    }
+    Schema::new_with_metadata(fields, kept.metadata().clone())
+}
+
+/// Columns of an index keep their types.
+fn check_schema(schema: &Schema, index: &Index, location: &Location) -> Result<()> {
+    let Some(kept) = kept(&index.meta).map_err(|error| error.at(&location.shown))? else { return Ok(()) };
+    for field in schema.fields() {
+        let Ok(before) = kept.field_with_name(field.name()) else { continue };
+        let is_gone = find(&index.properties, field.name()).is_none();
+        if is_gone || plain(before.data_type()) == plain(field.data_type()) {
+            continue;
+        }
+        return Err(Error::invalid(format!(
+            "column {:?} is of type {}, and the index keeps it as {}",
+            field.name(),
+            field.data_type(),
+            before.data_type()
+        ))
+        .at(&location.shown)
+        .advice("convert the column first, or use --mode overwrite"));
+    }
+    Ok(())
+}
+
+/// A type without its layout.
+fn plain(data_type: &arrow::datatypes::DataType) -> arrow::datatypes::DataType {
+    use arrow::datatypes::{DataType, Field};
+    let item = |field: &Field| std::sync::Arc::new(Field::new("item", plain(field.data_type()), true));
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            DataType::Binary
+        }
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+            DataType::List(item(field))
+        }
+        DataType::Map(field, _) => DataType::List(item(field)),
+        DataType::Struct(fields) => DataType::Struct(
+            fields.iter().map(|field| Field::new(field.name(), plain(field.data_type()), true)).collect(),
+        ),
+        other => other.clone(),
+    }
+}

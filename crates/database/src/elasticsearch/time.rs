@@ -1,0 +1,144 @@
+//! Dates and times as ISO 8601.
+
+use arrow::datatypes::TimeUnit;
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// Appends `YYYY-MM-DD` of days since 1970-01-01.
+///
+/// # Errors
+/// A year beyond those of four digits.
+pub(super) fn write_date(out: &mut Vec<u8>, days: i64) -> Result<(), String> {
+    let (year, month, day) = civil(days);
+    if !(0..=9999).contains(&year) {
+        return Err("the year has not four digits".to_owned());
+    }
+    digits(out, year as u64, 4);
+    out.push(b'-');
+    digits(out, month, 2);
+    out.push(b'-');
+    digits(out, day, 2);
+    Ok(())
+}
+
+/// Appends a date, `T` and a time with as many digits as the unit has, and `Z` where it is an instant.
+pub(super) fn write_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, is_instant: bool) -> Result<(), String> {
+    let per_second = per_second(unit);
+    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    write_date(out, seconds.div_euclid(DAY_SECONDS))?;
+    out.push(b'T');
+    clock(out, seconds.rem_euclid(DAY_SECONDS) as u64, fraction as u64, unit);
+    if is_instant {
+        out.push(b'Z');
+    }
+    Ok(())
+}
+
+/// Appends `HH:MM:SS` of nanoseconds since midnight, with as many digits behind a point as the unit has.
+pub(super) fn write_clock(out: &mut Vec<u8>, nanoseconds: i64, unit: TimeUnit) {
+    let nanoseconds = nanoseconds.max(0) as u64;
+    let fraction = nanoseconds % 1_000_000_000 / (1_000_000_000 / per_second(unit) as u64);
+    clock(out, nanoseconds / 1_000_000_000, fraction, unit);
+}
+
+/// How many of a unit make a second.
+pub(super) fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+fn clock(out: &mut Vec<u8>, seconds: u64, fraction: u64, unit: TimeUnit) {
+    digits(out, seconds / 3600, 2);
+    out.push(b':');
+    digits(out, seconds / 60 % 60, 2);
+    out.push(b':');
+    digits(out, seconds % 60, 2);
+    let width = match unit {
+        TimeUnit::Second => return,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    };
+    out.push(b'.');
+    digits(out, fraction, width);
+}
+
+fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    for place in out[start..].iter_mut().rev() {
+        *place = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+}
+
+/// Year, month and day in the proleptic Gregorian calendar (Howard Hinnant's `civil_from_days`).
+fn civil(days: i64) -> (i64, u64, u64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month as u64, day as u64)
+}
+
+/// The days of `YYYY-MM-DD` and nanoseconds in the day, of a plain ISO 8601 text of at most nine digits of a fraction; and
+/// whether an offset of zero stands behind it. `None` where the text has another form.
+pub(super) fn quick_timestamp(text: &[u8]) -> Option<(i64, i64, bool)> {
+    let number = |from: usize, to: usize| {
+        text.get(from..to)?
+            .iter()
+            .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    };
+    let is_at = |at: usize, byte: u8| text.get(at) == Some(&byte);
+    let days = quick_date(text.get(..10)?)?;
+    if text.len() < 19 || !is_at(10, b'T') || !is_at(13, b':') || !is_at(16, b':') {
+        return None;
+    }
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let has_zone = text.last() == Some(&b'Z');
+    let end = text.len() - usize::from(has_zone);
+    let fraction = match end - 19 {
+        0 => 0,
+        length @ 2..=10 if is_at(19, b'.') => number(20, end)? * 10_i64.pow(10 - length as u32),
+        _ => return None,
+    };
+    Some((days, (hour * 3600 + minute * 60 + second) * 1_000_000_000 + fraction, has_zone))
+}
+
+/// The days of `YYYY-MM-DD`. `None` where the text is anything else.
+pub(super) fn quick_date(text: &[u8]) -> Option<i64> {
+    if text.len() != 10 || text[4] != b'-' || text[7] != b'-' {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        text[from..to]
+            .iter()
+            .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    };
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let days = days_of(year, month, day);
+    (civil(days) == (year, month as u64, day as u64)).then_some(days)
+}
+
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+"""Elasticsearch and OpenSearch for the tests: installed by Maven, started on loopback, stopped at the end.
+
+python tests/servers/elastic.py elasticsearch-8      runs one in the foreground and prints its endpoint
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Names the endpoint of a server that runs already.
+VARIABLE = "LAKERACE_TEST_ELASTICSEARCH"
+
+START_SECONDS = 120
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "servers"
+SOURCES = Path(__file__).parent / "elasticsearch"
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+
+#: A bulk request above this is answered 413, which the tests want to see.
+MAX_REQUEST = "20mb"
+
+
+@dataclass(frozen=True)
+class Server:
+    """One kind of server."""
+
+    #: The profile of the pom, and the name of its folder.
+    name: str
+    #: The least Java that runs it.
+    java: int
+    #: The class that starts it.
+    main: str
+
+
+SERVERS = {
+    server.name: server
+    for server in (
+        Server("elasticsearch-7", 17, "Elasticsearch7"),
+        Server("elasticsearch-8", 17, "Elasticsearch8"),
+        Server("elasticsearch-9", 25, "Elasticsearch9"),
+        Server("opensearch-3", 25, "org.codelibs.opensearch.runner.OpenSearchRunner"),
+    )
+}
+
+
+def java_home(least: int) -> Path:
+    """The oldest installed JDK that is new enough: `JAVA_HOME`, the one on the path, or one of Debian's folder."""
+    named = [Path(home) for home in (os.environ.get("JAVA_HOME"),) if home]
+    if java := shutil.which("java"):
+        named.append(Path(java).resolve().parents[1])
+    found = {}
+    for home in [*named, *sorted(Path("/usr/lib/jvm").glob("*"))]:
+        release = home / "release"
+        if release.is_file() and (home / "bin" / "javac").is_file():
+            version = next(line for line in release.read_text().splitlines() if line.startswith("JAVA_VERSION="))
+            found.setdefault(int(version.split('"')[1].split(".")[0]), home)
+    fitting = sorted(version for version in found if version >= least)
+    if not fitting:
+        raise RuntimeError(f"the server needs a JDK {least} or newer: install Debian's openjdk-{least}-jdk-headless")
+    return found[fitting[0]]
+
+
+def install(server: Server) -> Path:
+    """The folder of the server, filled on first use; another process that fills it at once wins or waits for nobody."""
+    home = CACHE / server.name
+    if (home / "ready").exists():
+        return home
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise RuntimeError("the servers of the tests are installed by Maven: install Debian's maven")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{server.name}-"))
+    pom = SOURCES / "pom.xml"
+    environment = {**os.environ, "JAVA_HOME": str(java_home(17))}
+    command = [maven, "-q", "-B", "-f", str(pom), "-P", server.name, COPY, f"-DoutputDirectory={made / 'jars'}"]
+    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    if server.name.startswith("elasticsearch"):
+        _prepare(server, made)
+    (made / "ready").touch()
+    try:
+        made.rename(home)
+    except OSError:
+        shutil.rmtree(made)
+    return home
+
+
+def _prepare(server: Server, home: Path) -> None:
+    """Compiles the launcher, and makes a module of the transport where the server wants it to be one."""
+    for folder in ("config", "plugins", "modules", "classes"):
+        (home / folder).mkdir()
+    if server.name != "elasticsearch-7":
+        module = home / "modules" / "transport-netty4"
+        module.mkdir()
+        for jar in [*(home / "jars").glob("transport-netty4-*.jar"), *(home / "jars").glob("netty-*.jar")]:
+            jar.rename(module / jar.name)
+        version = next((home / "jars").glob("elasticsearch-[0-9]*.jar")).stem.split("-")[1]
+        (module / "plugin-descriptor.properties").write_text(
+            "description=Netty 4 based transport\nname=transport-netty4\njava.version=17\n"
+            f"version={version}\nelasticsearch.version={version}\n"
+            "classname=org.elasticsearch.transport.netty4.Netty4Plugin\n"
+        )
+    javac = java_home(server.java) / "bin" / "javac"
+    source = SOURCES / f"{server.main}.java"
+    subprocess.run([javac, "-cp", f"{home}/jars/*", "-d", home / "classes", source], check=True)
+
+
+@contextlib.contextmanager
+def started(name: str = "elasticsearch-8", settings: dict[str, str] | None = None) -> Iterator[str]:
+    """`http://host:port` of a server that stops at the end; its data are gone then."""
+    server = SERVERS[name]
+    home = install(server)
+    with tempfile.TemporaryDirectory(prefix=f"lakerace-{name}-") as data:
+        port = _free_port()
+        command = _command(server, home, Path(data), port, settings or {})
+        with (Path(data) / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+            endpoint = f"http://127.0.0.1:{port}"
+            try:
+                _wait(endpoint, process, Path(data) / "log")
+                yield endpoint
+            finally:
+                process.kill()
+
+
+def _command(server: Server, home: Path, data: Path, port: int, settings: dict[str, str]) -> list[str]:
+    java = str(java_home(server.java) / "bin" / "java")
+    heap = ["-Xms1g", "-Xmx1g", "-Djava.net.preferIPv4Stack=true", "-Dlog4j2.disable.jmx=true"]
+    if server.name.startswith("opensearch"):
+        runner = ["-basePath", str(data / "node"), "-numOfNode", "1", "-baseHttpPort", str(port - 1)]
+        return [java, *heap, "-cp", f"{home}/jars/*", server.main, *runner]
+    lines = {
+        "path.data": str(data / "data"),
+        "path.logs": str(data / "logs"),
+        "network.host": "127.0.0.1",
+        "http.port": str(port),
+        "transport.port": "0",
+        "discovery.type": "single-node",
+        "http.max_content_length": MAX_REQUEST,
+        "cluster.routing.allocation.disk.threshold_enabled": "false",
+        **settings,
+    }
+    pairs = [f"{key}={value}" for key, value in lines.items()]
+    own = [f"-Djava.io.tmpdir={data}", "-Dio.netty.noUnsafe=true", "--add-opens=java.base/java.io=ALL-UNNAMED"]
+    return [java, *heap, *own, "-cp", f"{home}/classes:{home}/jars/*", server.main, str(home), *pairs]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{endpoint}/_cluster/health", timeout=5) as answer:
+                if json.load(answer)["status"] in ("green", "yellow"):
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise RuntimeError(f"the server did not start: {log.read_text(errors='replace')[-4000:]}")
+
+
+@contextlib.contextmanager
+def endpoint(name: str = "elasticsearch-8") -> Iterator[str]:
+    """The endpoint that the environment names, else a server that is started."""
+    if named := os.environ.get(VARIABLE):
+        yield named
+    else:
+        with started(name) as found:
+            yield found
+
+
+def main() -> None:
+    """Runs a server until it is interrupted."""
+    with started(sys.argv[1]) as found, contextlib.suppress(KeyboardInterrupt):
+        print(found, flush=True)
+        while True:
+            time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()
