@@ -174,7 +174,7 @@ fn all_types() -> RecordBatch {
 fn all_types_come_back_as_they_were() {
     let server = Server::new();
     let rows = all_types();
-    let written = write(&server.at("types"), &[rows.clone()], &mode(WriteMode::Error)).unwrap();
+    let written = write(&server.at("types"), std::slice::from_ref(&rows), &mode(WriteMode::Error)).unwrap();
     assert_eq!(written.rows, 3);
     assert_eq!(sorted(&read(&server.at("types")).unwrap(), "row"), rows);
     let documents = server.all("types");
@@ -290,12 +290,12 @@ fn rejected_rows_go_to_the_dead_letter_file() {
         ("id", Arc::new(Int64Array::from(vec![Some(1), Some(2), None, Some(1)]))),
         ("at", Arc::new(TimestampMicrosecondArray::from(vec![0, 1, 2000, 3000]))),
     ]);
-    let strict = write(&at, &[rows.clone()], &keyed(WriteMode::Error)).unwrap_err();
+    let strict = write(&at, std::slice::from_ref(&rows), &keyed(WriteMode::Error)).unwrap_err();
     assert_eq!(strict.kind(), ErrorKind::Invalid);
     assert!(strict.to_string().contains("microseconds"), "{strict}");
     assert!(server.collections().iter().all(|name| !name.contains("rejecting")), "{:?}", server.collections());
     let options = SinkOptions { dead_letter: Some(letters.clone()), ..keyed(WriteMode::Error) };
-    let written = write(&at, &[rows.clone()], &options).unwrap();
+    let written = write(&at, std::slice::from_ref(&rows), &options).unwrap();
     assert_eq!((written.rows, written.rejected), (1, 3));
     let text = std::fs::read_to_string(letters).unwrap();
     assert_eq!(text.lines().count(), 3);
@@ -359,7 +359,7 @@ fn filters_columns_and_limits_are_exact() {
         ("s", Arc::new(StringArray::from_iter((0..1000).map(|n| (n % 3 != 0).then(|| format!("t{n}")))))),
     ]);
     let at = server.at("filtered");
-    write(&at, &[rows.clone()], &mode(WriteMode::Error)).unwrap();
+    write(&at, std::slice::from_ref(&rows), &mode(WriteMode::Error)).unwrap();
     server.insert("filtered", vec![doc! { "_id": "missing", "id": 1000_i64 }]);
     let column = |name: &str| Box::new(Expr::Column(name.to_owned()));
     let number = |digits, scale| Box::new(Expr::Literal(Literal::Number { digits, scale }));
