@@ -377,7 +377,7 @@ fn held(record: &Record<'_>, stored: &[u8]) -> Result<()> {
 }
 
 pub(super) fn not_as_written() -> Error {
-    Error::corrupt("the content is not what was written").advice("lakerace files verify says what else is damaged")
+    Error::corrupt("the content is not what was written").advice("verifying the store says what else is damaged")
 }
 
 fn size_of(size: u64) -> Result<usize> {

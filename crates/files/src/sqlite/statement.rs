@@ -209,7 +209,7 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
             Error::unavailable("no space is left for the store").advice("free some space, then try again")
         }
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_FORMAT => {
-            Error::corrupt(text).advice("lakerace files verify says what is damaged")
+            Error::corrupt(text).advice("verifying the store says what is damaged")
         }
         ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
         ffi::SQLITE_IOERR if extended == ffi::SQLITE_IOERR_CORRUPTFS => Error::corrupt(text),
