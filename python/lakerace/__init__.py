@@ -23,11 +23,12 @@ from lakerace._errors import (
     UsageError,
 )
 from lakerace._lakerace import __version__
-from lakerace._scan import Explain, Scan
+from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
 from lakerace._table import Altered, Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
 from lakerace._tpch import Generated, GeneratedTable, tpch
 
 __all__ = [
+    "PUBLIC_SETTINGS",
     "Altered",
     "Changed",
     "Checksum",

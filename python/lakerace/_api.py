@@ -114,6 +114,7 @@ def scan(
     on_bad_row: OnBadRow | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
+    pickle_credentials: bool = True,
 ) -> Scan:
     """Plans a read of a file, a folder or a glob. Metadata is read now, data when the scan is consumed.
 
@@ -149,13 +150,16 @@ def scan(
             statistics tell of times before 1677 or after 2262. A given unit rounds down.
         union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
             lacks a column. Without it, such files are an error.
+        pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
+            `storage_options`. Without them, the process that opens it takes those of its own environment.
 
     Raises:
         NotFoundError: The location or a column does not exist.
         CorruptDataError: The metadata is damaged.
         UsageError: An option or the expression is wrong.
     """
-    return Scan(os.fspath(location), _options(locals(), "location"))
+    options = _options(locals(), "location", "pickle_credentials")
+    return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials)
 
 
 def copy(

@@ -16,6 +16,42 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+#: Storage options that a pickle without credentials keeps, without `aws_` in front: where a store is, and how it is spoken to.
+PUBLIC_SETTINGS = frozenset(
+    {
+        "allow_foreign_paths",
+        "allow_http",
+        "conditional_put",
+        "copy_if_not_exists",
+        "default_region",
+        "disable_tagging",
+        "endpoint",
+        "endpoint_url",
+        "endpoint_url_s3",
+        "region",
+        "request_payer",
+        "s3_express",
+        "skip_signature",
+        "unsigned_payload",
+        "virtual_hosted_style_request",
+    }
+)
+
+
+def _public_name(name: str) -> str:
+    return name.lower().removeprefix("aws_")
+
+
+def _without_credentials(options: Mapping[str, object]) -> dict[str, object]:
+    """The options without settings of the store that may be secret."""
+    kept = dict(options)
+    settings = kept.get("storage_options")
+    if isinstance(settings, Mapping):
+        # An address may have a name and a password in it.
+        public = {k: v for k, v in settings.items() if _public_name(k) in PUBLIC_SETTINGS and "@" not in v}
+        kept["storage_options"] = public or None
+    return kept
+
 
 class Explain:
     """A plan and its price. `str()` of it is for people, :meth:`to_dict` for programs."""
@@ -58,20 +94,26 @@ class Scan:
     A C stream carries a message only, so an error in the middle of one is raised by the consumer as its own class;
     :meth:`to_arrow`, :meth:`to_polars`, :meth:`to_pandas` and :meth:`batches` raise :class:`lakerace.Error`.
 
-    A scan can be pickled. The pickle holds the location and all options, `storage_options` included: keep secrets
-    in the environment instead.
+    A scan can be pickled. The pickle holds the location, all options, and `storage_options` with the credentials in them,
+    as plain text: whoever reads the pickle has them. With `pickle_credentials=False` it holds those settings alone that
+    are no secrets (:data:`PUBLIC_SETTINGS`), and the process that opens it takes its credentials from its own environment
+    (`AWS_*`). Credentials of the environment are never in a pickle.
     """
 
-    __slots__ = ("_location", "_native", "_options", "_part")
+    __slots__ = ("_location", "_native", "_options", "_part", "_pickle_credentials")
 
-    def __init__(self, location: str, options: Mapping[str, object], part: str | None = None) -> None:
+    def __init__(
+        self, location: str, options: Mapping[str, object], part: str | None = None, pickle_credentials: bool = True
+    ) -> None:
         self._location = location
         self._options = dict(options)
         self._part = part
+        self._pickle_credentials = pickle_credentials
         self._native = _lakerace.Scan(location, self._options, part)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Scan, (self._location, self._options, self._part))
+        options = self._options if self._pickle_credentials else _without_credentials(self._options)
+        return (Scan, (self._location, options, self._part, self._pickle_credentials))
 
     def __repr__(self) -> str:
         set_options = {k: v for k, v in self._options.items() if v is not None and k != "storage_options"}
@@ -114,7 +156,8 @@ class Scan:
         Each can be pickled and run in another process or on another machine that sees the same files. The parts of
         a scan with a limit may give more rows than the limit.
         """
-        return [Scan(self._location, self._options, part) for part in self._native.parts(n)]
+        parts = self._native.parts(n)
+        return [Scan(self._location, self._options, part, self._pickle_credentials) for part in parts]
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a `pyarrow.Table` (needs pyarrow)."""

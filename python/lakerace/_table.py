@@ -284,12 +284,22 @@ class Table:
         *,
         key: str | Sequence[str] | None = None,
         memory_limit: int | None = None,
+        enable_deletion_vectors: bool = False,
     ) -> UpsertPlan:
-        """Plans an upsert: which files may have the rows' keys, and what is read of them.
+        """Plans an upsert: which files may have the rows' keys, what is read of them, and whether their rows are hidden or
+        they are written anew.
 
         Reads the source, the table's log, and the footers of the files that may have one of the keys.
+
+        Args:
+            source: As for :meth:`upsert`.
+            key: The key's columns, in place of the table's.
+            memory_limit: Bytes that rows, keys and buffers of the upsert may take.
+            enable_deletion_vectors: The plan of an upsert that gives a table deletion vectors.
         """
-        return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), self._options(key, memory_limit)))
+        options = self._options(key, memory_limit)
+        options |= {"enable_deletion_vectors": enable_deletion_vectors}
+        return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), options))
 
     def delete(self, where: str, *, enable_deletion_vectors: bool = False) -> Changed:
         """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
