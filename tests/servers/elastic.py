@@ -32,6 +32,9 @@ CACHE = ROOT / ".cache" / "servers"
 SOURCES = Path(__file__).parent / "elasticsearch"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
+#: The ports that the runner of OpenSearch takes.
+OPENSEARCH_PORTS = range(9250, 9299)
+
 #: A bulk request above this is answered 413, which the tests want to see.
 MAX_REQUEST = "20mb"
 
@@ -126,7 +129,7 @@ def started(name: str = "elasticsearch-8", settings: dict[str, str] | None = Non
     server = SERVERS[name]
     home = install(server)
     with tempfile.TemporaryDirectory(prefix=f"lakerace-{name}-") as data:
-        port = _free_port()
+        port = _free_port(OPENSEARCH_PORTS if server.name.startswith("opensearch") else range(1))
         command = _command(server, home, Path(data), port, settings or {})
         with (Path(data) / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             endpoint = f"http://127.0.0.1:{port}"
@@ -159,10 +162,13 @@ def _command(server: Server, home: Path, data: Path, port: int, settings: dict[s
     return [java, *heap, *own, "-cp", f"{home}/classes:{home}/jars/*", server.main, str(home), *pairs]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _free_port(ports: range) -> int:
+    """A port of these that nobody listens on; 0 stands for any."""
+    for port in ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise RuntimeError(f"no port of {ports} is free")
 
 
 def _wait(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -95,10 +95,10 @@ fn the_view_is_closed_at_the_end_and_when_a_read_is_given_up_or_fails() {
         let plan = source.plan(&ReadRequest::default()).unwrap();
         let taken = source.read(&plan).unwrap().take(takes).last().unwrap();
         let seen = proxy.seen.lock().unwrap();
-        assert_eq!(
-            seen.iter().filter(|request| request.contains("_pit?") || request.contains("point_in_time?")).count(),
-            1
-        );
+        // OpenSearch is asked by another path, once the first one is refused.
+        let opens =
+            seen.iter().filter(|request| request.contains("_pit?") || request.contains("point_in_time?")).count();
+        assert!((1..=2).contains(&opens), "{seen:?}");
         assert_eq!(seen.iter().filter(|request| request.starts_with("DELETE ")).count(), 1, "{seen:?}");
         taken
     };
