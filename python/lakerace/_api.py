@@ -185,6 +185,7 @@ def copy(
     row_group_bytes: int | None = None,
     bloom_filter: Sequence[str] | None = None,
     file_bytes: int | None = None,
+    memory_limit: int | None = None,
     partition_by: str | Sequence[str] | None = None,
     table_properties: Mapping[str, str] | None = None,
     evolve: Evolve | Sequence[Evolve] | None = None,
@@ -240,6 +241,8 @@ def copy(
             memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
         file_bytes: Folders and tables: bytes of each file, about; the first may have twice as many.
+        memory_limit: Delta, tables with a key: bytes of rows that are put in its order in memory at once; 512 MiB by
+            default.
         partition_by: Delta: columns by which the files of a new table are divided.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`

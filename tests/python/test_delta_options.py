@@ -172,3 +172,18 @@ def test_bytes_that_are_no_text_divide_no_files(tmp_path: Path) -> None:
     with pytest.raises(lr.UnsupportedError, match=r'partition column "raw"'):
         lr.copy(pa.table({"raw": [b"\xff"], "id": [2]}), table, mode="append")
     assert DeltaTable(table).to_pyarrow_table().num_rows == 1
+
+
+@pytest.mark.parametrize("target", ["delta:{}/table", "{}/file.orc"])
+def test_uuids_become_bytes_and_the_user_hears_of_it(tmp_path: Path, target: str) -> None:
+    kind = pa.binary(16)
+    nested = pa.array([[{"v": bytes(range(16))}]], pa.list_(pa.struct([("v", kind)])))
+    source = pa.table({"id": [1], "u": pa.array([bytes(16)], kind), "list": nested})
+    name = target.format(tmp_path)
+    with pytest.warns(RuntimeWarning, match=r'column "u" \(16 bytes\), column "list\.\w+\.v" \(16 bytes\) have'):
+        lr.copy(source, name)
+    file = source_file(tmp_path, source)
+    assert lr.scan(name.removeprefix("delta:")).checksum() == lr.scan(file).checksum()
+    done = run("copy", file, name, "--mode", "overwrite", "--json")
+    assert done.code == 0
+    assert len(done.json["warnings"]) == (0 if name.startswith("delta:") else 1)

@@ -315,6 +315,9 @@ pub(crate) struct WriteArgs {
     /// Folders: bytes of each file, about; the first may have twice as many.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
+    /// Delta, tables with a key: bytes of rows that are put in its order in memory at once. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
     /// Delta: columns by which the files of a new table are divided.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,

@@ -108,6 +108,7 @@ fn write_options(args: &WriteArgs, csv: &CsvArgs) -> WriteOptions {
         row_group_bytes: args.row_group_bytes,
         bloom_filter_columns: args.bloom_filter.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         file_bytes: args.file_bytes,
+        memory_bytes: args.memory_limit,
         csv,
         ..WriteOptions::default()
     }

@@ -86,7 +86,7 @@ fn conforming(versions: &[RangeInclusive<u64>], scans: Vec<TableChangesScan>) ->
         let own = scan.logical_schema().clone();
         let columns = Columns::new(&own, &arrow_schema(&own)?, &last, &schema).map_err(|error| {
             let end = versions.end();
-            error.advice(format!("read the changes up to version {end} (--to {end}) and those behind it apart"))
+            error.advice(format!("read the changes up to version {end} (--to {end}, to) and those behind it apart"))
         })?;
         Ok(Piece { scan, columns })
     };

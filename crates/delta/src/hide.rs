@@ -144,7 +144,7 @@ impl Hide {
         self.changed.probed += found.iter().flatten().count() as u64;
         let mut found: Vec<RoaringTreemap> = found.into_iter().map(Option::unwrap_or_default).collect();
         if self.depends != Depends::Nothing {
-            let hidden = vectors::treemaps(snapshot.table(), &new)?;
+            let hidden = vectors::treemaps(snapshot.table(), &new).map_err(|error| snapshot.broken(error))?;
             found.iter_mut().zip(hidden).for_each(|(found, hidden)| *found -= hidden.unwrap_or_default());
         }
         let any = found.iter().any(|rows| !rows.is_empty());
@@ -159,7 +159,7 @@ impl Hide {
         if self.found.iter().any(|(path, rows)| !rows.is_empty() && !present.contains(path.as_str())) {
             return Ok(true);
         }
-        let hidden = vectors::treemaps(snapshot.table(), &files)?;
+        let hidden = vectors::treemaps(snapshot.table(), &files).map_err(|error| snapshot.broken(error))?;
         let is_hidden = |(file, hidden): (&&TableFile, &Option<RoaringTreemap>)| {
             hidden.as_ref().is_some_and(|hidden| !self.found[&file.path].is_disjoint(hidden))
         };
@@ -193,7 +193,7 @@ impl Hide {
     /// The files of a version that lose rows, and how many rows those are.
     fn losing<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<Touched<'a>>, u64)> {
         let touched = self.touched(snapshot)?;
-        let known = vectors::treemaps(snapshot.table(), &touched)?;
+        let known = vectors::treemaps(snapshot.table(), &touched).map_err(|error| snapshot.broken(error))?;
         let (mut losing, mut rows) = (Vec::new(), 0);
         for (file, known) in touched.into_iter().zip(known) {
             let known = known.unwrap_or_default();
@@ -303,7 +303,7 @@ impl Stage for Hide {
         }
         if snapshot.kernel().table_properties().append_only == Some(true) {
             return Err(Error::invalid("the table takes new rows only (delta.appendOnly)")
-                .advice("append, insert only, or unset the property"));
+                .advice("add new keys alone by --insert-only (insert_only), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
         }
         Ok(())
     }

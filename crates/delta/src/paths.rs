@@ -90,7 +90,7 @@ impl Paths {
         };
         if !self.storage.allows_foreign_paths()? {
             return Err(refused("which is not in the table's store").advice(format!(
-                "if you trust who wrote the table, pass --allow-foreign-paths, or the storage option \
+                "if you trust who wrote the table, pass --allow-foreign-paths, or in Python the storage option \
                  {ALLOW_FOREIGN_PATHS}=true: it is read with your rights and keys"
             )));
         }

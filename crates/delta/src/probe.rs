@@ -76,7 +76,8 @@ impl Look<'_> {
         });
         // Row groups are read side by side, each by one thread.
         let job = self.snapshot.table().job().with_threads(1);
-        let source = ParquetSource::open_table(inputs.collect(), self.snapshot.table_schema(), &job)?;
+        let source = ParquetSource::open_table(inputs.collect(), self.snapshot.table_schema(), &job)
+            .map_err(|error| self.snapshot.broken(error))?;
         let mut by_file: Vec<Vec<RowGroup>> = vec![Vec::new(); files.len()];
         for group in source.row_groups() {
             if source.with_statistics(&group, |statistics| self.sought.may_be_in(statistics)) {

@@ -73,7 +73,7 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
     if let Some(name) = compat.iter().find(|name| properties.get(**name).is_some_and(|value| value == "true")) {
         if asked {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
-                .advice("leave --enable-deletion-vectors out: files are written anew"));
+                .advice("leave --enable-deletion-vectors (enable_deletion_vectors) out: files are written anew"));
         }
         return Ok(Vectors::Rewrite);
     }

@@ -18,7 +18,7 @@ use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
 use crate::upsert::ChangeFiles;
-use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, missing_is_damage, tracks_rows, write_split};
+use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, tracks_rows, write_split};
 use crate::{Snapshot, Table};
 
 /// A file that loses rows.
@@ -215,7 +215,8 @@ impl Writer<'_> {
         };
         let inputs = some.iter().map(input).collect::<Result<Vec<_>>>()?;
         let table: &Table = self.snapshot.table();
-        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing_is_damage)
+        ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job())
+            .map_err(|error| self.snapshot.broken(error))
     }
 }
 
@@ -240,7 +241,7 @@ fn check_row_ids(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
         let message = "writing files anew of a table whose rows have ids (delta.enableRowTracking)";
         return Err(Error::unsupported(message)
-            .advice("enable deletion vectors, with which rows stay where they are (--enable-deletion-vectors)"));
+            .advice("let rows stay where they are by --enable-deletion-vectors (enable_deletion_vectors)"));
     }
     Ok(())
 }

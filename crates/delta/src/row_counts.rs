@@ -21,7 +21,8 @@ pub(crate) fn count(snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<u64
             hidden: None,
         };
         let inputs = numbers.iter().map(input).collect();
-        let source = ParquetSource::open_table(inputs, snapshot.table_schema(), snapshot.table().job())?;
+        let source = ParquetSource::open_table(inputs, snapshot.table_schema(), snapshot.table().job())
+            .map_err(|error| snapshot.broken(error))?;
         for group in source.row_groups() {
             counts[numbers[group.file]] += group.rows();
         }

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use delta_kernel::SnapshotRef;
 use delta_kernel::table_features::TableFeature;
 use lakerace_format::TableSchema;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use crate::columns::TableColumns;
 use crate::files::{TableFile, TableFiles, list};
@@ -122,6 +122,16 @@ impl Snapshot {
         let rows: u64 = row_counts::count(self, &files).map_err(|error| self.place(error))?.iter().sum();
         let hidden = files.iter().filter_map(|file| file.vector.as_ref());
         Ok(rows.saturating_sub(hidden.map(|vector| vector.cardinality.max(0) as u64).sum()))
+    }
+
+    /// The error for a file that the log names and that does not exist: damage, where a change needs it. Others stay.
+    pub(crate) fn broken(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::NotFound {
+            return error;
+        }
+        Error::corrupt(format!("{error}, and the table needs it"))
+            .at(format!("{}: version {}", self.table.place(), self.version()))
+            .advice("restore the file, or an earlier version of the table by `lakerace restore` (Table.restore)")
     }
 
     /// Names table and version in an error, where it names no file of them.

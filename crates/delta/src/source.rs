@@ -63,8 +63,7 @@ impl DeltaSource {
         }
         let version = self.snapshot.version();
         match self.snapshot.is_last() {
-            true => Error::corrupt(format!("{error}: the table's version {version} has it"))
-                .advice("restore it, or read a version that is whole"),
+            true => self.snapshot.broken(error),
             false => error.advice(format!("version {version} needs it: it was vacuumed, or removed otherwise")),
         }
     }

@@ -45,7 +45,7 @@ mod windows;
 use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
 
 pub use self::chunk::OnDuplicate;
@@ -63,7 +63,7 @@ use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
 use crate::files::TableFile;
 use crate::hide::{Changed, Depends, Hide, Removal, change};
 use crate::protocol::is_same_but_vectors;
-use crate::write::{Base, Commit, DataFiles, Evolve, Published};
+use crate::write::{Base, Commit, DataFiles, Evolve, Published, within_memory};
 use crate::{Snapshot, Table, vectors};
 
 /// How to upsert.
@@ -114,9 +114,6 @@ const RUNS_IN_MEMORY: u64 = 8;
 const LEAST_RUNS: u64 = 2;
 /// Memory that there must be for each column, and twice for the rest.
 const LEAST_COLUMN_BYTES: u64 = 16 << 10;
-/// Bytes of a column in a row group at least, and of all columns together, where memory is little.
-const LEAST_CHUNK_BYTES: u64 = 64 << 10;
-const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
 /// How often rows are made again because another writer has changed what they were made from.
 const REMAKES: u32 = 100;
 
@@ -140,7 +137,16 @@ enum Ends {
     Delete,
 }
 
+/// Changes the table. Errors of rows that name no place get the source's.
 fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
+    let place = rows.place().map_or_else(|| table.place().to_owned(), str::to_owned);
+    change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.place()) {
+        (ErrorKind::Invalid, None) => error.at(place),
+        _ => error,
+    })
+}
+
+fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let mut snapshot = table.snapshot(None)?;
     let rows = match ends {
@@ -335,16 +341,9 @@ impl Upsert<'_> {
         outcome
     }
 
-    /// How files are written: with row groups of which two fit into a quarter of the memory, or, unless options ask for larger ones,
-    /// into a twelfth of it: what is encoded sooner is written sooner, and its memory is used again. They have some bytes of each
-    /// column at least: what a footer says of a row group takes memory, too.
+    /// How files are written.
     fn write_options(&self) -> WriteOptions {
-        let (usual, most) = (self.options.memory_bytes / 24, self.options.memory_bytes / 8);
-        let columns = self.shape.written.fields().len() as u64;
-        let least = (columns * LEAST_CHUNK_BYTES).min(LEAST_ROW_GROUP_BYTES);
-        let asked = self.options.write.row_group_bytes.unwrap_or(usual.max(least));
-        let row_group_bytes = asked.min(most.max(least)).max(1);
-        WriteOptions { row_group_bytes: Some(row_group_bytes), ..self.options.write.clone() }
+        within_memory(&self.options.write, self.options.memory_bytes, self.shape.written.fields().len())
     }
 
     fn depends(&self) -> Depends {
@@ -387,7 +386,7 @@ impl Upsert<'_> {
         let has_rows = |number: &usize| found[*number].as_ref().is_some_and(|rows| !rows.is_empty());
         let numbers: Vec<usize> = (0..files.len()).filter(has_rows).collect();
         let touched: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
-        let hidden = vectors::treemaps(self.table, &touched)?;
+        let hidden = vectors::treemaps(self.table, &touched).map_err(|error| self.snapshot.broken(error))?;
         let mut visible = found;
         for (number, hidden) in numbers.into_iter().zip(hidden) {
             if let (Some(matches), Some(hidden)) = (&mut visible[number], hidden) {

@@ -11,6 +11,7 @@ mod file_path;
 mod files;
 mod finishing;
 mod fit;
+mod memory;
 mod metadata;
 mod more;
 mod new_table;
@@ -26,16 +27,17 @@ use std::collections::BTreeMap;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_format::{Sink, WriteOptions, Written};
+use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
 use lakerace_io::{Error, ErrorKind, Result};
 
 pub(crate) use self::commit::{Base, Commit, LoadRows, Outcome, Stage, Targets, added, change_file, tracks_rows};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
+pub(crate) use self::memory::{streamed_within_memory, within_memory};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{counted, named, row_count, scan_rows, selected};
-pub(crate) use self::split::{missing_is_damage, other_rows, write_split};
+pub(crate) use self::split::{other_rows, write_split};
 use crate::properties::{check_properties, check_property};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
@@ -193,8 +195,12 @@ impl Part {
         let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
-        let files = DataFiles::new(table, schema, &targets, state, &write.options).map_err(named)?;
-        let by_key = ByKey::new(schema, &key, table.job().options().threads);
+        let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
+        let options = match write.options.memory_bytes.filter(|_| by_key.is_some()) {
+            Some(bytes) => within_memory(&write.options, bytes, schema.fields().len()),
+            None => write.options.clone(),
+        };
+        let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
         Ok(Self { files, by_key, commit, made_nullable })
     }
 
@@ -221,6 +227,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
         Ok(snapshot) => snapshot,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut properties = write.properties.clone();
+            warn_of_fixed_sizes(schema, "Delta tables", table.job());
             let nullable = table_types(schema)?;
             let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
             check_properties(&properties, &schema)?;
@@ -250,8 +257,9 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
     }
     let known = snapshot.properties();
     if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
-        return Err(Error::unsupported(format!("the property {name}={value} of a table that exists"))
-            .advice("leave --table-property out (table_properties): properties are set when a table is created"));
+        return Err(Error::unsupported(format!("the property {name}={value} of a table that exists")).advice(
+            "leave --table-property out (table_properties), or set it: lakerace alter TABLE --set K=V (Table.alter)",
+        ));
     }
     if write.keep_not_null {
         let wanted = not_null::kept(schema, &table_types(schema)?);
@@ -263,8 +271,9 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
 /// An error where rows would have to keep their ids from file to file.
 pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
-        return Err(Error::unsupported("moving rows of a table whose rows have ids (delta.enableRowTracking)")
-            .advice("append, upsert, delete and overwrite only, or use another engine"));
+        return Err(Error::unsupported("moving rows of a table whose rows have ids (delta.enableRowTracking)").advice(
+            "append, upsert, delete and overwrite work (--mode append|overwrite, mode); compact it with another engine",
+        ));
     }
     Ok(())
 }
@@ -333,7 +342,7 @@ impl Stage for WriteMode {
             return Err(Error::invalid(
                 "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
             )
-            .advice("append, or unset the property"));
+            .advice("append by --mode append (mode), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
         }
         Ok(())
     }

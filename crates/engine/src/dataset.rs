@@ -86,7 +86,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::unsupported("a version is asked for, and files have none")
             .at(place)
-            .advice("leave it out; Delta tables have versions")),
+            .advice("leave --at (at) out: Delta tables alone have versions")),
     }
 }
 

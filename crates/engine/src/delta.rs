@@ -41,7 +41,7 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
     if options.format.is_some() {
         return Err(Error::usage("it is a Delta table, which has its own format")
             .at(location.as_str())
-            .advice("leave the format out; its files alone are not its rows"));
+            .advice("leave --input-format (format) out: its files alone are not its rows"));
     }
     DeltaSource::open(snapshot(location, options, job)?)
 }

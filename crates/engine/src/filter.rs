@@ -48,7 +48,7 @@ fn parse(text: &str) -> Result<Expr> {
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
     let mut parser = parser.with_tokens_with_locations(tokens);
     if parser.peek_token_ref().token == Token::EOF {
-        return Err(Error::usage("it is empty").advice("write a condition such as price > 100"));
+        return Err(Error::usage("it is empty").advice("write a condition such as --where 'price > 100' (where)"));
     }
     let sql = parser.parse_expr().map_err(syntax)?;
     let rest = parser.peek_token();

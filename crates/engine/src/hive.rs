@@ -19,7 +19,7 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 type Pairs = Vec<(String, Option<String>)>;
 
 /// For each file the columns that its folders name, below the folder or pattern that was asked for. A column's type is
-/// `int64` where all values of all files are integers, `date32` where all are dates, else text. A file whose folders lack
+/// `int64` where all values of all files are integers without leading zeros or a plus, `date32` where all are dates, else text. A file whose folders lack
 /// a column that others have is null there.
 pub(crate) fn partitions(files: &Files) -> Result<Vec<Option<Arc<Constants>>>> {
     let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
@@ -79,8 +79,8 @@ fn pairs(folder: &str) -> Result<Pairs> {
 fn infer<'a>(name: &str, folders: impl Iterator<Item = &'a Pairs> + Clone) -> DataType {
     let mut values = folders.flat_map(|p| p.iter().filter(|(n, _)| n == name)).filter_map(|(_, v)| v.as_deref());
     let Some(first) = values.clone().next() else { return DataType::Utf8View };
-    // A plus is not a number's: `+49` is a code.
-    let is_integer = |value: &str| !value.starts_with('+') && value.parse::<i64>().is_ok();
+    // What a number would not give back is a code: `01234`, `+49`, `-0`. The same holds in CSV files.
+    let is_integer = |value: &str| value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
     if is_integer(first) && values.clone().all(is_integer) {
         return DataType::Int64;
     }

@@ -86,7 +86,8 @@ pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
         (true, true) => Ok(Layout::AsIs),
         (false, true) => Ok(Layout::SortBy(sort_by)),
         (true, false) => Ok(Layout::ZOrder(zorder)),
-        (false, false) => Err(Error::usage("rows are either sorted or put along a curve").advice("name one of both")),
+        (false, false) => Err(Error::usage("rows are either sorted or put along a curve")
+            .advice("give one of --sort-by and --zorder (sort_by, zorder)")),
     }
 }
 

@@ -63,7 +63,8 @@ impl Rebatch {
         match parts.as_slice() {
             [one] => Ok(one.clone()),
             [first, ..] => concat_batches(&first.schema(), &parts).map_err(|e| {
-                Error::unsupported(format!("the batches can't be joined: {e}")).advice("ask for fewer rows in a batch")
+                Error::unsupported(format!("the batches can't be joined: {e}"))
+                    .advice("ask for fewer rows in a batch by --batch-rows (batch_rows)")
             }),
             [] => Err(Error::internal("a batch of no rows")),
         }

@@ -187,9 +187,10 @@ fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.partition_by.is_empty() && options.table_properties.is_empty() && !has_evolve {
         return Ok(());
     }
-    Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve")
-        .at(place)
-        .advice("put delta: before the folder of a new table"))
+    Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve").at(place).advice(
+        "put delta: before the folder of a new table, or leave out --partition-by, --table-property and --evolve \
+             (partition_by, table_properties, evolve)",
+    ))
 }
 
 /// A file, or a folder of files.

@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     Changed, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertPlan, WriteMode,
 };
-use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
+use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
 use crate::delta::{named, open_table};
 use crate::{CompactOptions, ReadOptions, parse_filter, typed};
@@ -139,5 +139,8 @@ pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &
 }
 
 fn rows_for(table: &Table, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
-    typed::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()
+    let rows = typed::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()?;
+    // A location as it is shown has no credentials.
+    let shown = Location::parse(source).map_or_else(|_| source.to_owned(), |location| location.as_str().to_owned());
+    Ok(rows.named(shown))
 }

@@ -288,6 +288,35 @@ fn hive_partitions_are_columns() {
 }
 
 #[test]
+fn partitions_that_are_codes_stay_texts() {
+    for (values, is_number) in [
+        (&["1", "20", "-3", "0"][..], true),
+        (&["01234", "20001"], false),
+        (&["+49", "1"], false),
+        (&["-0"], false),
+        (&["00"], false),
+        (&["9223372036854775808"], false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for value in values {
+            put(&table(0, 1).project(&[0]).unwrap(), &folder.path().join(format!("t/zip={value}/a.parquet")));
+        }
+        let location = folder.path().join("t").to_str().unwrap().to_owned();
+        let all = read(&location, &ReadOptions::default()).unwrap();
+        let column = all.column_by_name("zip").unwrap();
+        assert_eq!(*column.data_type() == DataType::Int64, is_number, "{values:?}");
+        let mut found: Vec<String> = match column.as_string_view_opt() {
+            Some(texts) => texts.iter().flatten().map(str::to_owned).collect(),
+            None => column.as_primitive::<Int64Type>().values().iter().map(i64::to_string).collect(),
+        };
+        let mut expected: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn partitions_are_not_opened_where_the_filter_excludes_them() {
     let folder = tempfile::tempdir().unwrap();
     let location = hive(folder.path());

@@ -7,6 +7,7 @@ pub mod csv;
 mod duplicates;
 mod expr;
 mod files;
+mod fixed_sizes;
 pub mod folder;
 mod hidden;
 mod input;
@@ -29,6 +30,7 @@ mod variant;
 
 pub use arrow_ipc::{ArrowSink, ArrowSource};
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use fixed_sizes::warn_of_fixed_sizes;
 pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
 pub use json_lines::{JsonLines, JsonLinesSink};

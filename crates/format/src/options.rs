@@ -161,6 +161,9 @@ pub struct WriteOptions {
     pub bloom_filter_columns: Vec<String>,
     /// Folders: bytes of each file, about; the first may have twice as many. Default 512 MiB.
     pub file_bytes: Option<u64>,
+    /// Delta tables with a key: bytes of rows that are put in its order in memory at once, before they are written. Row groups take
+    /// no more than an eighth of it. Default 512 MiB, and row groups of their own size.
+    pub memory_bytes: Option<u64>,
     /// How CSV and TBL are written.
     pub csv: CsvOptions,
 }
@@ -177,6 +180,7 @@ impl Default for WriteOptions {
             statistics: true,
             bloom_filter_columns: Vec::new(),
             file_bytes: None,
+            memory_bytes: None,
             csv: CsvOptions::default(),
         }
     }

@@ -57,7 +57,7 @@ pub(crate) trait Lane: Send {
 }
 
 /// Bytes of a batch, about.
-const BATCH_BYTES: u64 = 32 << 20;
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 /// Below this many rows the work per batch outweighs the work per row.
 const LEAST_STEP_ROWS: u64 = 1024;
 /// A step of a column of 8 bytes is half a megabyte: it is still in the second-level cache when it is looked at.

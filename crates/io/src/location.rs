@@ -159,7 +159,7 @@ fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
     if host.contains('@') {
         return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
             .at(shown)
-            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass --storage-option"));
+            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass --storage-option (storage_options)"));
     }
     if host.is_empty() {
         return Err(Error::usage("the URL names no bucket").at(shown).advice("write s3://bucket/key"));

@@ -174,7 +174,7 @@ impl Output {
     /// visible.
     pub fn prepare(&mut self) -> Result<()> {
         self.attempt(|target| match target {
-            Target::Local(file) => file.flush(),
+            Target::Local(file) => file.end(),
             Target::Stream(stream) => stream.flush(),
             Target::Upload(upload) => upload.prepare(),
         })

@@ -111,7 +111,14 @@ impl LocalFile {
             behind.close();
             return Ok(());
         }
-        self.flush()
+        self.end()
+    }
+
+    /// Like [`Self::flush`], of a file that nothing follows in: while it waits for its name, it holds no buffer.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.flush()?;
+        self.gathered = Vec::new();
+        Ok(())
     }
 
     pub(super) fn write_behind(&mut self, limit_bytes: usize) {
@@ -196,5 +203,7 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already").advice("remove it, choose another name, or allow it to be replaced")
+    Error::conflict("it exists already").advice(
+        "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+    )
 }

@@ -265,7 +265,9 @@ impl Upload {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already").advice("remove it, choose another name, or allow it to be replaced")
+    Error::conflict("it exists already").advice(
+        "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+    )
 }
 
 impl UnderWay {

@@ -9,9 +9,9 @@ use crate::{Error, ErrorKind};
 pub fn store_error(error: StoreError, place: &str) -> Error {
     match error {
         StoreError::NotFound { source, .. } => not_found(&chain_text(&*source)),
-        StoreError::AlreadyExists { .. } => {
-            Error::conflict("it exists already").advice("remove it, choose another name, or allow it to be replaced")
-        }
+        StoreError::AlreadyExists { .. } => Error::conflict("it exists already").advice(
+            "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+        ),
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
         StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
             denied(&chain_text(&*source))
@@ -128,7 +128,7 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     }
     if text.contains("not allowed") && text.contains("scheme") || text.contains("URL scheme is not allowed") {
         return Error::usage("the endpoint is plain http, which is not allowed by default")
-            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true, or use an https endpoint");
+            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true (storage_options), or use an https endpoint");
     }
     let error = match status_code(&text) {
         Some(status) => Error::new(kind, format!("the store answered status {status}")),

@@ -158,6 +158,7 @@ impl<'py> Keywords<'py> {
             row_group_bytes: self.get("row_group_bytes")?,
             bloom_filter_columns: self.texts("bloom_filter")?.unwrap_or_default(),
             file_bytes: self.get("file_bytes")?,
+            memory_bytes: self.positive("memory_limit")?.map(|bytes| bytes as u64),
             csv,
             ..WriteOptions::default()
         };

@@ -48,7 +48,8 @@ impl KeyColumns {
     /// column whose type has no equality that all engines agree on (floats) or none at all (nested).
     pub fn new(schema: &Schema, names: &[impl AsRef<str>]) -> Result<Self> {
         if names.is_empty() {
-            return Err(Error::usage("no key column is given").advice("name the columns that together name a row"));
+            return Err(Error::usage("no key column is given")
+                .advice("name the columns that together name a row: --key a,b (key)"));
         }
         let mut seen = HashSet::new();
         let mut columns = Vec::with_capacity(names.len());
@@ -216,7 +217,9 @@ impl KeyColumn {
         let data_type = plain(array.data_type());
         if !is_same(data_type, &self.data_type) {
             let message = format!("the key column {:?} is {data_type}, in the table {}", self.name, self.data_type);
-            return Err(Error::invalid(message).advice("cast it"));
+            return Err(Error::invalid(message).advice(
+                "give the rows the type that the table has; the types of CSV columns are set by --schema (schema)",
+            ));
         }
         match array.data_type() {
             DataType::Dictionary(..) => arrow::compute::cast(array, data_type)
@@ -229,7 +232,7 @@ impl KeyColumn {
         let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(()) };
         let row = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or(0) as u64;
         let message = format!("the key column {:?} is null in row {}", self.name, first_row + row);
-        Err(Error::invalid(message).advice("every row needs a key: leave such rows out by a filter; in a column that the table is partitioned by, an empty text is null"))
+        Err(Error::invalid(message).advice("every row needs a key: leave such rows out by --where (a scan with where); in a column that the table is partitioned by, an empty text is null"))
     }
 }
 

@@ -31,8 +31,8 @@ use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
 use crate::files::TableFile;
 use crate::write::{
-    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, missing_is_damage,
-    other_rows, scan_rows, selected,
+    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, other_rows, scan_rows,
+    selected, streamed_within_memory,
 };
 use crate::{Snapshot, Table, vectors};
 
@@ -65,7 +65,7 @@ pub struct CompactOptions {
     /// Leave small files alone where there are fewer than this, unless it is for the rows that one of an eighth of the target or more
     /// hides; where files are to be in an order, leave all.
     pub min_files: usize,
-    /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk.
+    /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk. Row groups take a quarter of it at most.
     pub memory_bytes: u64,
     /// How files are written.
     pub write: WriteOptions,
@@ -109,6 +109,8 @@ pub struct Compacted {
     pub given_up: u64,
 }
 
+/// The parts of the memory of which a batch takes one: some are decoded ahead.
+const BATCHES_IN_MEMORY: u64 = 16;
 /// Bytes of old files that one commit replaces, or a little more: what is lost at most where another writer changes the schema.
 const COMMIT_BYTES: u64 = 4 << 30;
 /// Rounds one after the other without a group that could be committed, after which the rest is given up.
@@ -272,7 +274,9 @@ impl Writer<'_> {
     }
 
     fn files(&self, schema: &SchemaRef, file_bytes: u64) -> Result<DataFiles> {
-        let options = WriteOptions { file_bytes: Some(file_bytes), ..self.options.write.clone() };
+        let columns = schema.fields().len();
+        let options = streamed_within_memory(&self.options.write, self.options.memory_bytes, columns);
+        let options = WriteOptions { file_bytes: Some(file_bytes), ..options };
         DataFiles::new(self.snapshot.table(), schema, &self.targets, Arc::clone(&self.state), &options)
     }
 
@@ -281,15 +285,15 @@ impl Writer<'_> {
     /// Errors: `Corrupt` for a file that is gone, or that has other rows than the log says.
     fn open(&self, files: &[&TableFile]) -> Result<(ParquetSource, Vec<u64>)> {
         let table = self.snapshot.table();
-        let hidden = vectors::load(table, files).map_err(missing_is_damage)?;
+        let hidden = vectors::load(table, files).map_err(|error| self.snapshot.broken(error))?;
         let input = |(file, hidden): (&&TableFile, _)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
             hidden,
         };
         let inputs = files.iter().zip(hidden).map(input).collect();
-        let source =
-            ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job()).map_err(missing_is_damage)?;
+        let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job())
+            .map_err(|error| self.snapshot.broken(error))?;
         let mut rows = vec![0; files.len()];
         for group in source.row_groups() {
             rows[group.file] += group.visible_rows();
@@ -305,7 +309,8 @@ impl Writer<'_> {
     }
 
     fn read(&self, source: &ParquetSource, request: &ReadRequest) -> Result<Batches> {
-        source.read(&source.plan(request)?)
+        let batch_rows = source.batch_rows_within(self.options.memory_bytes / BATCHES_IN_MEMORY);
+        source.read(&source.plan(&ReadRequest { batch_rows, ..request.clone() })?)
     }
 }
 

@@ -113,7 +113,7 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
             "version {} has the feature {feature}, which the table has given up since",
             target.version()
         ))
-        .advice("copy that version to a new table"));
+        .advice("copy that version to a new table: lakerace copy TABLE delta:NEW --at VERSION (at)"));
     }
     let has_times = |configuration: &delta_kernel::table_configuration::TableConfiguration| {
         configuration.metadata().configuration().get(TIMES_IN_ENTRIES).is_some_and(|value| value == "true")
@@ -123,7 +123,7 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
             "{TIMES_IN_ENTRIES} was changed after version {}, which restoring would undo",
             target.version()
         ))
-        .advice("copy that version to a new table"));
+        .advice("copy that version to a new table: lakerace copy TABLE delta:NEW --at VERSION (at)"));
     }
     Ok(())
 }

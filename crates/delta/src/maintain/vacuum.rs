@@ -102,7 +102,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
         let message =
             format!("a retention of {:.1} hours is below the table's own of {:.1}", hours(retain), hours(own));
         return Err(Error::usage(message)
-            .advice("retain files for longer, set delta.deletedFileRetentionDuration, or allow a short retention"));
+            .advice("retain files for longer (--retain, retain), or allow it by --allow-short-retention (allow_short_retention)"));
     }
     Ok(retain)
 }

@@ -49,7 +49,9 @@ impl SortColumns {
                 nested if nested.is_nested() => {
                     Err(Error::unsupported(format!("sorting by a column of type {nested}"))
                         .at(format!("column {name:?}"))
-                        .advice("sort by columns of numbers, text, dates or times"))
+                        .advice(
+                            "name columns of numbers, text, dates or times by --sort-by or --zorder (sort_by, zorder)",
+                        ))
                 }
                 other => Ok(other.clone()),
             }

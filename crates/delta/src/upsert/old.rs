@@ -4,9 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, GenericByteViewArray, RecordBatch, RecordBatchOptions, new_null_array,
+};
 use arrow::compute::interleave;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{ByteViewType, DataType, Field, FieldRef, Schema, SchemaRef};
 use lakerace_format::{HiddenRows, InputFile, ParquetSource, ReadRequest, Source, TableSchema};
 use lakerace_io::{Error, Result};
 
@@ -36,6 +38,8 @@ pub(crate) struct Found<'a> {
 
 /// Rows that are merged at once at most.
 const SLICE_ROWS: usize = 65_536;
+/// The parts of the memory of which a batch of old rows takes one.
+const BATCHES_IN_MEMORY: u64 = 4;
 /// Bytes in memory for a byte of a file, where nothing better is known.
 const EXPANSION: u64 = 4;
 
@@ -106,10 +110,12 @@ impl Merge<'_> {
             (Vec::new(), vec![NOWHERE; range.len()], Vec::new(), 0);
         if !inputs.is_empty() {
             let job = self.snapshot.table().job();
-            let source = ParquetSource::open_table(inputs, self.table_schema, job)?;
-            let plan = source.plan(&ReadRequest { columns: Some(columns), ..ReadRequest::default() })?;
+            let source = ParquetSource::open_table(inputs, self.table_schema, job)
+                .map_err(|error| self.snapshot.broken(error))?;
+            let batch_rows = source.batch_rows_within(self.memory_bytes as u64 / BATCHES_IN_MEMORY);
+            let plan = source.plan(&ReadRequest { columns: Some(columns), batch_rows, ..ReadRequest::default() })?;
             for batch in source.read(&plan)? {
-                let batch = batch?;
+                let batch = without_pages(batch?)?;
                 for row in 0..batch.num_rows() {
                     let key = keys.get(number).ok_or_else(other_rows)?;
                     // Where a key is in the table more than once, its last row counts.
@@ -205,6 +211,29 @@ impl Old {
         let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(unfit)
     }
+}
+
+/// A batch whose texts hold no more of their pages than they need: a few rows of each page would keep all of them in memory.
+fn without_pages(batch: RecordBatch) -> Result<RecordBatch> {
+    let own = |column: &ArrayRef| -> ArrayRef {
+        if let Some(texts) = column.as_string_view_opt()
+            && is_wasteful(texts)
+        {
+            return Arc::new(texts.gc());
+        }
+        match column.as_binary_view_opt() {
+            Some(bytes) if is_wasteful(bytes) => Arc::new(bytes.gc()),
+            _ => Arc::clone(column),
+        }
+    };
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), batch.columns().iter().map(own).collect(), &options)
+        .map_err(unfit)
+}
+
+fn is_wasteful<T: ByteViewType>(values: &GenericByteViewArray<T>) -> bool {
+    let held: usize = values.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
+    held > 2 * values.total_buffer_bytes_used()
 }
 
 /// Bytes of a value in memory, at least.

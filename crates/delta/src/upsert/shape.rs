@@ -155,7 +155,7 @@ pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<St
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
     if key.is_empty() {
         return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
-            .advice("name the key's columns"));
+            .advice("name the key's columns by --key a,b (key)"));
     }
     Ok(key)
 }

@@ -11,6 +11,8 @@ use lakerace_io::Result;
 pub struct SourceRows {
     schema: SchemaRef,
     kind: Kind,
+    /// Where they are from, for errors of rows.
+    place: Option<String>,
 }
 
 enum Kind {
@@ -34,7 +36,7 @@ type Read = dyn Fn(Option<&[String]>) -> Result<Batches> + Send;
 impl From<Batches> for SourceRows {
     /// Rows that can be read once.
     fn from(batches: Batches) -> Self {
-        Self { schema: batches.schema().clone(), kind: Kind::Once(batches) }
+        Self { schema: batches.schema().clone(), kind: Kind::Once(batches), place: None }
     }
 }
 
@@ -55,7 +57,18 @@ impl SourceRows {
         bytes: u64,
         read: impl Fn(Option<&[String]>) -> Result<Batches> + Send + 'static,
     ) -> Self {
-        Self { schema, kind: Kind::Again(Again { rows, bytes, read: Box::new(read) }) }
+        Self { schema, kind: Kind::Again(Again { rows, bytes, read: Box::new(read) }), place: None }
+    }
+
+    /// The same rows, of which errors say that they are from there: a file, folder or URL.
+    #[must_use]
+    pub fn named(self, place: impl Into<String>) -> Self {
+        Self { place: Some(place.into()), ..self }
+    }
+
+    /// Where they are from, if that is known.
+    pub(crate) fn place(&self) -> Option<&str> {
+        self.place.as_deref()
     }
 
     /// The schema of all columns.
@@ -79,9 +92,9 @@ impl SourceRows {
             (Kind::Again(Again { rows, bytes, read }), Ok(schema)) => {
                 let names = names.to_vec();
                 let read = move |columns: Option<&[String]>| read(Some(columns.unwrap_or(&names)));
-                Self::read_again(Arc::new(schema), rows, bytes, read)
+                Self { place: self.place, ..Self::read_again(Arc::new(schema), rows, bytes, read) }
             }
-            (kind, _) => Self { schema: self.schema, kind },
+            (kind, _) => Self { schema: self.schema, kind, place: self.place },
         }
     }
 

@@ -8,12 +8,15 @@ use arrow::datatypes::SchemaRef;
 use lakerace_io::Result;
 
 use crate::key::{KeyColumns, Keys};
-use crate::rows::{KeyedRows, OrderedRows};
+use crate::rows::{KeyedRows, OrderedRows, value_bytes};
 
-/// Memory that rows may take until they are sorted and written.
-const MEMORY_BYTES: usize = 512 << 20;
-/// Rows that are taken in at once: a source may give all of its rows in one batch.
+/// Memory that rows may take until they are sorted and written, unless options say otherwise.
+const MEMORY_BYTES: u64 = 512 << 20;
+/// Rows that are taken in at once at most: a source may give all of its rows in one batch.
 const PIECE_ROWS: usize = 131_072;
+/// The share of the memory that a piece takes, at most, where that is some rows.
+const PIECES_IN_MEMORY: usize = 4;
+const LEAST_PIECE_ROWS: usize = 64;
 /// Rows that are written at once.
 const SLICE_ROWS: usize = 65_536;
 
@@ -40,18 +43,20 @@ pub(super) enum InOrder {
 type Next<'a> = &'a mut dyn FnMut(InOrder) -> Result<()>;
 
 impl ByKey {
-    /// For rows of this schema. `None` where the key is no columns of the rows, or has no order: an upsert by it will be an
-    /// error, writing is not.
-    pub fn new(schema: &SchemaRef, key: &[String], threads: usize) -> Option<Self> {
+    /// For rows of this schema, of which so many bytes are in memory at once. `None` where the key is no columns of the rows, or has
+    /// no order: an upsert by it will be an error, writing is not.
+    pub fn new(schema: &SchemaRef, key: &[String], threads: usize, memory_bytes: Option<u64>) -> Option<Self> {
         let columns = KeyColumns::new(schema, key).ok()?;
+        let limit_bytes = usize::try_from(memory_bytes.unwrap_or(MEMORY_BYTES)).unwrap_or(usize::MAX);
         let (rows, last) = (KeyedRows::new(schema.clone(), columns.no_keys(), threads), columns.no_keys());
-        Some(Self { columns, schema: schema.clone(), threads, limit_bytes: MEMORY_BYTES, rows, last })
+        Some(Self { columns, schema: schema.clone(), threads, limit_bytes, rows, last })
     }
 
     /// Takes in a batch; `next` gets it at once where all rows came in order so far, or rows in order when there are enough.
     pub fn write(&mut self, batch: &RecordBatch, next: Next<'_>) -> Result<()> {
-        for first in (0..batch.num_rows()).step_by(PIECE_ROWS) {
-            let piece = batch.slice(first, PIECE_ROWS.min(batch.num_rows() - first));
+        let piece_rows = self.piece_rows(batch);
+        for first in (0..batch.num_rows()).step_by(piece_rows) {
+            let piece = batch.slice(first, piece_rows.min(batch.num_rows() - first));
             // Rows without a key are anywhere: no upsert will look for them.
             let (keys, _) = self.columns.keys_and_nulls(&piece)?;
             if self.rows.len() == 0 && keys.follow(&self.last) {
@@ -66,6 +71,13 @@ impl ByKey {
             }
         }
         Ok(())
+    }
+
+    /// Rows of a batch that are taken in at once.
+    fn piece_rows(&self, batch: &RecordBatch) -> usize {
+        let bytes: usize = batch.columns().iter().map(value_bytes).sum();
+        let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);
+        (self.limit_bytes / PIECES_IN_MEMORY / row_bytes).clamp(LEAST_PIECE_ROWS, PIECE_ROWS)
     }
 
     /// Writes what waits.

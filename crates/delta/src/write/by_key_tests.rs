@@ -16,8 +16,7 @@ fn batch(keys: impl IntoIterator<Item = Option<i64>>) -> RecordBatch {
 
 /// The keys that were written, by batches, with nothing where a run ended; each row's text is that of its key.
 fn written(batches: &[RecordBatch], limit_bytes: usize) -> Vec<Vec<Option<i64>>> {
-    let mut by_key = ByKey::new(&batches[0].schema(), &["k".to_owned()], 2).unwrap();
-    by_key.limit_bytes = limit_bytes;
+    let mut by_key = ByKey::new(&batches[0].schema(), &["k".to_owned()], 2, Some(limit_bytes as u64)).unwrap();
     let mut all = Vec::new();
     let mut write = |next: InOrder| {
         let InOrder::Rows(batch) = next else {
@@ -71,7 +70,7 @@ fn a_large_batch_is_taken_in_pieces() {
 fn keys_without_an_order_are_left_alone() {
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
     let schema = RecordBatch::try_from_iter([("k", floats)]).unwrap().schema();
-    assert!(ByKey::new(&schema, &["k".to_owned()], 1).is_none());
-    assert!(ByKey::new(&schema, &["other".to_owned()], 1).is_none());
-    assert!(ByKey::new(&schema, &[], 1).is_none());
+    assert!(ByKey::new(&schema, &["k".to_owned()], 1, None).is_none());
+    assert!(ByKey::new(&schema, &["other".to_owned()], 1, None).is_none());
+    assert!(ByKey::new(&schema, &[], 1, None).is_none());
 }

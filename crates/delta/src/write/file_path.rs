@@ -26,5 +26,5 @@ pub(super) fn check_path(object: &Object) -> Result<()> {
     let begin: String = value.chars().take(20).collect();
     Err(Error::invalid(format!("a value that divides the files is too long for their path: {limit}"))
         .at(format!("partition column {column:?}, value {begin:?}…"))
-        .advice("partition by another column (--partition-by), or shorten the value"))
+        .advice("divide the files by another column (--partition-by, partition_by), or shorten the value"))
 }

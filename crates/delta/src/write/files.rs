@@ -97,7 +97,7 @@ impl DataFiles {
             let is_this = |target: &Target| target.logical.name() == field.name();
             if !targets.data.iter().chain(&targets.partitions).any(is_this) {
                 return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
-                    .advice("leave the column out of what is written"));
+                    .advice("leave it out by --columns (columns), or make it the table's by --evolve add (evolve)"));
             }
         }
         Ok(Self {

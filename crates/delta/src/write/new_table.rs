@@ -85,7 +85,8 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
         }
         let refused = |why: &str| {
             let message = format!("the column {name:?} of type {} can't divide files: {why}", field.data_type());
-            Err(Error::unsupported(message).advice("partition by another column, or by a text of it"))
+            Err(Error::unsupported(message)
+                .advice("name another column, or a text of it, by --partition-by (partition_by)"))
         };
         match field.data_type() {
             data_type if data_type.is_nested() => refused("Delta has no text of nested values")?,
@@ -94,9 +95,8 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
         }
     }
     if !partition_by.is_empty() && partition_by.len() == schema.fields().len() {
-        return Err(
-            Error::usage("a table has at least one column that is no partition's").advice("partition by fewer columns")
-        );
+        return Err(Error::usage("a table has at least one column that is no partition's")
+            .advice("name fewer columns by --partition-by (partition_by)"));
     }
     Ok(())
 }

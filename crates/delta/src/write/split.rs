@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use lakerace_format::Batches;
-use lakerace_io::{Error, ErrorKind, Job, Result};
+use lakerace_io::{Error, Job, Result};
 
 use super::DataFiles;
 
@@ -40,12 +40,4 @@ pub(crate) fn write_split(
 /// Reading gave other rows than the files' footers have.
 pub(crate) fn other_rows() -> Error {
     Error::internal("the files gave other rows than their footers have")
-}
-
-/// An error of reading a table's files: one that is not there is damage of the table.
-pub(crate) fn missing_is_damage(error: Error) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error;
-    }
-    Error::corrupt(format!("{error}: the table has it")).advice("restore it, or an earlier version of the table")
 }

@@ -48,7 +48,9 @@ fn check_struct(source: &Fields, table: &Fields, missing: MissingFields) -> Resu
             let error = column_not_found(field.name(), table.iter().map(|known| known.name().as_str()));
             let says = format!("the table has no field {:?} here", field.name());
             let advice = error.advice_text().map(str::to_owned).unwrap_or_default();
-            return Err(Error::invalid(says).advice(format!("{advice}; --evolve add makes new fields the table's")));
+            return Err(
+                Error::invalid(says).advice(format!("{advice}; --evolve add (evolve) makes new fields the table's"))
+            );
         };
         check_fields(field.data_type(), known.data_type(), missing)
             .map_err(|error| error.at(format!("field {:?}", field.name())))?;

@@ -49,13 +49,12 @@ pub(crate) fn table_type(data_type: &DataType) -> Result<DataType> {
         T::Struct(fields) => T::Struct(fields.iter().map(|field| table_field(field)).collect::<Result<_>>()?),
         T::Map(entries, _) => map_type(entries)?,
         T::Null => {
-            return Err(
-                Error::unsupported("a column of nulls alone has no type").advice("cast it to the one it is to have")
-            );
+            return Err(Error::unsupported("a column of nulls alone has no type")
+                .advice("cast it to the one it is to have, or leave it out by --columns (columns)"));
         }
         other => {
             return Err(Error::unsupported(format!("Delta tables have no type for {other}"))
-                .advice("cast the column, or leave it out"));
+                .advice("cast the column, or leave it out by --columns (columns)"));
         }
     })
 }

@@ -11,6 +11,8 @@ use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteM
 use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
 
+mod jobs;
+
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -59,6 +61,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// of which each column has its own buffers.
 const BESIDE_BYTES: usize = 6 << 20;
 const BESIDE_COLUMN_BYTES: usize = 384 << 10;
+/// Row groups of the tables, of which some are read at a time.
+const ROW_GROUP_BYTES: usize = 1 << 20;
 const BATCH_ROWS: i64 = 1000;
 
 /// Rows of a key and so many texts of 20 bytes, whose keys are scattered or in order.
@@ -80,24 +84,39 @@ fn batches(rows: i64, texts: usize, is_scattered: bool) -> Batches {
 }
 
 fn table(folder: &tempfile::TempDir, texts: usize) -> Table {
+    table_of(folder, batches(BATCH_ROWS, texts, false), &[])
+}
+
+/// A table of these rows, with properties.
+fn table_of(folder: &tempfile::TempDir, rows: Batches, properties: &[(&str, &str)]) -> Table {
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let location = Location::parse(folder.path().join("table").to_str().unwrap()).unwrap();
     let table = Table::at(&location, &StorageOptions::default(), &job).unwrap();
+    copy(&table, rows, WriteMode::Error, properties);
+    table
+}
+
+/// Writes rows into a table, with properties where it is new.
+fn copy(table: &Table, rows: Batches, mode: WriteMode, properties: &[(&str, &str)]) {
+    let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let write = TableWrite {
-        mode: WriteMode::Error,
+        mode,
         partition_by: Vec::new(),
-        properties: Default::default(),
+        properties,
         evolve: Evolve::default(),
         keep_not_null: false,
-        options: WriteOptions::default(),
+        options: WriteOptions { row_group_bytes: Some(ROW_GROUP_BYTES as u64), ..WriteOptions::default() },
         load_name: None,
         resumes: false,
     };
-    let first = batch(0, texts, false);
-    let mut sink = DeltaSink::create(&table, &first.schema(), &write).unwrap();
-    sink.write(first).unwrap();
+    let mut sink = DeltaSink::create(table, &rows.schema(), &write).unwrap();
+    rows.for_each(|batch| sink.write(batch.unwrap()).unwrap());
     sink.finish().unwrap();
-    table
+}
+
+/// The most that may be taken of rows of so many texts.
+fn most(limit: u64, texts: usize) -> usize {
+    limit as usize + BESIDE_BYTES + (texts + 1) * BESIDE_COLUMN_BYTES
 }
 
 /// The most that is taken while this is done, beside what was taken before.
@@ -126,7 +145,7 @@ fn upserts_and_deletes_keep_the_limit_whatever_the_rows() {
                     delete_keys(&table, batches(rows, texts, is_scattered), &options).unwrap();
                 });
                 let case = format!("{texts} texts, {rows} rows, limit {limit}, scattered: {is_scattered}");
-                let most = limit as usize + BESIDE_BYTES + (texts + 1) * BESIDE_COLUMN_BYTES;
+                let most = most(limit, texts);
                 assert!(put <= most && removed <= most, "{case}: upsert {put}, delete {removed}, at most {most}");
             }
         }

@@ -211,7 +211,7 @@ impl Apply<'_> {
         let expected = Table::Orders.entities(scale);
         Err(Error::invalid(format!("{found}; at a scale factor of {scale} it is number {expected}"))
             .at(self.place(table))
-            .advice("give the scale factor that the tables were made with"))
+            .advice("give the scale factor that the tables were made with by -s (sf)"))
     }
 
     /// How many rows of each stream the table has.

@@ -100,7 +100,7 @@ impl TpchOptions {
         check_streams(streams)?;
         if !self.tables.is_empty() || self.parts != 1 || self.copy.write.file_bytes.is_some() {
             return Err(Error::usage("refresh streams are files of their own, of orders and lineitem")
-                .advice("leave tables, parts and bytes of a file out"));
+                .advice("leave out --tables, --parts and --file-bytes (tables, parts, file_bytes)"));
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Generation {
             return Err(Error::usage(
                 "a number of parts is for files; Delta tables and files of a size are cut by bytes",
             )
-            .advice("leave the parts out, or give bytes of a file alone"));
+            .advice("leave out --parts (parts), or give --file-bytes (file_bytes) alone"));
         }
         let rows = |spec| TpchSource::new(spec, job).rows();
         let progress = |name, total_rows| TableProgress {
@@ -246,7 +246,7 @@ impl Generation {
             self.options.copy.write.file_bytes,
         ) else {
             return Err(Error::usage("standard output takes one file of one table")
-                .advice("name one table, and a format other than delta; or name a folder"));
+                .advice("name one by --tables, another --format than delta, and no parts; or name a folder by -o"));
         };
         let target = FileTarget::Stream(Output::stream(writer, "standard output", &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
@@ -314,7 +314,7 @@ impl Generation {
         if holds_files && self.options.copy.mode != CopyMode::Overwrite {
             return Err(Error::conflict("it holds files already")
                 .at(name)
-                .advice("choose another folder, or overwrite it"));
+                .advice("choose another folder, or replace its files by --overwrite (overwrite)"));
         }
         if holds_files {
             self.folders.push((store, path));

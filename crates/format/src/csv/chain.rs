@@ -164,9 +164,9 @@ impl Chain {
             }
         }
         if self.layout.is_none() {
-            return Err(Error::invalid("the file is empty: it has no header")
-                .at(&block.url)
-                .advice("give the columns with a schema and say that there is no header"));
+            return Err(Error::invalid("the file is empty: it has no header").at(&block.url).advice(
+                "give the columns by --schema (schema), and say that there is no header by --no-header (header=False)",
+            ));
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Chain {
         Some(
             Error::invalid("the quote that opens here is never closed")
                 .at(format!("{url}, line {line}"))
-                .advice("close it, or choose another quote or none"),
+                .advice("close it, or choose another quote or none by --quote (quote)"),
         )
     }
 

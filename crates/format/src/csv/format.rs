@@ -67,7 +67,7 @@ impl Formatter {
             }
             self.text(field.name().as_bytes(), &mut out).map_err(|_| {
                 Error::invalid(format!("the name of column {:?} can't be written without quotes", field.name()))
-                    .advice("rename the column, or choose a quote or another delimiter")
+                    .advice("rename the column, or choose another delimiter by --output-delimiter (output_delimiter)")
             })?;
         }
         self.end_row(&mut out);
@@ -212,7 +212,7 @@ impl Formatter {
                 let delimiter = char::from(self.rules.delimiter);
                 Error::invalid(format!("a text with {delimiter:?} or a line end can't be written without quotes"))
                     .at(place)
-                    .advice("write CSV with quotes, or choose another delimiter")
+                    .advice("write CSV, which has quotes, or choose another delimiter by --output-delimiter (output_delimiter)")
             }
             Unfit::NotATime => Error::invalid("the value is not a time of day").at(place),
         }
@@ -233,9 +233,11 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         }
         let name = print_type(field.data_type());
         let advice = match field.data_type() {
-            t if t.is_nested() => "leave it out, take its fields apart, or write Parquet",
-            t if t.is_binary() => "leave it out, turn it into text (base64, hex) first, or write Parquet",
-            _ => "leave it out, or write Parquet",
+            t if t.is_nested() => "leave it out by --columns (columns), take its fields apart, or write Parquet",
+            t if t.is_binary() => {
+                "leave it out by --columns (columns), turn it into text (base64, hex) first, or write Parquet"
+            }
+            _ => "leave it out by --columns (columns), or write Parquet",
         };
         return Err(Error::unsupported(format!("column {:?} of type {name} has no text", field.name())).advice(advice));
     }

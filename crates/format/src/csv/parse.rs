@@ -194,10 +194,11 @@ impl Block<'_> {
             }
             Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
                 .advice(value_advice(field.name(), field.data_type())),
-            Badness::Null => Error::invalid("null in a column that is declared `not null`")
-                .advice("declare it nullable, or leave such rows out with on-bad-row skip"),
+            Badness::Null => Error::invalid("null in a column that is declared `not null`").advice(
+                "declare it nullable in --schema (schema), or leave such rows out by --on-bad-row skip (on_bad_row)",
+            ),
             Badness::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
-                .advice("double a quote that is part of the text, or choose another quote or none"),
+                .advice("double a quote that is part of the text, or choose another quote or none by --quote (quote)"),
             Badness::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
         };
         let line = line_of(piece, start.min(text.bytes.len()));
@@ -209,7 +210,7 @@ impl Block<'_> {
         let line = line_of(piece, ragged.start);
         Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
             .at(format!("{}, line {line}", self.layout.url))
-            .advice("check delimiter and quote, or let on-bad-row skip such rows or fill them up with null")
+            .advice("check --delimiter and --quote (delimiter, quote), or let --on-bad-row skip or null such rows (on_bad_row)")
     }
 
     fn finish(mut self, error: Option<Error>) -> Result<Parsed> {

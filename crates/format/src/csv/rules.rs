@@ -70,7 +70,7 @@ impl Rules {
             if seen.contains(&byte) {
                 let shown = char::from(byte);
                 return Err(Error::usage(format!("the {what} {shown:?} already has a meaning"))
-                    .advice("give delimiter, quote and escape three different characters, none of them a line end"));
+                    .advice("give --delimiter, --quote and --escape (delimiter, quote, escape) three different characters, none of them a line end"));
             }
             seen.push(byte);
         }

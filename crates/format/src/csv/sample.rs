@@ -72,13 +72,13 @@ impl Sample {
                 let limit = MAX_SAMPLE_BYTES >> 20;
                 return Err(Error::invalid(format!("the first row is longer than {limit} MiB"))
                     .at(format!("{}, line 1", self.url))
-                    .advice("check delimiter and quote, and that the file is text"));
+                    .advice("check --delimiter and --quote (delimiter, quote), and that the file is text"));
             }
         };
         let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
             Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
                 .at(&self.url)
-                .advice("check quote and encoding (UTF-8)")
+                .advice("check --quote (quote), and that the file is UTF-8")
         })?;
         if rules.header {
             self.names = header_names(fields);
@@ -92,13 +92,13 @@ impl Sample {
 
     fn empty(&self, rules: &Rules) -> Error {
         if rules.header {
-            Error::invalid("the file is empty: it has no header")
-                .at(&self.url)
-                .advice("give the columns with a schema and say that there is no header")
+            Error::invalid("the file is empty: it has no header").at(&self.url).advice(
+                "give the columns by --schema (schema), and say that there is no header by --no-header (header=False)",
+            )
         } else {
             Error::invalid("the file is empty: there is no row to learn the columns from")
                 .at(&self.url)
-                .advice("give the columns with a schema")
+                .advice("give the columns by --schema (schema)")
         }
     }
 

@@ -187,13 +187,15 @@ fn packing(url: &str, compression: Option<Compression>) -> Result<Packing> {
         Some(Codec::Gzip) => Packing::Gzip,
         Some(Codec::Zstd) => Packing::Zstd,
         Some(Codec::Snappy | Codec::Brotli | Codec::Lz4) => {
-            return Err(Error::usage("text files are packed with gzip or zstd, or not at all").at(url));
+            return Err(Error::usage("text files are packed with gzip or zstd, or not at all")
+                .at(url)
+                .advice("give --compression gzip, zstd or none (compression)"));
         }
     };
     if named != Packing::None && named != asked {
         return Err(Error::usage("the file's name and the codec asked for contradict one another")
             .at(url)
-            .advice("leave the codec away: the ending .gz or .zst says it"));
+            .advice("leave --compression (compression) out: the ending .gz or .zst says it"));
     }
     Ok(asked)
 }

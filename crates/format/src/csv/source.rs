@@ -63,7 +63,8 @@ impl CsvSource {
             files.into_iter().map(|f| (f.object, f.constants)).unzip();
         let rules = Rules::new(dialect, options)?;
         if options.infer_rows == Some(0) {
-            return Err(Error::usage("types can't be inferred from no rows").advice("let it look at one row at least"));
+            return Err(Error::usage("types can't be inferred from no rows")
+                .advice("let it look at one row at least by --infer-rows (infer_rows)"));
         }
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));

@@ -30,7 +30,7 @@ impl Commit {
         if self.mode == FolderMode::Error && !list(&self.store, &self.folder)?.is_empty() {
             return Err(Error::conflict("the folder exists and is not empty")
                 .at(self.store.url(&self.folder))
-                .advice("choose another folder, or a mode that appends or overwrites"));
+                .advice("choose another folder, or --mode append or overwrite (mode)"));
         }
         Ok(())
     }

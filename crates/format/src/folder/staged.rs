@@ -167,7 +167,7 @@ fn check_replaceable(folder: &FilePath) -> Result<()> {
 
 fn exists() -> Error {
     Error::conflict("the folder exists and is not empty")
-        .advice("choose another folder, or a mode that appends or overwrites")
+        .advice("choose another folder, or --mode append or overwrite (mode)")
 }
 
 fn not_a_folder() -> Error {

@@ -8,7 +8,7 @@ use lakerace_orc::write::{Writer, WriterOptions};
 
 use super::error::from_orc;
 use crate::names::column_not_found;
-use crate::{Codec, Sink, WriteOptions, Written};
+use crate::{Codec, Sink, WriteOptions, Written, warn_of_fixed_sizes};
 
 /// Writes one ORC file: zstd, row indexes of 10,000 rows and stripes of 64 MiB, unless the options say otherwise. At most
 /// a stripe is in memory.
@@ -26,6 +26,7 @@ impl OrcSink {
     /// bloom filter's column that isn't there; all before anything is written.
     pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
+        warn_of_fixed_sizes(&schema, "ORC", job);
         let writer = new_writer(schema, options, job).map_err(|e| e.at(url))?;
         Ok(Box::new(Self { writer, output, job: job.clone() }))
     }
@@ -47,7 +48,7 @@ fn new_writer(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Wr
 fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOptions> {
     if options.row_group_rows.is_some() {
         return Err(Error::usage("an ORC file's stripes end by bytes, not by rows")
-            .advice("leave row_group_rows out, or give row_group_bytes, the bytes of a stripe"));
+            .advice("leave --row-group-rows (row_group_rows) out, or give the bytes of a stripe by --row-group-bytes (row_group_bytes)"));
     }
     if options.page_bytes.is_some() {
         return Err(Error::usage("an ORC file has no pages").advice("leave page_bytes out"));
@@ -65,7 +66,7 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             Codec::Zstd => OrcCodec::Zstd,
             Codec::Brotli => {
                 return Err(Error::usage("ORC files are not written with brotli")
-                    .advice("choose none, snappy, gzip (which is ORC's zlib), lz4 or zstd"));
+                    .advice("choose --compression none, snappy, gzip (which is ORC's zlib), lz4 or zstd"));
             }
         };
         own.level = compression.level;
@@ -75,7 +76,9 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             Ok(bytes @ 1..) if bytes <= STRIPE_BYTES_AT_MOST => bytes,
             _ => {
                 let message = format!("row_group_bytes, the bytes of a stripe, is {bytes}");
-                return Err(Error::usage(message).advice(format!("give 1 to {STRIPE_BYTES_AT_MOST}")));
+                return Err(
+                    Error::usage(message).advice(format!("give 1 to {STRIPE_BYTES_AT_MOST} by --row-group-bytes"))
+                );
             }
         };
     }

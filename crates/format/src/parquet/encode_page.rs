@@ -151,7 +151,7 @@ impl PageWriter {
     fn too_large(&self, length: usize) -> Error {
         Error::invalid(format!("a page of {length} bytes or values is more than Parquet can hold"))
             .at(format!("column {:?}", self.column.path().string()))
-            .advice("split its longest values, or write the column as another format")
+            .advice("split its longest values, or write another format by --output-format (output_format)")
     }
 
     /// Ends the chunk.

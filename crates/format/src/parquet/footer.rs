@@ -420,9 +420,30 @@ pub(crate) fn from_parquet(what: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<Error>() {
             Ok(own) => *own,
-            Err(other) => Error::corrupt(format!("{what}: {other}")),
+            Err(other) => Error::corrupt(format!("{what}: {}", without_frames(&other.to_string()))),
         },
         ParquetError::NYI(message) => Error::unsupported(format!("{what}: {message}")),
-        other => Error::corrupt(format!("{what}: {other}")),
+        other => Error::corrupt(format!("{what}: {}", without_frames(&other.to_string()))),
     }
+}
+
+/// What the parquet crate and those below it put in front of what they say: names of their own types.
+const FRAMES: [&str; 8] = [
+    "Parquet error: ",
+    "Parquet argument error: ",
+    "Arrow: ",
+    "External: ",
+    "EOF: ",
+    "Parser error: ",
+    "Invalid argument error: ",
+    "Compute error: ",
+];
+
+/// A text of the parquet crate without the names of its types.
+fn without_frames(text: &str) -> &str {
+    let mut text = text.trim();
+    while let Some(rest) = FRAMES.iter().find_map(|frame| text.strip_prefix(frame)) {
+        text = rest.trim_start();
+    }
+    text
 }

@@ -6,12 +6,17 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use lakerace_io::{Error, Result};
 
-use super::planning::Unit;
+use super::planning::{Unit, row_bytes};
 use super::prune::{Pruner, intersect};
 use super::source::ParquetSource;
 use crate::columns::Columns;
 use crate::predicate::{ColumnRef, ColumnStatistics};
+use crate::steps::BATCH_BYTES;
 use crate::{Batches, ReadRequest};
+
+/// Rows of a batch at least, as each has buffers of its own, and at most.
+const LEAST_BATCH_ROWS: usize = 64;
+const MOST_BATCH_ROWS: u64 = 64 << 10;
 
 /// A row group of a source, or some of its pages. Reading it gives hidden rows, too, where the source knows of none.
 #[derive(Debug, Clone)]
@@ -80,6 +85,17 @@ impl ParquetSource {
         let resolved = Columns::resolve(&self.schema, &request(columns))?;
         let (requests, bytes) = self.requests(std::iter::once(&group.unit), &resolved.fields(&self.schema))?;
         Ok((bytes.iter().sum(), requests.requests.len() as u64))
+    }
+
+    /// The rows of a batch that takes so many bytes in memory, about, with all columns; `None` where batches are that small without
+    /// being asked for.
+    pub fn batch_rows_within(&self, bytes: u64) -> Option<usize> {
+        if bytes >= BATCH_BYTES {
+            return None;
+        }
+        let of_group = |group: RowGroup| row_bytes(&group.unit, self.schema.fields());
+        let row_bytes = self.row_groups().into_iter().map(of_group).max().unwrap_or(1);
+        Some(((bytes / row_bytes.max(1)).min(MOST_BATCH_ROWS) as usize).max(LEAST_BATCH_ROWS))
     }
 
     /// Reads some columns of a row group: batches of rows that follow one another, each with the number that its first row has in the

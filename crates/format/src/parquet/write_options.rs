@@ -141,7 +141,7 @@ impl Layout {
                     return Err(Error::usage(format!(
                         "column {name:?} is boolean: bloom filters are not for booleans"
                     ))
-                    .advice("leave it out of the bloom filter columns"));
+                    .advice("leave it out of --bloom-filter (bloom_filter)"));
                 }
                 column.bloom.push(leaf);
             }

@@ -67,7 +67,7 @@ impl Settings {
         let allows_http = self.value("aws_allow_http").is_some_and(is_true);
         if endpoint.scheme() == "http" && !allows_http {
             return Err(Error::usage("the endpoint is plain http, which is not allowed by default")
-                .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true, or use an https endpoint"));
+                .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true (storage_options), or use an https endpoint"));
         }
         Ok(Some(endpoint))
     }

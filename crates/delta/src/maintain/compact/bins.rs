@@ -53,16 +53,18 @@ impl<'a> Rules<'a> {
         let condition = options.condition.as_ref().map(bind).transpose()?;
         let names = condition.iter().flat_map(Predicate::columns).map(|at| schema.field(*at).name());
         if let Some(name) = names.into_iter().find(|name| !partitions.contains(name)) {
-            return Err(Error::usage(format!("the table is not partitioned by {name:?}"))
-                .advice(format!("name partitions, which are by {partitions:?}, or compact the whole table")));
+            return Err(Error::usage(format!("the table is not partitioned by {name:?}")).advice(format!(
+                "--where (where) names partitions, which are by {partitions:?}: leave it out to compact the whole table"
+            )));
         }
         if let Layout::SortBy(names) | Layout::ZOrder(names) = &options.layout {
             if names.is_empty() {
-                return Err(Error::usage("no column is given to sort by"));
+                return Err(Error::usage("no column is given to sort by")
+                    .advice("name some by --sort-by or --zorder (sort_by, zorder)"));
             }
             if let Some(name) = names.iter().find(|name| partitions.contains(name)) {
                 return Err(Error::usage(format!("{name:?} is the same in all rows of a partition"))
-                    .advice("sort by other columns"));
+                    .advice("name other columns by --sort-by or --zorder (sort_by, zorder)"));
             }
             super::SortColumns::new(names, &schema)?;
         }

@@ -165,7 +165,7 @@ impl<'a> Evolving<'a> {
             return Ok(());
         }
         Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)").advice(
-            "enable it: ALTER TABLE … SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true'), or cast the rows",
+            "enable it: lakerace alter TABLE --set delta.enableTypeWidening=true (Table.alter), or cast the rows",
         ))
     }
 }
@@ -212,7 +212,7 @@ fn check_added(snapshot: &Snapshot, data_type: &DataType) -> Result<()> {
     let configuration = snapshot.kernel().table_configuration();
     if without_zone && !configuration.is_feature_supported(&TableFeature::TimestampWithoutTimezone) {
         return Err(Error::unsupported("a time without a zone in a table that lacks the feature timestampNtz")
-            .advice("give the times a zone, or enable the feature"));
+            .advice("give the times a zone, or list the feature timestampNtz with an engine that does"));
     }
     match data_type {
         DataType::List(item) => check_added(snapshot, item.data_type()),

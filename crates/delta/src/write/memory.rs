@@ -1,0 +1,27 @@
+//! What files under way may take of a limit of memory.
+
+use lakerace_format::WriteOptions;
+
+/// Bytes of a column in a row group at least, and of all columns together, where memory is little.
+const LEAST_CHUNK_BYTES: u64 = 64 << 10;
+const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
+
+/// How files of so many columns are written within a limit of memory: with row groups of which two fit into a quarter of it, or,
+/// unless options ask for larger ones, into a twelfth: what is encoded sooner is written sooner, and its memory is used again.
+/// They have some bytes of each column at least: what a footer says of a row group takes memory, too.
+pub(crate) fn within_memory(options: &WriteOptions, memory_bytes: u64, columns: usize) -> WriteOptions {
+    let (usual, most, least) = (memory_bytes / 24, memory_bytes / 8, least_bytes(columns));
+    let asked = options.row_group_bytes.unwrap_or(usual.max(least));
+    let row_group_bytes = asked.min(most.max(least)).max(1);
+    WriteOptions { row_group_bytes: Some(row_group_bytes), ..options.clone() }
+}
+
+/// The same with row groups of a quarter of the memory at most: for rows that are written as they come, one after the other.
+pub(crate) fn streamed_within_memory(options: &WriteOptions, memory_bytes: u64, columns: usize) -> WriteOptions {
+    let most = (memory_bytes / 4).max(least_bytes(columns));
+    WriteOptions { row_group_bytes: Some(options.row_group_bytes.unwrap_or(most).min(most)), ..options.clone() }
+}
+
+fn least_bytes(columns: usize) -> u64 {
+    (columns as u64 * LEAST_CHUNK_BYTES).min(LEAST_ROW_GROUP_BYTES)
+}

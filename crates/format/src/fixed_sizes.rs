@@ -1,0 +1,35 @@
+//! Columns of values of one size, such as UUIDs, on their way into formats without such a type.
+
+use arrow::datatypes::{DataType, Fields, Schema};
+use lakerace_io::Job;
+
+/// Tells the user of the columns, at any level, whose values have one size and become bytes of any length in `target`.
+pub fn warn_of_fixed_sizes(schema: &Schema, target: &str, job: &Job) {
+    let mut found = Vec::new();
+    look(schema.fields(), "", &mut found);
+    if !found.is_empty() {
+        job.warn(&format!(
+            "{} {} values of one size, such as UUIDs, and {} of bytes of any length in {target}, which has no type for them",
+            found.join(", "),
+            if found.len() == 1 { "has" } else { "have" },
+            if found.len() == 1 { "becomes a column" } else { "become columns" },
+        ));
+    }
+}
+
+fn look(fields: &Fields, above: &str, found: &mut Vec<String>) {
+    for field in fields {
+        let path = format!("{above}{}", field.name());
+        match field.data_type() {
+            DataType::FixedSizeBinary(size) => found.push(format!("column {path:?} ({size} bytes)")),
+            DataType::Struct(fields) => look(fields, &format!("{path}."), found),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => {
+                look(&vec![item.clone()].into(), &format!("{path}."), found);
+            }
+            _ => {}
+        }
+    }
+}

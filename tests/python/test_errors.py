@@ -1,0 +1,143 @@
+"""What errors say: the file or table, the place in it, and the option by which to mend it, in its two spellings."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import run
+
+import lakerace as lr
+
+
+def write(path: Path, rows: pa.Table) -> Path:
+    pq.write_table(rows, path)
+    return path
+
+
+def deltas(tmp_path: Path, rows: pa.Table) -> Path:
+    lr.copy(rows, f"delta:{tmp_path / 'table'}", table_properties={"lakerace.primaryKey": "id"})
+    return tmp_path / "table"
+
+
+def said(code: int, *args: object) -> str:
+    done = run(*args)
+    assert done.code == code, done.err
+    return [line for line in done.err.splitlines() if line.startswith("error: ")][-1]
+
+
+def test_files_that_the_log_names_and_that_are_gone_are_damage(tmp_path: Path) -> None:
+    """Whatever is to be changed: scans, too, end with exit code 5. The table and its version are named."""
+    rows = pa.table({"id": [1, 2], "text": ["a", "b"]})
+    table, source = deltas(tmp_path, rows), write(tmp_path / "source.parquet", rows)
+    lr.copy(rows, table, mode="append")
+    gone = sorted(table.glob("*.parquet"))[0]
+    gone.unlink()
+    before = sorted(path.name for path in table.glob("**/*"))
+    for args in (
+        ["scan", table],
+        ["upsert", table, source],
+        ["upsert", table, source, "--merge", "text=max"],
+        ["upsert", table, source, "--insert-only"],
+        ["upsert", table, source, "--explain"],
+        ["delete", table, "--keys", source],
+        ["delete", table, "--where", "text = 'a'"],
+        ["compact", table],
+    ):
+        text = said(5, *args)
+        assert f"{table}: version 1" in text, text
+        assert gone.name in text, text
+        assert "lakerace restore" in text, text
+    assert sorted(path.name for path in table.glob("**/*")) == before
+    with pytest.raises(lr.CorruptDataError, match="version 1"):
+        lr.Table(table).upsert(rows)
+
+
+def test_a_vector_that_is_gone_is_damage(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(100), "text": ["a"] * 100})
+    table = deltas(tmp_path, rows)
+    lr.Table(table).delete("id % 3 = 0")
+    for vector in table.glob("**/deletion_vector_*.bin"):
+        vector.unlink()
+    source = write(tmp_path / "source.parquet", rows.slice(0, 10))
+    for args in (
+        ["upsert", table, source],
+        ["upsert", table, source, "--merge", "text=max"],
+        ["delete", table, "--where", "id = 1"],
+    ):
+        text = said(5, *args)
+        assert f"{table}: version 1" in text, text
+
+
+def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
+    table = deltas(tmp_path, pa.table({"id": [1], "text": ["a"]}))
+    source = write(tmp_path / "nulls.parquet", pa.table({"id": [5, None], "text": ["a", "b"]}))
+    text = said(4, "upsert", table, source)
+    assert f'{source}: the key column "id" is null in row 2' in text
+    assert "--where" in text
+    twice = write(tmp_path / "twice.parquet", pa.table({"id": [7, 7], "text": ["a", "b"]}))
+    text = said(4, "upsert", table, twice, "--on-duplicate", "error")
+    assert f"{twice}: rows 1 and 2 have the same key" in text
+    assert "--on-duplicate last (on_duplicate)" in text
+    with pytest.raises(lr.InvalidInputError, match=r"table: the key column"):
+        lr.Table(table).upsert(pa.table({"id": pa.array([None], pa.int64()), "text": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (["copy", "rows.parquet", "there.parquet"], 7, "--mode overwrite"),
+        (["copy", "rows.parquet", "folder/"], 7, "--mode append or overwrite (mode)"),
+        (["copy", "rows.parquet", "delta:table"], 7, "--mode append|overwrite"),
+        (["copy", "rows.parquet", "x.orc", "--row-group-rows", "9"], 2, "--row-group-bytes (row_group_bytes)"),
+        (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "(partition_by, table_properties, evolve)"),
+        (
+            ["copy", "rows.parquet", "x.csv", "--compression", "snappy"],
+            2,
+            "--compression gzip, zstd or none (compression)",
+        ),
+        (["copy", "rows.parquet", "x.csv", "--columns", "list"], 6, "--columns (columns)"),
+        (["copy", "more.parquet", "table", "--mode", "append"], 4, "--evolve add (evolve)"),
+        (["scan", "rows.parquet", "--at", "1"], 6, "--at (at)"),
+        (["scan", "rows.parquet", "--where", ""], 2, "--where"),
+        (["scan", "table", "--input-format", "parquet"], 2, "--input-format (format)"),
+        (["scan", "empty.csv"], 4, "--no-header (header=False)"),
+        (["scan", "ragged.csv"], 4, "--on-bad-row"),
+        (["scan", "open.csv"], 4, "--quote (quote)"),
+        (["scan", "rows.csv", "--delimiter", ";", "--quote", ";"], 2, "(delimiter, quote, escape)"),
+        (["upsert", "keyless", "rows.parquet"], 2, "--key a,b (key)"),
+        (["compact", "table", "--where", "id = 1"], 2, "--where (where)"),
+        (["vacuum", "table", "--retain", "1h"], 2, "--allow-short-retention (allow_short_retention)"),
+        (["tpch", "-s", "0.01", "-o", "folder", "--parts", "2", "--file-bytes", "9"], 2, "--parts (parts)"),
+    ],
+)
+def test_advice_names_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], code: int, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = pa.table({"id": [1, 2], "text": ["a", "b"], "list": [[1], [2]]})
+    write(tmp_path / "rows.parquet", rows)
+    write(tmp_path / "more.parquet", rows.append_column("more", pa.array([1, 2])))
+    shutil.copy("rows.parquet", "there.parquet")
+    (tmp_path / "folder").mkdir()
+    shutil.copy("rows.parquet", "folder/rows.parquet")
+    deltas(tmp_path, rows)
+    lr.copy(rows, "delta:keyless")
+    for name, text in {"empty": "", "ragged": "a,b\n1,2\n3\n", "open": 'a,b\n1,"2\n', "rows": "a,b\n1,2\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    assert says in said(code, *args)
+
+
+def test_an_explained_upsert_is_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    lr.copy(
+        pa.table({"id": [1, 2]}),
+        f"delta:{tmp_path / 'table'}",
+        table_properties={"delta.enableDeletionVectors": "false"},
+    )
+    table = lr.Table(tmp_path / "table", key="id")
+    rows = pa.table({"id": [2, 3]})
+    assert table.explain_upsert(rows).to_dict()["rewrites_at_most"] == 1
+    assert table.explain_upsert(rows, enable_deletion_vectors=True).to_dict()["rewrites_at_most"] == 0
