@@ -149,12 +149,21 @@ impl Table {
     fn tell(&self, left_out: &[u64], error: &Error) {
         let place = self.place();
         let text = match left_out.iter().max() {
+            // Without such a file the log was only read again, behind a writer that made its first entry meanwhile.
+            None if !self.has_hint() => return,
             None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
             Some(version) => format!(
                 "{place}: the checkpoint of version {version} can't be read, and older entries were read instead: {error}"
             ),
         };
         self.job().warn(&text);
+    }
+
+    /// Whether the log has the file `_last_checkpoint`. What a store does not say counts as one.
+    fn has_hint(&self) -> bool {
+        let object = self.object(HINT);
+        let is_absent = object.and_then(|object| object.store.stat(&object.path)).is_ok_and(|found| found.is_none());
+        !is_absent
     }
 }
 

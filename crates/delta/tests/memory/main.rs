@@ -109,7 +109,7 @@ fn copy(table: &Table, rows: Batches, mode: WriteMode, properties: &[(&str, &str
         load_name: None,
         resumes: false,
     };
-    let mut sink = DeltaSink::create(table, &rows.schema(), &write).unwrap();
+    let mut sink = DeltaSink::create(table, rows.schema(), &write).unwrap();
     rows.for_each(|batch| sink.write(batch.unwrap()).unwrap());
     sink.finish().unwrap();
 }
