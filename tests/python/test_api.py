@@ -69,6 +69,15 @@ def test_scans_and_tasks_can_be_pickled(parquet: Path) -> None:
     assert sorted(pa.concat_tables(parts)["id"].to_pylist()) == list(range(250, 1000))
 
 
+def test_tasks_keep_columns_of_a_dictionary(tmp_path: Path) -> None:
+    table = pa.table({"kind": pa.array(["a", "b", "a"]).dictionary_encode()})
+    with pa.ipc.new_file(str(tmp_path / "kinds.arrow"), table.schema) as file:
+        file.write_table(table)
+    (task,) = lr.scan(tmp_path / "kinds.arrow").tasks(1)
+    found = pickle.loads(pickle.dumps(task)).to_arrow()
+    assert found["kind"].cast(pa.string()).to_pylist() == ["a", "b", "a"]
+
+
 def test_tasks_run_in_another_process(parquet: Path, tmp_path: Path) -> None:
     tasks = lr.scan(parquet).tasks(3)
     file = tmp_path / "task.pickle"

@@ -101,12 +101,15 @@ mod schema_serde {
     use arrow::datatypes::{Schema, SchemaRef};
     use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
     use arrow::ipc::root_as_schema;
+    use arrow::ipc::writer::DictionaryTracker;
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub fn serialize<S: Serializer>(schema: &SchemaRef, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = IpcSchemaEncoder::new().schema_to_fb(schema);
+        // Without a tracker, a column of a dictionary is a panic.
+        let mut tracker = DictionaryTracker::new(false);
+        let bytes = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema);
         serializer.serialize_str(&STANDARD.encode(bytes.finished_data()))
     }
 

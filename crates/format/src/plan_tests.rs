@@ -12,6 +12,7 @@ fn a_plan_survives_json() {
     let fields = vec![
         Field::new("id", DataType::Int64, false),
         Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
+        Field::new_dictionary("kind", DataType::Int32, DataType::Utf8, true),
         Field::new_list("tags", Field::new("item", DataType::Utf8View, true), true),
     ];
     let schema = Schema::new_with_metadata(fields, HashMap::from([("key".to_owned(), "value".to_owned())]));

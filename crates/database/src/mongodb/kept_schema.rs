@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
 use arrow::ipc::root_as_schema;
+use arrow::ipc::writer::DictionaryTracker;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, doc};
 use lakerace_io::{Error, Result};
@@ -115,7 +116,9 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
 
 /// A schema as the flat buffer of Arrow IPC: it keeps every type and all metadata.
 pub(super) fn encoded(schema: &Schema) -> Vec<u8> {
-    IpcSchemaEncoder::new().schema_to_fb(schema).finished_data().to_vec()
+    // Without a tracker, a column of a dictionary is a panic.
+    let mut tracker = DictionaryTracker::new(false);
+    IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema).finished_data().to_vec()
 }
 
 /// Forgets the schema of a collection that is gone.

@@ -3,6 +3,7 @@
 use arrow::datatypes::Schema;
 use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
 use arrow::ipc::root_as_schema;
+use arrow::ipc::writer::DictionaryTracker;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lakerace_format::schema_text::print_type;
@@ -136,7 +137,9 @@ fn kept_schema(connection: &Connection, table: &str) -> Result<Option<Schema>> {
 
 /// Keeps the types of a table that was made.
 pub(super) fn keep_schema(connection: &Connection, table: &str, schema: &Schema) -> Result<()> {
-    let bytes = IpcSchemaEncoder::new().schema_to_fb(schema);
+    // Without a tracker, a column of a dictionary is a panic.
+    let mut tracker = DictionaryTracker::new(false);
+    let bytes = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema);
     let text = STANDARD.encode(bytes.finished_data());
     let make = format!(
         "CREATE TABLE IF NOT EXISTS {SCHEMAS} (table_name TEXT PRIMARY KEY, arrow_schema TEXT NOT NULL) STRICT, WITHOUT ROWID"
