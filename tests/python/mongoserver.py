@@ -10,6 +10,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,15 @@ class MongoServer:
     url: str
     database: str = field(default_factory=lambda: f"lakerace_{uuid.uuid4().hex[:12]}")
 
-    @property
+    @cached_property
     def client(self) -> pymongo.MongoClient[dict[str, Any]]:
-        """A client of its own."""
+        """A client, which :meth:`close` closes."""
         return pymongo.MongoClient(self.url, tz_aware=True, uuidRepresentation="standard")
+
+    def close(self) -> None:
+        """Drops the database and closes the client."""
+        self.client.drop_database(self.database)
+        self.client.close()
 
     def location(self, collection: str, options: str = "") -> str:
         """A collection as lakerace names it."""
@@ -87,7 +93,7 @@ def started(arguments: Sequence[str] = ()) -> Iterator[MongoServer]:
     if (named := os.environ.get(VARIABLE)) and not arguments:
         server = MongoServer(named.rstrip("/"))
         yield server
-        server.client.drop_database(server.database)
+        server.close()
         return
     port = free_port()
     process = start(port, ":memory:", arguments)
