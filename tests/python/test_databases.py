@@ -1,0 +1,103 @@
+"""The same rows through every kind of place: one checksum."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+from typing import TYPE_CHECKING
+
+import elastic
+import mongoserver
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROWS = 2500
+
+
+@pytest.fixture(scope="module")
+def mongo() -> Iterator[mongoserver.MongoServer]:
+    """A MongoDB server."""
+    with mongoserver.started() as server:
+        yield server
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[str]:
+    """Where indexes of an Elasticsearch server are, without their names."""
+    with elastic.endpoint("elasticsearch-8") as endpoint:
+        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
+
+
+def rows() -> pa.Table:
+    """Rows of the types that all of these places hold."""
+    number = range(ROWS)
+    day = datetime.date(2024, 2, 29)
+    return pa.table(
+        {
+            "id": pa.array(number, pa.int64()),
+            "text": pa.array([None if n % 7 == 0 else f"{n:03}" for n in number], pa.string()),
+            "ratio": pa.array([n / 8 for n in number], pa.float64()),
+            "is_even": pa.array([n % 2 == 0 for n in number], pa.bool_()),
+            "price": pa.array([decimal.Decimal(n) / 4 for n in number], pa.decimal128(15, 2)),
+            "day": pa.array([day + datetime.timedelta(n) for n in number], pa.date32()),
+            "at": pa.array([1_700_000_000_123_000 + n * 1000 for n in number], pa.timestamp("us", "UTC")),
+            "raw": pa.array([bytes([n % 256]) for n in number], pa.binary()),
+            "tags": pa.array([[] if n % 3 == 0 else [f"a{n}", None] for n in number], pa.list_(pa.string())),
+            "place": pa.array([{"x": n, "y": None if n % 5 else 0.5} for n in number]),
+        }
+    )
+
+
+def test_one_checksum_through_every_kind_of_place(mongo: mongoserver.MongoServer, index: str, tmp_path: Path) -> None:
+    pq.write_table(rows(), tmp_path / "rows.parquet")
+    hops = [
+        str(tmp_path / "rows.parquet"),
+        f"delta:{tmp_path / 'table'}",
+        mongo.location("rows"),
+        f"{index}rows",
+        f"sqlite:{tmp_path / 'rows.db'}#rows",
+        str(tmp_path / "back.parquet"),
+    ]
+    for source, target in itertools.pairwise(hops):
+        made = lr.copy(source, target, verify=True)
+        assert made.rows == ROWS
+    sums = {lr.checksum(hop).checksum for hop in hops}
+    assert len(sums) == 1
+
+
+@pytest.mark.parametrize("batch_rows", [300, None])
+def test_batches_upserts_and_deletes_by_key(
+    mongo: mongoserver.MongoServer, index: str, tmp_path: Path, batch_rows: int | None
+) -> None:
+    table = rows().select(["id", "text", "ratio"])
+    newer = pa.table({"id": pa.array([1, ROWS], pa.int64()), "text": ["new", "new"], "ratio": [0.5, 0.5]})
+    name = f"batches_{batch_rows}".lower()
+    for target in (mongo.location(name), f"{index}{name}", f"sqlite:{tmp_path / 'rows.db'}#{name}"):
+        lr.copy(table, target, key="id", batch_rows=batch_rows)
+        lr.copy(newer, target, key="id", mode="upsert")
+        lr.copy(newer.slice(1), target, key="id", mode="delete")
+        found = dict(lr.scan(target, columns=["id", "text"]).rows())
+        assert len(found) == ROWS
+        assert (found[0], found[1], found[2]) == (None, "new", "002")
+
+
+def test_an_index_is_read_by_filters_and_limits(index: str, tmp_path: Path) -> None:
+    table = rows().select(["id", "text", "day"])
+    target = f"{index}filtered"
+    lr.copy(table, target, key="id")
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for where in ("id >= 2490", "text = '007'", "text IS NULL", "day < DATE '2024-03-05'", "NOT (text < '1')"):
+        assert lr.scan(target, where=where).checksum() == lr.scan(tmp_path / "rows.parquet", where=where).checksum()
+    assert lr.scan(target, limit=7).to_arrow().num_rows == 7
+    assert lr.scan(target).count() == ROWS
+    with pytest.raises(lr.NotFoundError, match="filtered"):
+        lr.scan(f"{index}filter")
