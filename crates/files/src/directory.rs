@@ -497,8 +497,7 @@ impl Home for DirectoryHome {
     fn flush(&self) -> Result<()> {
         match self.0.is_durable {
             true => Ok(()),
-            // All of the file system, as nothing tells which files are new.
-            false => rustix::fs::syncfs(&self.0.handle).map_err(|e| failed(e, &self.0.location)),
+            false => sync_all(&self.0),
         }
     }
 
@@ -511,4 +510,17 @@ impl Home for DirectoryHome {
     fn warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Makes all files durable: of the whole file system, as nothing tells which files are new.
+#[cfg(target_os = "linux")]
+fn sync_all(root: &Root) -> Result<()> {
+    rustix::fs::syncfs(&root.handle).map_err(|e| failed(e, &root.location))
+}
+
+/// Makes all files durable, of all file systems: other systems than Linux do not sync one alone.
+#[cfg(not(target_os = "linux"))]
+fn sync_all(_: &Root) -> Result<()> {
+    rustix::fs::sync();
+    Ok(())
 }
