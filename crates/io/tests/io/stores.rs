@@ -80,7 +80,8 @@ async fn every_wrapper_conforms() {
 #[ignore = "needs an S3 server: make test-rust"]
 async fn every_wrapper_of_s3_conforms() {
     let (store, folder) = s3();
-    wrappers_conform(store, folder).await;
+    // A server may end a connection that was kept open: that is no fault of a wrapper.
+    wrappers_conform(Arc::new(Retrying::new(store, quick())), folder).await;
 }
 
 async fn wrappers_conform(store: Arc<dyn ObjectStore>, folder: Path) {
