@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import people
-from s3server import S3
 
 import lakerace as lr
 
@@ -88,29 +86,6 @@ def test_tasks_run_in_another_process(parquet: Path, tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         counts.append(int(done.stdout))
     assert sum(counts) == 1000
-
-
-def test_pickles_hold_credentials_unless_told_otherwise(s3: S3, parquet: Path, tmp_path: Path) -> None:
-    s3.put("people.parquet", parquet.read_bytes())
-    url, secrets = s3.url("people.parquet"), [s3.access_key.encode(), s3.secret_key.encode()]
-    with_them = pickle.dumps(lr.scan(url, storage_options=s3.options))
-    assert all(secret in with_them for secret in secrets)
-    scan = lr.scan(url, columns=["id"], storage_options=s3.options, pickle_credentials=False)
-    for part in [scan, *scan.tasks(2)]:
-        data = pickle.dumps(part)
-        assert not any(secret in data for secret in secrets)
-        assert s3.host.encode() in data
-    # Another process has credentials of its own, or none, and hands on no more than it got.
-    file = tmp_path / "scan.pickle"
-    file.write_bytes(pickle.dumps(scan))
-    code = f"import pickle; s = pickle.load(open({str(file)!r}, 'rb')); print(s.count(), len(pickle.dumps(s)))"
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    own = {"AWS_ACCESS_KEY_ID": s3.access_key, "AWS_SECRET_ACCESS_KEY": s3.secret_key}
-    done = subprocess.run([sys.executable, "-c", code], env=env | own, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1000", str(len(file.read_bytes()))]
-    none = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-    assert none.returncode != 0
-    assert "AWS_ACCESS_KEY_ID" in none.stderr
 
 
 def test_settings_that_are_no_secrets_stay_in_pickles(parquet: Path) -> None:

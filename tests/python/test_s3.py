@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
+import sys
 import threading
 import urllib.request
 from contextlib import contextmanager
@@ -365,3 +367,26 @@ def test_faults_that_do_not_end_are_unavailable(s3: S3, large: str, parquet: Pat
             done = run("copy", parquet, s3.url("never/x.parquet"), "--json", env=front.env)
             assert done.code == 8, done.err
             assert s3.keys("never/") == []
+
+
+def test_pickles_hold_credentials_unless_told_otherwise(s3: S3, parquet: Path, tmp_path: Path) -> None:
+    s3.put("people.parquet", parquet.read_bytes())
+    url, secrets = s3.url("people.parquet"), [s3.access_key.encode(), s3.secret_key.encode()]
+    with_them = pickle.dumps(lr.scan(url, storage_options=s3.options))
+    assert all(secret in with_them for secret in secrets)
+    scan = lr.scan(url, columns=["id"], storage_options=s3.options, pickle_credentials=False)
+    for part in [scan, *scan.tasks(2)]:
+        data = pickle.dumps(part)
+        assert not any(secret in data for secret in secrets)
+        assert s3.host.encode() in data
+    # Another process has credentials of its own, or none, and hands on no more than it got.
+    file = tmp_path / "scan.pickle"
+    file.write_bytes(pickle.dumps(scan))
+    code = f"import pickle; s = pickle.load(open({str(file)!r}, 'rb')); print(s.count(), len(pickle.dumps(s)))"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    own = {"AWS_ACCESS_KEY_ID": s3.access_key, "AWS_SECRET_ACCESS_KEY": s3.secret_key}
+    done = subprocess.run([sys.executable, "-c", code], env=env | own, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1000", str(len(file.read_bytes()))]
+    none = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert none.returncode != 0
+    assert "AWS_ACCESS_KEY_ID" in none.stderr
