@@ -53,7 +53,7 @@ lint-python: build
 
 # The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
-# Elasticsearch is installed by Maven on first use, and needs a JDK 17; LAKERACE_TEST_ELASTICSEARCH names another one.
+# Elasticsearch is fetched on first use, and needs a JDK 17; LAKERACE_TEST_ELASTICSEARCH names another one.
 test-rust: build
 	$(BIN)/python tests/rust.py --workspace --quiet
 

