@@ -63,7 +63,8 @@ impl DatabaseTarget {
         let load = &options.load;
         for name in &load.key {
             if schema.column_with_name(name).is_none() {
-                return Err(column_not_found(name, schema.fields().iter().map(|field| field.name().as_str())));
+                let known = schema.fields().iter().map(|field| field.name().as_str());
+                return Err(column_not_found(name, known).at("--key (key)"));
             }
         }
         let mode = match options.mode {

@@ -96,10 +96,15 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
 
 /// The error, with the advice that helps where there is no table at all.
 fn without_table(error: Error, table: &Table) -> Error {
-    if error.kind() == ErrorKind::NotFound && table.exists().is_ok_and(|exists| !exists) {
+    if is_missing(&error, table) {
         return error.advice("put delta: in front of its folder, and the upsert makes it");
     }
     error
+}
+
+/// Whether an error says that there is no table at all.
+fn is_missing(error: &Error, table: &Table) -> bool {
+    error.kind() == ErrorKind::NotFound && table.exists().is_ok_and(|exists| !exists)
 }
 
 /// What an upsert would do. Reads the source, and of the table no more than its log and footers.
@@ -109,7 +114,11 @@ pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &
 
 /// Like [`explain_upsert`], from rows that the caller has.
 pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
-    lakerace_delta::explain_upsert(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
+    let (name, table) = (table, open_table(table, &options.read.storage, job)?);
+    lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|error| match named(name) {
+        Some(_) if is_missing(&error, &table) => error.advice("leave --explain out: the upsert makes it of all rows"),
+        _ => without_table(error, &table),
+    })
 }
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.
