@@ -1,6 +1,7 @@
 //! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`; Arrow IPC and, written only, JSON lines.
 
 mod arrow_ipc;
+pub mod calendar;
 mod columns;
 pub mod conform;
 pub mod csv;
@@ -20,6 +21,7 @@ mod parquet;
 mod parts;
 mod plan;
 pub mod predicate;
+mod schema_bytes;
 pub mod schema_text;
 mod sink;
 mod source;
@@ -42,6 +44,7 @@ pub use orc::{OrcSink, OrcSource};
 pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};
 pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
+pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};
 pub use sink::{Sink, Written};
 pub use source::{Batches, Source, SourceInfo};
 pub use table::{FindBy, TableSchema};

@@ -94,31 +94,22 @@ impl ReadPlan {
     }
 }
 
-/// Arrow schemas as base64 of IPC's Schema table: it keeps every type and all metadata.
+/// Arrow schemas as base64.
 mod schema_serde {
     use std::sync::Arc;
 
-    use arrow::datatypes::{Schema, SchemaRef};
-    use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
-    use arrow::ipc::root_as_schema;
-    use arrow::ipc::writer::DictionaryTracker;
-    use base64::Engine;
-    use base64::engine::general_purpose::STANDARD;
+    use arrow::datatypes::SchemaRef;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
+    use crate::{schema_from_base64, schema_to_base64};
+
     pub fn serialize<S: Serializer>(schema: &SchemaRef, serializer: S) -> Result<S::Ok, S::Error> {
-        // Without a tracker, a column of a dictionary is a panic.
-        let mut tracker = DictionaryTracker::new(false);
-        let bytes = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema);
-        serializer.serialize_str(&STANDARD.encode(bytes.finished_data()))
+        serializer.serialize_str(&schema_to_base64(schema))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SchemaRef, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
-        let root = root_as_schema(&bytes).map_err(D::Error::custom)?;
-        let schema: Schema = try_fb_to_schema(root).map_err(D::Error::custom)?;
-        Ok(Arc::new(schema))
+        schema_from_base64(&text).map(Arc::new).map_err(D::Error::custom)
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn query_of(filter: &Expr, schema: &Schema, properties: &Map<String, 
         }
         Expr::Compare { op, left, right } => match (left.as_ref(), right.as_ref()) {
             (Expr::Column(name), Expr::Literal(literal)) => fields.compare(name, *op, literal),
-            (Expr::Literal(literal), Expr::Column(name)) => fields.compare(name, turned(*op), literal),
+            (Expr::Literal(literal), Expr::Column(name)) => fields.compare(name, op.flipped(), literal),
             _ => None,
         },
         Expr::In { expr, list } => match expr.as_ref() {
@@ -42,16 +42,6 @@ pub(super) fn query_of(filter: &Expr, schema: &Schema, properties: &Map<String, 
         },
         Expr::Column(name) => fields.compare(name, CompareOp::Eq, &Literal::Boolean(true)),
         _ => None,
-    }
-}
-
-fn turned(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessOrEq => CompareOp::GreaterOrEq,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterOrEq => CompareOp::LessOrEq,
-        same => same,
     }
 }
 

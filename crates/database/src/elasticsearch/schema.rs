@@ -4,11 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
-use arrow::ipc::root_as_schema;
-use arrow::ipc::writer::DictionaryTracker;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use lakerace_format::{schema_from_base64, schema_to_base64};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -22,13 +18,6 @@ const SCHEMA: &str = "schema";
 /// Metadata of a field whose texts are JSON, as the document has it.
 pub(super) const JSON_TEXT: &str = "lakerace.json";
 
-/// A schema as text: base64 of the message of Arrow's IPC.
-pub(super) fn packed(schema: &Schema) -> String {
-    let mut dictionaries = DictionaryTracker::new(false);
-    let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
-    STANDARD.encode(encoder.schema_to_fb(schema).finished_data())
-}
-
 /// The schema that a load kept in `_meta`, if one did.
 pub(super) fn kept(meta: &Map<String, Value>) -> Result<Option<SchemaRef>> {
     let Some(text) = meta.get(OURS).and_then(|ours| ours[SCHEMA].as_str()) else { return Ok(None) };
@@ -36,10 +25,7 @@ pub(super) fn kept(meta: &Map<String, Value>) -> Result<Option<SchemaRef>> {
         Error::corrupt("the schema in the mapping's _meta.lakerace.schema is damaged")
             .advice("remove it from the mapping, or give a schema")
     };
-    let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
-    let root = root_as_schema(&bytes).map_err(|_| damaged())?;
-    let schema: Schema = try_fb_to_schema(root).map_err(|_| damaged())?;
-    Ok(Some(Arc::new(schema)))
+    schema_from_base64(text).map(|schema| Some(Arc::new(schema))).map_err(|_| damaged())
 }
 
 /// Puts a schema into `_meta`.
@@ -48,7 +34,7 @@ pub(super) fn keep(meta: &mut Map<String, Value>, schema: &Schema) {
     if !ours.is_object() {
         *ours = Value::Object(Map::new());
     }
-    ours[SCHEMA] = Value::String(packed(schema));
+    ours[SCHEMA] = Value::String(schema_to_base64(schema));
 }
 
 /// The columns of an index: those that a load kept, then the fields that it knows nothing of, by name.

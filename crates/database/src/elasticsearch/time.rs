@@ -1,6 +1,7 @@
 //! Dates and times as ISO 8601.
 
 use arrow::datatypes::TimeUnit;
+use lakerace_format::calendar::{civil_from_days, days_from_civil, fraction_digits, is_date, units_per_second};
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -9,21 +10,21 @@ const DAY_SECONDS: i64 = 86_400;
 /// # Errors
 /// A year beyond those of four digits.
 pub(super) fn write_date(out: &mut Vec<u8>, days: i64) -> Result<(), String> {
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     if !(0..=9999).contains(&year) {
         return Err("the year has not four digits".to_owned());
     }
     digits(out, year as u64, 4);
     out.push(b'-');
-    digits(out, month, 2);
+    digits(out, month as u64, 2);
     out.push(b'-');
-    digits(out, day, 2);
+    digits(out, day as u64, 2);
     Ok(())
 }
 
 /// Appends a date, `T` and a time with as many digits as the unit has, and `Z` where it is an instant.
 pub(super) fn write_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, is_instant: bool) -> Result<(), String> {
-    let per_second = per_second(unit);
+    let per_second = units_per_second(unit);
     let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     write_date(out, seconds.div_euclid(DAY_SECONDS))?;
     out.push(b'T');
@@ -37,18 +38,8 @@ pub(super) fn write_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, is_
 /// Appends `HH:MM:SS` of nanoseconds since midnight, with as many digits behind a point as the unit has.
 pub(super) fn write_clock(out: &mut Vec<u8>, nanoseconds: i64, unit: TimeUnit) {
     let nanoseconds = nanoseconds.max(0) as u64;
-    let fraction = nanoseconds % 1_000_000_000 / (1_000_000_000 / per_second(unit) as u64);
+    let fraction = nanoseconds % 1_000_000_000 / (1_000_000_000 / units_per_second(unit) as u64);
     clock(out, nanoseconds / 1_000_000_000, fraction, unit);
-}
-
-/// How many of a unit make a second.
-pub(super) fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 fn clock(out: &mut Vec<u8>, seconds: u64, fraction: u64, unit: TimeUnit) {
@@ -57,14 +48,11 @@ fn clock(out: &mut Vec<u8>, seconds: u64, fraction: u64, unit: TimeUnit) {
     digits(out, seconds / 60 % 60, 2);
     out.push(b':');
     digits(out, seconds % 60, 2);
-    let width = match unit {
-        TimeUnit::Second => return,
-        TimeUnit::Millisecond => 3,
-        TimeUnit::Microsecond => 6,
-        TimeUnit::Nanosecond => 9,
-    };
-    out.push(b'.');
-    digits(out, fraction, width);
+    let width = fraction_digits(unit) as usize;
+    if width > 0 {
+        out.push(b'.');
+        digits(out, fraction, width);
+    }
 }
 
 fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
@@ -74,20 +62,6 @@ fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
         *place = b'0' + (value % 10) as u8;
         value /= 10;
     }
-}
-
-/// Year, month and day in the proleptic Gregorian calendar (Howard Hinnant's `civil_from_days`).
-fn civil(days: i64) -> (i64, u64, u64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month as u64, day as u64)
 }
 
 /// The days of `YYYY-MM-DD` and nanoseconds in the day, of a plain ISO 8601 text of at most nine digits of a fraction; and
@@ -128,16 +102,7 @@ pub(super) fn quick_date(text: &[u8]) -> Option<i64> {
             .try_fold(0_i64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
     };
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let days = days_of(year, month, day);
-    (civil(days) == (year, month as u64, day as u64)).then_some(days)
-}
-
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    is_date(year, month, day).then(|| days_from_civil(year, month, day))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn query(expr: &Expr, schema: &Schema) -> Option<Document> {
         }
         Expr::Compare { op, left, right } => match (left.as_ref(), right.as_ref()) {
             (Expr::Column(name), Expr::Literal(literal)) => compare(name, *op, literal, schema),
-            (Expr::Literal(literal), Expr::Column(name)) => compare(name, turned(*op), literal, schema),
+            (Expr::Literal(literal), Expr::Column(name)) => compare(name, op.flipped(), literal, schema),
             _ => None,
         },
         Expr::In { expr, list } => match expr.as_ref() {
@@ -63,16 +63,6 @@ fn is_flat(name: &str, schema: &Schema) -> bool {
         && schema.field_with_name(name).is_ok_and(|field| {
             !field.data_type().is_nested() && !field.data_type().is_null() && Tag::of(field) != Some(Tag::Json)
         })
-}
-
-fn turned(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessOrEq => CompareOp::GreaterOrEq,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterOrEq => CompareOp::LessOrEq,
-        other => other,
-    }
 }
 
 fn compare(name: &str, op: CompareOp, literal: &Literal, schema: &Schema) -> Option<Document> {

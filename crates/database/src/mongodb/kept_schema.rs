@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
-use arrow::ipc::root_as_schema;
-use arrow::ipc::writer::DictionaryTracker;
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, doc};
+use lakerace_format::{decode_schema, encode_schema};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
@@ -80,8 +78,7 @@ fn parse(found: &Document) -> Result<KeptSchema> {
     let damaged =
         || Error::corrupt("the kept schema is damaged").advice("remove its document, or read with ?schema=infer");
     let bytes = found.get_binary_generic("arrow").map_err(|_| damaged())?;
-    let schema: Schema =
-        root_as_schema(bytes).map_err(|_| damaged()).and_then(|root| try_fb_to_schema(root).map_err(|_| damaged()))?;
+    let schema: Schema = decode_schema(bytes).map_err(|_| damaged())?;
     let key =
         found.get_array("key").map(|key| key.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
     let ids = match found.get_str("ids") {
@@ -104,7 +101,7 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
     let replacement = doc! {
         "_id": name,
         "uuid": uuid,
-        "arrow": Binary { subtype: BinarySubtype::Generic, bytes: encoded(&kept.schema) },
+        "arrow": Binary { subtype: BinarySubtype::Generic, bytes: encode_schema(&kept.schema) },
         "ids": ids,
         "key": key,
         "lakerace": env!("CARGO_PKG_VERSION"),
@@ -112,13 +109,6 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
     let update = doc! { "q": { "_id": name }, "u": replacement, "upsert": true };
     let command = doc! { "update": SCHEMAS, "updates": [update], "writeConcern": { "w": "majority" } };
     expect_written(&connection.command(command)?)
-}
-
-/// A schema as the flat buffer of Arrow IPC: it keeps every type and all metadata.
-pub(super) fn encoded(schema: &Schema) -> Vec<u8> {
-    // Without a tracker, a column of a dictionary is a panic.
-    let mut tracker = DictionaryTracker::new(false);
-    IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema).finished_data().to_vec()
 }
 
 /// Forgets the schema of a collection that is gone.

@@ -194,7 +194,7 @@ impl Opening<'_> {
     /// Makes the collection that is written, and the document of the load.
     fn prepare(&self, earlier: Option<Journal>, kept: Option<&KeptSchema>) -> Result<(Target, Option<Journal>)> {
         let is_staged = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
-        let encoded = kept_schema::encoded(self.schema);
+        let encoded = lakerace_format::encode_schema(self.schema);
         let mut target = Target {
             connection: self.connection.clone(),
             staging: None,

@@ -1,12 +1,8 @@
 //! What a database knows of its tables, and what lakerace keeps beside them.
 
 use arrow::datatypes::Schema;
-use arrow::ipc::convert::{IpcSchemaEncoder, try_fb_to_schema};
-use arrow::ipc::root_as_schema;
-use arrow::ipc::writer::DictionaryTracker;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use lakerace_format::schema_text::print_type;
+use lakerace_format::{schema_from_base64, schema_to_base64};
 use lakerace_io::{Error, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -130,17 +126,12 @@ fn kept_schema(connection: &Connection, table: &str) -> Result<Option<Schema>> {
     let text: Option<String> = connection.query_row(&sql, [table], |row| row.get(0)).optional().map_err(failed)?;
     let Some(text) = text else { return Ok(None) };
     let damaged = || Error::corrupt(format!("the Arrow schema in {SCHEMAS} is damaged")).at(table);
-    let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
-    let root = root_as_schema(&bytes).map_err(|_| damaged())?;
-    try_fb_to_schema(root).map(Some).map_err(|_| damaged())
+    schema_from_base64(&text).map(Some).map_err(|_| damaged())
 }
 
 /// Keeps the types of a table that was made.
 pub(super) fn keep_schema(connection: &Connection, table: &str, schema: &Schema) -> Result<()> {
-    // Without a tracker, a column of a dictionary is a panic.
-    let mut tracker = DictionaryTracker::new(false);
-    let bytes = IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema);
-    let text = STANDARD.encode(bytes.finished_data());
+    let text = schema_to_base64(schema);
     let make = format!(
         "CREATE TABLE IF NOT EXISTS {SCHEMAS} (table_name TEXT PRIMARY KEY, arrow_schema TEXT NOT NULL) STRICT, WITHOUT ROWID"
     );

@@ -54,7 +54,7 @@ fn exact(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Optio
         Expr::Compare { op, left, right } => match (left.as_ref(), right.as_ref()) {
             (Expr::Column(name), Expr::Literal(literal)) => compare(find(name, columns)?, *op, literal, parameters),
             (Expr::Literal(literal), Expr::Column(name)) => {
-                compare(find(name, columns)?, flipped(*op), literal, parameters)
+                compare(find(name, columns)?, op.flipped(), literal, parameters)
             }
             _ => None,
         },
@@ -103,14 +103,4 @@ fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Ve
     parameters.push(value);
     let collation = if kind == Kind::Text { " COLLATE BINARY" } else { "" };
     Some(format!("{}{collation} {operator} ?", quoted(column.field.name())))
-}
-
-fn flipped(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Less => CompareOp::Greater,
-        CompareOp::LessOrEq => CompareOp::GreaterOrEq,
-        CompareOp::Greater => CompareOp::Less,
-        CompareOp::GreaterOrEq => CompareOp::LessOrEq,
-        same => same,
-    }
 }

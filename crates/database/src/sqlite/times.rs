@@ -3,40 +3,13 @@
 use std::fmt::Write;
 
 use arrow::datatypes::TimeUnit;
-
-/// Units of a second.
-pub(super) fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
-}
-
-fn digits(unit: TimeUnit) -> usize {
-    match unit {
-        TimeUnit::Second => 0,
-        TimeUnit::Millisecond => 3,
-        TimeUnit::Microsecond => 6,
-        TimeUnit::Nanosecond => 9,
-    }
-}
+use lakerace_format::calendar::{civil_from_days, days_from_civil, fraction_digits, is_date, units_per_second};
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Writes `2024-02-29`; years beyond four digits have a sign.
 pub(super) fn write_date(days: i64, text: &mut String) {
-    // Howard Hinnant's civil_from_days: years begin in March, so that leap days end them.
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = civil_from_days(days);
     // Writing to a String can't fail.
     let _ = match year {
         0..=9999 => write!(text, "{year:04}"),
@@ -48,10 +21,10 @@ pub(super) fn write_date(days: i64, text: &mut String) {
 
 /// Writes `12:34:56.000001` of units since midnight.
 pub(super) fn write_time(value: i64, unit: TimeUnit, text: &mut String) {
-    let per_second = per_second(unit);
+    let per_second = units_per_second(unit);
     let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     let _ = write!(text, "{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let digits = digits(unit);
+    let digits = fraction_digits(unit) as usize;
     if digits > 0 {
         let _ = write!(text, ".{fraction:0digits$}");
     }
@@ -59,7 +32,7 @@ pub(super) fn write_time(value: i64, unit: TimeUnit, text: &mut String) {
 
 /// Writes `2024-02-29T12:34:56.000001`, with `Z` behind an instant.
 pub(super) fn write_timestamp(value: i64, unit: TimeUnit, is_utc: bool, text: &mut String) {
-    let per_day = SECONDS_PER_DAY * per_second(unit);
+    let per_day = SECONDS_PER_DAY * units_per_second(unit);
     write_date(value.div_euclid(per_day), text);
     text.push('T');
     write_time(value.rem_euclid(per_day), unit, text);
@@ -77,30 +50,15 @@ pub(super) fn parse_date(text: &str) -> Option<i64> {
     };
     let mut parts = unsigned.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() || year.len() < 4 || month.len() != 2 || day.len() != 2 {
+    // No unit of 64 bits reaches a year of more digits, and arithmetic on one would overflow.
+    if parts.next().is_some() || !(4..=12).contains(&year.len()) || month.len() != 2 || day.len() != 2 {
         return None;
     }
     if sign == 1 && !text.starts_with('+') && year.len() != 4 {
         return None;
     }
     let (year, month, day) = (sign * number(year)?, number(month)?, number(day)?);
-    let is_leap = year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0);
-    let last = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + i64::from(is_leap),
-        _ => return None,
-    };
-    if !(1..=last).contains(&day) {
-        return None;
-    }
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
+    is_date(year, month, day).then(|| days_from_civil(year, month, day))
 }
 
 /// Units since midnight of a time. More digits than the unit has are not taken.
@@ -119,14 +77,14 @@ pub(super) fn parse_time(text: &str, unit: TimeUnit) -> Option<i64> {
     if hours > 23 || minutes > 59 || seconds > 59 {
         return None;
     }
-    let digits = digits(unit);
+    let digits = fraction_digits(unit) as usize;
     let (kept, lost) = fraction.split_at_checked(digits).unwrap_or((fraction, ""));
     if lost.bytes().any(|digit| digit != b'0') {
         return None;
     }
     let scale = 10i64.pow(u32::try_from(digits - kept.len()).ok()?);
     let fraction = if kept.is_empty() { 0 } else { number(kept)? * scale };
-    Some((hours * 3600 + minutes * 60 + seconds) * per_second(unit) + fraction)
+    Some((hours * 3600 + minutes * 60 + seconds) * units_per_second(unit) + fraction)
 }
 
 /// Units since 1970-01-01 00:00:00 of a timestamp, and whether it names an offset, which is taken away. Date and time are parted
@@ -134,7 +92,7 @@ pub(super) fn parse_time(text: &str, unit: TimeUnit) -> Option<i64> {
 pub(super) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)> {
     let Some(at) = text.find(['T', ' ']) else {
         let days = parse_date(text)?;
-        return Some((days.checked_mul(SECONDS_PER_DAY)?.checked_mul(per_second(unit))?, false));
+        return Some((days.checked_mul(SECONDS_PER_DAY)?.checked_mul(units_per_second(unit))?, false));
     };
     let (date, clock) = (&text[..at], &text[at + 1..]);
     let (clock, offset) = match clock.strip_suffix(['Z', 'z']) {
@@ -144,13 +102,14 @@ pub(super) fn parse_timestamp(text: &str, unit: TimeUnit) -> Option<(i64, bool)>
             None => (clock, None),
         },
     };
-    let of_day = parse_time(clock, unit)? - offset.unwrap_or(0) * per_second(unit);
-    let midnight = parse_date(date)?.checked_mul(SECONDS_PER_DAY).and_then(|time| time.checked_mul(per_second(unit)));
+    let of_day = parse_time(clock, unit)? - offset.unwrap_or(0) * units_per_second(unit);
+    let midnight =
+        parse_date(date)?.checked_mul(SECONDS_PER_DAY).and_then(|time| time.checked_mul(units_per_second(unit)));
     match midnight {
         Some(midnight) => Some((midnight.checked_add(of_day)?, offset.is_some())),
         None => {
             // The first nanoseconds of 64 bits are in a day whose midnight is before them.
-            let per_day = i128::from(SECONDS_PER_DAY * per_second(unit));
+            let per_day = i128::from(SECONDS_PER_DAY * units_per_second(unit));
             let value = i128::from(parse_date(date)?) * per_day + i128::from(of_day);
             Some((i64::try_from(value).ok()?, offset.is_some()))
         }

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::{TimeUnit, i256};
 
-use super::value::{civil_from_days, fraction_digits, units_per_second};
+use crate::calendar::{civil_from_days, fraction_digits, units_per_second};
 
 /// The two digits of every number below a hundred.
 const PAIRS: [[u8; 2]; 100] = {

@@ -4,6 +4,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use crate::calendar::civil_from_days;
 
 /// The text with something before and behind it, as it stands in a file.
 fn within<T>(text: &str, parse: impl Fn(&[u8], usize, usize) -> Option<T>) -> Option<T> {

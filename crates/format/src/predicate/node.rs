@@ -113,7 +113,7 @@ impl Scalar {
 
 impl CompareOp {
     /// The operator that says the same with its sides exchanged.
-    pub(super) fn flipped(self) -> Self {
+    pub fn flipped(self) -> Self {
         match self {
             Self::Less => Self::Greater,
             Self::LessOrEq => Self::GreaterOrEq,

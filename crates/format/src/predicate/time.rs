@@ -1,5 +1,7 @@
 //! Dates and times from text.
 
+use crate::calendar::{days_from_civil, is_date};
+
 /// Nanoseconds in a day.
 pub const DAY_NS: i128 = 86_400_000_000_000;
 
@@ -19,7 +21,8 @@ pub fn parse_date(text: &str) -> Option<i32> {
     if parts.next().is_some() {
         return None;
     }
-    days_from_civil(if negative { -year } else { year }, month, day)
+    let year = if negative { -year } else { year };
+    is_date(year, month, day).then(|| i32::try_from(days_from_civil(year, month, day)).ok())?
 }
 
 /// A timestamp: nanoseconds since 1970-01-01 00:00:00 and whether an offset was given (then they count in UTC).
@@ -94,27 +97,6 @@ fn fraction_ns(text: &str) -> Option<i64> {
 fn digits(text: &str, least: usize, most: usize) -> Option<i64> {
     let fits = (least..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     if fits { text.parse().ok() } else { None }
-}
-
-/// Days since 1970-01-01, counted in eras of 400 years that begin on 1 March.
-fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i32> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap => 29,
-        2 => 28,
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) {
-        return None;
-    }
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
 }
 
 #[cfg(test)]

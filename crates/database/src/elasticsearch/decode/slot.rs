@@ -15,6 +15,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, i256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lakerace_format::calendar::units_per_second;
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
 use lakerace_io::{Error, Result};
 
@@ -23,7 +24,7 @@ use super::number;
 use super::{Pushed, wrong};
 use crate::elasticsearch::json::{Json, Kind};
 use crate::elasticsearch::schema::JSON_TEXT;
-use crate::elasticsearch::time::{per_second, quick_date, quick_timestamp};
+use crate::elasticsearch::time::{quick_date, quick_timestamp};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -216,7 +217,7 @@ impl Slot {
                 Ok(())
             }
             Self::Time { values, unit } => {
-                let per_unit = 1_000_000_000 / per_second(*unit);
+                let per_unit = 1_000_000_000 / units_per_second(*unit);
                 let Some(value) = parse_time(&plain_text(json, kind, "a time")?).filter(|value| value % per_unit == 0)
                 else {
                     return wrong("a text that is no time of this column's unit");
@@ -457,7 +458,7 @@ fn timestamp(json: &mut Json<'_>, kind: Kind, unit: TimeUnit) -> Pushed<i64> {
             None => parse_timestamp(&text).map(|(nanoseconds, _)| nanoseconds),
         }
     };
-    let per_unit = i128::from(1_000_000_000 / per_second(unit));
+    let per_unit = i128::from(1_000_000_000 / units_per_second(unit));
     let Some(nanoseconds) = nanoseconds else { return wrong("a value that is no timestamp") };
     if nanoseconds % per_unit != 0 {
         return wrong("a timestamp with more digits than its column's unit has");

@@ -14,7 +14,7 @@ proptest! {
             }
             let (days, nanoseconds, has_zone) = quick_timestamp(&text).unwrap();
             let total = i128::from(days) * 86_400_000_000_000 + i128::from(nanoseconds);
-            prop_assert_eq!(total, i128::from(value) * i128::from(1_000_000_000 / per_second(unit)));
+            prop_assert_eq!(total, i128::from(value) * i128::from(1_000_000_000 / units_per_second(unit)));
             prop_assert_eq!(has_zone, is_instant);
             let slow = lakerace_format::predicate::time::parse_timestamp(std::str::from_utf8(&text).unwrap());
             prop_assert_eq!(slow, Some((total, is_instant)));

@@ -51,3 +51,11 @@ proptest! {
         prop_assert_eq!(parse_timestamp(&text, unit), Some((value, is_utc)), "{}", text);
     }
 }
+
+#[test]
+fn years_that_no_unit_reaches_are_none() {
+    for text in ["+99999999999999999-01-01", "-9223372036854775807-01-01", "2023-02-29", "2024-13-01", "2024-00-01"] {
+        assert_eq!(parse_date(text), None, "{text}");
+    }
+    assert_eq!(parse_date("2024-02-29"), Some(19_782));
+}
