@@ -10,6 +10,7 @@
 Errors are :class:`Error` with a subclass for each thing that the caller can do about them.
 """
 
+from lakerace import files
 from lakerace._api import Checksum, CopyResult, Requests, checksum, copy, scan, schema
 from lakerace._errors import (
     ConflictError,
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "checksum",
     "copy",
+    "files",
     "scan",
     "schema",
     "tpch",

@@ -4,6 +4,7 @@
 
 mod convert;
 mod errors;
+mod files;
 mod interrupt;
 mod jobs;
 mod maintain;
@@ -50,6 +51,7 @@ fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
 #[pymodule]
 fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    files::register(module)?;
     module.add_class::<ranges::Ranges>()?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<scan::Scan>()?;

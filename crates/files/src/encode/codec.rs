@@ -19,7 +19,9 @@ thread_local! {
     static PLAIN: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
     static TRAINED: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
     static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
-    static SNAPPY: RefCell<snap::raw::Encoder> = RefCell::new(snap::raw::Encoder::new());
+    // On the heap: what a library has of its own for each thread must fit in the few bytes that a process leaves for libraries
+    // which it loads later.
+    static SNAPPY: RefCell<Option<Box<snap::raw::Encoder>>> = const { RefCell::new(None) };
 }
 
 /// Appends the compressed form of `data` to `out`.
@@ -41,7 +43,11 @@ pub(super) fn compress(
         }
         Codec::Snappy => {
             out.resize(start + snap::raw::max_compress_len(data.len()), 0);
-            let len = SNAPPY.with_borrow_mut(|encoder| encoder.compress(data, &mut out[start..])).map_err(failed)?;
+            let len = SNAPPY
+                .with_borrow_mut(|encoder| {
+                    encoder.get_or_insert_with(|| Box::new(snap::raw::Encoder::new())).compress(data, &mut out[start..])
+                })
+                .map_err(failed)?;
             out.truncate(start + len);
         }
         Codec::Gzip => {

@@ -1,0 +1,360 @@
+//! The small-file store.
+
+mod read;
+mod transform;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use lakerace::{Error, Job, JobOptions, Result};
+use lakerace_files::{Archive, ArchiveKind, Child, Key, Options, PutOptions, Store};
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::{convert, errors, interrupt};
+use read::{FileReader, FileSnapshot, StatTuple, get, get_many, list_page, skips, stat_tuple};
+use write::{FileBatch, FileWriter, bytes_of, put_options};
+
+fn raise<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
+    outcome.map_err(|e| errors::raised(py, &e))
+}
+
+fn closed() -> Error {
+    Error::usage("the store is closed").advice("open it again")
+}
+
+/// A store of files. The package's `Store` is its subclass.
+#[pyclass(subclass, frozen, module = "lakerace._lakerace")]
+pub(crate) struct FileStore {
+    store: RwLock<Option<Arc<Store>>>,
+}
+
+impl FileStore {
+    fn open_store(&self, py: Python<'_>) -> PyResult<Arc<Store>> {
+        let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        raise(py, store.ok_or_else(closed))
+    }
+}
+
+fn warn(py: Python<'_>, store: &Store) -> PyResult<()> {
+    for warning in store.warnings() {
+        let text = std::ffi::CString::new(warning.replace('\0', "\\0")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    }
+    Ok(())
+}
+
+/// Runs a long work on a thread of its own, which Ctrl-C ends. `progress` is called with files and bytes.
+fn long<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(u64, u64) -> bool) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let job = Job::new(JobOptions::default());
+    let watched = job.clone();
+    let failure = Arc::new(Mutex::new(None));
+    let failed = Arc::clone(&failure);
+    let done = interrupt::run(py, &job, move || {
+        work(&mut |files, bytes| {
+            let called = progress.as_ref().map(|call| Python::attach(|py| call.call1(py, (files, bytes)).map(drop)));
+            if let Some(Err(error)) = called {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                return false;
+            }
+            !watched.is_cancelled()
+        })
+    });
+    match failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(error) => Err(error),
+        None => done,
+    }
+}
+
+#[pymethods]
+impl FileStore {
+    #[new]
+    #[pyo3(signature = (location, *, create=true, read_only=false, durability="normal", compression=None, pack_bytes=None,
+        transforms=Vec::new(), key=None, encrypt=None, busy_timeout=60.0, page_bytes=8192, wal_limit_bytes=67_108_864, storage_options=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn new(
+        py: Python<'_>,
+        location: PathBuf,
+        create: bool,
+        read_only: bool,
+        durability: &str,
+        compression: Option<&str>,
+        pack_bytes: Option<u32>,
+        transforms: Vec<Bound<'_, PyAny>>,
+        key: Option<PyBackedBytes>,
+        encrypt: Option<bool>,
+        busy_timeout: f64,
+        page_bytes: u32,
+        wal_limit_bytes: u64,
+        storage_options: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Self> {
+        let location = location.into_os_string().into_string();
+        let location = raise(py, location.map_err(|_| Error::usage("the location is not UTF-8")))?;
+        let busy_timeout = Duration::try_from_secs_f64(busy_timeout).map_err(|_| {
+            errors::raised(py, &Error::usage(format!("busy_timeout={busy_timeout}: not a number of seconds")))
+        })?;
+        let options = Options {
+            create,
+            read_only,
+            durability: raise(py, durability.parse())?,
+            compression: raise(py, compression.map(str::parse).transpose())?,
+            pack_bytes,
+            transforms: transform::transforms(&transforms)?,
+            encrypt: encrypt.unwrap_or(key.is_some()),
+            key: raise(py, key.as_ref().map(|key| Key::new(key)).transpose())?,
+            busy_timeout,
+            page_bytes,
+            wal_limit_bytes,
+            storage: lakerace::StorageOptions { options: storage_options.unwrap_or_default() },
+        };
+        let store = raise(py, py.detach(|| Store::open(&location, options)))?;
+        warn(py, &store)?;
+        Ok(Self { store: RwLock::new(Some(Arc::new(store))) })
+    }
+
+    /// The content of a file.
+    fn get(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Py<PyBytes>> {
+        let store = self.open_store(py)?;
+        get(py, store.home(), &name)
+    }
+
+    /// Puts a content.
+    #[pyo3(signature = (name, data, *, if_exists=None, compression=None, metadata=None, mtime_ms=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn put(
+        &self,
+        py: Python<'_>,
+        name: PyBackedStr,
+        data: &Bound<'_, PyAny>,
+        if_exists: Option<&str>,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyAny>>,
+        mtime_ms: Option<i64>,
+    ) -> PyResult<()> {
+        let store = self.open_store(py)?;
+        let options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        let data = bytes_of(data)?;
+        raise(py, py.detach(|| store.put(&name, &data, &options)))?;
+        warn(py, &store)
+    }
+
+    /// Contents of one state by their names.
+    #[pyo3(signature = (names, *, missing="error"))]
+    fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
+        let skip = skips(py, missing)?;
+        get_many(py, self.open_store(py)?.home(), &names, skip)
+    }
+
+    fn exists(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<bool> {
+        let store = self.open_store(py)?;
+        raise(py, py.detach(|| store.exists(&name)))
+    }
+
+    fn _stat(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Option<StatTuple>> {
+        let store = self.open_store(py)?;
+        Ok(raise(py, py.detach(|| store.stat(&name)))?.map(stat_tuple))
+    }
+
+    fn _list(&self, py: Python<'_>, prefix: &str, from: &str, limit: usize) -> PyResult<Vec<StatTuple>> {
+        list_page(py, self.open_store(py)?.home(), prefix, from, limit)
+    }
+
+    fn _glob(&self, py: Python<'_>, pattern: &str) -> PyResult<Vec<StatTuple>> {
+        let store = self.open_store(py)?;
+        let found = py.detach(|| store.glob(pattern));
+        Ok(raise(py, found)?.into_iter().map(stat_tuple).collect())
+    }
+
+    fn _children(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<(String, Option<StatTuple>)>> {
+        let store = self.open_store(py)?;
+        let found = raise(py, py.detach(|| store.children(folder)))?;
+        let told = found.into_iter().map(|child| match child {
+            Child::Folder(name) => (name, None),
+            Child::File(stat) => (stat.name.clone(), Some(stat_tuple(stat))),
+        });
+        Ok(told.collect())
+    }
+
+    fn remove(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<()> {
+        let store = self.open_store(py)?;
+        raise(py, py.detach(|| store.remove(&name)))
+    }
+
+    fn remove_tree(&self, py: Python<'_>, folder: &str) -> PyResult<u64> {
+        let store = self.open_store(py)?;
+        raise(py, py.detach(|| store.remove_tree(folder)))
+    }
+
+    #[pyo3(signature = (source, target, *, if_exists=None))]
+    fn rename(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+        let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
+        raise(py, py.detach(|| store.rename(source, target, if_exists)))
+    }
+
+    #[pyo3(signature = (source, target, *, if_exists=None))]
+    fn rename_tree(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<u64> {
+        let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
+        raise(py, py.detach(|| store.rename_tree(source, target, if_exists)))
+    }
+
+    #[pyo3(signature = (source, target, *, if_exists=None))]
+    fn copy(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+        let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
+        raise(py, py.detach(|| store.copy(source, target, if_exists)))
+    }
+
+    fn _set_metadata(&self, py: Python<'_>, name: &str, metadata: Option<&str>) -> PyResult<()> {
+        let store = self.open_store(py)?;
+        raise(py, py.detach(|| store.set_metadata(name, metadata)))
+    }
+
+    fn _open_read(&self, py: Python<'_>, name: &str) -> PyResult<FileReader> {
+        let store = self.open_store(py)?;
+        let content = raise(py, py.detach(|| store.open_read(name)))?;
+        Ok(FileReader::new(content))
+    }
+
+    #[pyo3(signature = (name, *, if_exists=None, compression=None, metadata=None, mtime_ms=None))]
+    fn _create(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        if_exists: Option<&str>,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyAny>>,
+        mtime_ms: Option<i64>,
+    ) -> PyResult<FileWriter> {
+        let store = self.open_store(py)?;
+        let options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        let writer = raise(py, py.detach(|| store.create(name, &options)))?;
+        warn(py, &store)?;
+        Ok(FileWriter::new(writer))
+    }
+
+    fn _batch(&self, py: Python<'_>) -> PyResult<FileBatch> {
+        let store = self.open_store(py)?;
+        let batch = raise(py, store.batch())?;
+        Ok(FileBatch::new(store, batch))
+    }
+
+    fn _snapshot(&self, py: Python<'_>) -> PyResult<FileSnapshot> {
+        let store = self.open_store(py)?;
+        let reads = raise(py, py.detach(|| store.snapshot()))?;
+        Ok(FileSnapshot::new(reads))
+    }
+
+    #[pyo3(signature = (tree, folder, progress))]
+    fn _import_tree(
+        &self,
+        py: Python<'_>,
+        tree: PathBuf,
+        folder: String,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64)> {
+        let store = self.open_store(py)?;
+        let told = Arc::clone(&store);
+        let done = long(py, progress, move |go| store.import_tree(&tree, &folder, &PutOptions::default(), go))?;
+        warn(py, &told)?;
+        Ok(done)
+    }
+
+    #[pyo3(signature = (folder, tree, if_exists, progress))]
+    fn _export_tree(
+        &self,
+        py: Python<'_>,
+        folder: String,
+        tree: PathBuf,
+        if_exists: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64)> {
+        let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
+        long(py, progress, move |go| store.export_tree(&folder, &tree, if_exists, go))
+    }
+
+    #[pyo3(signature = (archive, kind, folder, progress))]
+    fn _import_archive(
+        &self,
+        py: Python<'_>,
+        archive: PathBuf,
+        kind: &str,
+        folder: String,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64)> {
+        let store = self.open_store(py)?;
+        let kind: ArchiveKind = raise(py, kind.parse())?;
+        long(py, progress, move |go| {
+            let file = std::fs::File::open(&archive).map_err(|e| Error::from(e).at(archive.display()))?;
+            let done = store.import_archive(Archive::File(file), kind, &folder, &PutOptions::default(), go);
+            done.map_err(|e| e.at(archive.display()))
+        })
+    }
+
+    #[pyo3(signature = (folder, archive, kind, progress))]
+    fn _export_archive(
+        &self,
+        py: Python<'_>,
+        folder: String,
+        archive: PathBuf,
+        kind: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64)> {
+        let store = self.open_store(py)?;
+        let kind: ArchiveKind = raise(py, kind.parse())?;
+        long(py, progress, move |go| {
+            let file = std::fs::File::create(&archive).map_err(|e| Error::from(e).at(archive.display()))?;
+            let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
+            store.export_archive(&folder, &mut out, kind, go)
+        })
+    }
+
+    fn _verify(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let store = self.open_store(py)?;
+        let verified = long(py, None, move |_| store.verify())?;
+        convert::to_python(py, &verified)
+    }
+
+    fn _compact(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let store = self.open_store(py)?;
+        let compacted = long(py, None, move |_| store.compact())?;
+        convert::to_python(py, &compacted)
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let store = self.open_store(py)?;
+        raise(py, py.detach(|| store.flush()))
+    }
+
+    fn train(&self, py: Python<'_>) -> PyResult<u32> {
+        let store = self.open_store(py)?;
+        long(py, None, move |_| store.train())
+    }
+
+    /// Closes the connections as soon as nothing uses them.
+    fn close(&self, py: Python<'_>) {
+        let store = self.store.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(store));
+    }
+
+    #[getter]
+    fn location(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.open_store(py)?.location().to_owned())
+    }
+}
+
+/// Adds the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FileStore>()?;
+    module.add_class::<FileSnapshot>()?;
+    module.add_class::<FileReader>()?;
+    module.add_class::<FileWriter>()?;
+    module.add_class::<FileBatch>()
+}

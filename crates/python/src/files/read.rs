@@ -1,0 +1,244 @@
+//! Contents and properties, from a store or from a snapshot of it.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use lakerace::{Error, ErrorKind, Result};
+use lakerace_files::{Content, Reads, Sink, Stat};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::raise;
+use crate::errors;
+
+/// Contents up to this are read into memory that the thread keeps; Python gets a copy.
+const SMALL_BYTES: usize = 64 << 10;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Contents that fit go into memory of the thread; of others the length is told.
+enum Small<'a> {
+    Buffer(&'a mut Vec<u8>),
+    TooLong(usize),
+}
+
+impl Sink for Small<'_> {
+    fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
+        if size > SMALL_BYTES {
+            *self = Self::TooLong(size);
+        }
+        match self {
+            Self::Buffer(buffer) => buffer.begin(size),
+            // Nobody sees this error.
+            Self::TooLong(_) => Err(Error::internal("a long content")),
+        }
+    }
+}
+
+/// The memory of a bytes object that nobody else has yet.
+struct Fixed {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the object is this thread's alone until it is complete.
+unsafe impl Send for Fixed {}
+
+impl Sink for Fixed {
+    fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
+        if size != self.len {
+            return Err(Error::conflict("the file was replaced while it was read"));
+        }
+        // SAFETY: the object has `len` bytes, and is not shared.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), size) })
+    }
+}
+
+/// Reads a content with the interpreter released; what is long goes straight into the bytes object.
+pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyResult<Py<PyBytes>> {
+    loop {
+        // Taken, not borrowed: a transform in Python may read other files meanwhile.
+        let mut buffer = BUFFER.take();
+        let (got, long) = py.detach(|| {
+            let mut sink = Small::Buffer(&mut buffer);
+            let got = reads.get(name, &mut sink);
+            let long = if let Small::TooLong(size) = sink { Some(size) } else { None };
+            (got, long)
+        });
+        let Some(size) = long else {
+            let made = got.map(|size| {
+                // SAFETY: a home that answers `Ok` has written all `size` bytes.
+                unsafe { buffer.set_len(size) };
+                PyBytes::new(py, &buffer).unbind()
+            });
+            BUFFER.set(buffer);
+            return raise(py, made);
+        };
+        BUFFER.set(buffer);
+        let len =
+            isize::try_from(size).map_err(|_| errors::raised(py, &Error::unsupported("a content beyond memory")))?;
+        // SAFETY: a null pointer asks for an object whose bytes are to be written; what is given is a new reference, or an error is
+        // set.
+        let bytes = unsafe {
+            let made = pyo3::ffi::PyBytes_FromStringAndSize(std::ptr::null(), len);
+            Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>()
+        };
+        // SAFETY: it is a bytes object.
+        let start = unsafe { pyo3::ffi::PyBytes_AsString(bytes.as_ptr()) }.cast::<u8>();
+        let mut sink = Fixed { start, len: size };
+        match py.detach(|| reads.get(name, &mut sink)) {
+            Ok(_) => return Ok(bytes.unbind()),
+            // Another length: once more.
+            Err(e) if e.kind() == ErrorKind::Conflict => {}
+            Err(e) => return Err(errors::raised(py, &e)),
+        }
+    }
+}
+
+/// Reads many contents of one state; a dict of those that there are.
+pub(super) fn get_many<'py>(
+    py: Python<'py>,
+    reads: &(dyn Reads + '_),
+    names: &[PyBackedStr],
+    skip: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let (got, bytes, mut parts) = py.detach(|| {
+        let mut bytes = Vec::new();
+        // The position of each name, then start and length of its content.
+        let mut parts: Vec<(usize, Option<(usize, usize)>)> = Vec::with_capacity(asked.len());
+        let got = reads.get_many(&asked, &mut |at, content| {
+            parts.push((at, content.map(|content| (bytes.len(), content.len()))));
+            bytes.extend_from_slice(content.unwrap_or_default());
+            Ok(())
+        });
+        (got, bytes, parts)
+    });
+    raise(py, got)?;
+    parts.sort_unstable_by_key(|(at, _)| *at);
+    let all = PyDict::new(py);
+    for (at, part) in parts {
+        match part {
+            Some((start, len)) => all.set_item(&names[at], PyBytes::new(py, &bytes[start..start + len]))?,
+            None if skip => {}
+            None => return Err(errors::raised(py, &Error::not_found("no such file").at(&*names[at]))),
+        }
+    }
+    Ok(all)
+}
+
+/// A file's properties as a tuple, its metadata as JSON.
+pub(super) type StatTuple = (String, u64, i64, Option<u64>, String, Option<String>);
+
+pub(super) fn stat_tuple(stat: Stat) -> StatTuple {
+    (stat.name, stat.size, stat.mtime_ms, stat.checksum, stat.encoding, stat.metadata)
+}
+
+pub(super) fn list_page(
+    py: Python<'_>,
+    reads: &(dyn Reads + '_),
+    prefix: &str,
+    from: &str,
+    limit: usize,
+) -> PyResult<Vec<StatTuple>> {
+    let page = py.detach(|| reads.list(prefix, from, limit));
+    Ok(raise(py, page)?.into_iter().map(stat_tuple).collect())
+}
+
+pub(super) fn skips(py: Python<'_>, missing: &str) -> PyResult<bool> {
+    match missing {
+        "error" => Ok(false),
+        "skip" => Ok(true),
+        _ => Err(errors::raised(
+            py,
+            &Error::usage(format!("missing={missing:?}")).advice("known are \"error\" and \"skip\""),
+        )),
+    }
+}
+
+/// One state of a store.
+#[pyclass(subclass, frozen, module = "lakerace._lakerace")]
+pub(crate) struct FileSnapshot {
+    reads: RwLock<Option<Arc<dyn Reads>>>,
+}
+
+impl FileSnapshot {
+    pub(super) fn new(reads: Box<dyn Reads>) -> Self {
+        Self { reads: RwLock::new(Some(Arc::from(reads))) }
+    }
+
+    fn open_reads(&self, py: Python<'_>) -> PyResult<Arc<dyn Reads>> {
+        let reads = self.reads.read().unwrap_or_else(PoisonError::into_inner).clone();
+        raise(py, reads.ok_or_else(|| Error::usage("the snapshot is closed").advice("take another one")))
+    }
+}
+
+#[pymethods]
+impl FileSnapshot {
+    fn get(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Py<PyBytes>> {
+        let reads = self.open_reads(py)?;
+        get(py, &*reads, &name)
+    }
+
+    #[pyo3(signature = (names, *, missing="error"))]
+    fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
+        let skip = skips(py, missing)?;
+        get_many(py, &*self.open_reads(py)?, &names, skip)
+    }
+
+    fn _stat(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Option<StatTuple>> {
+        let reads = self.open_reads(py)?;
+        Ok(raise(py, py.detach(|| reads.stat(&name)))?.map(stat_tuple))
+    }
+
+    fn _list(&self, py: Python<'_>, prefix: &str, from: &str, limit: usize) -> PyResult<Vec<StatTuple>> {
+        list_page(py, &*self.open_reads(py)?, prefix, from, limit)
+    }
+
+    fn _open_read(&self, py: Python<'_>, name: &str) -> PyResult<FileReader> {
+        let reads = self.open_reads(py)?;
+        let content = raise(py, py.detach(|| reads.open(name)))?;
+        Ok(FileReader::new(content))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let reads = self.reads.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(reads));
+    }
+}
+
+/// An open content.
+#[pyclass(frozen, module = "lakerace._lakerace")]
+pub(crate) struct FileReader {
+    #[pyo3(get)]
+    size: u64,
+    content: Mutex<Box<dyn Content>>,
+}
+
+impl FileReader {
+    pub(super) fn new(content: Box<dyn Content>) -> Self {
+        Self { size: content.size(), content: Mutex::new(content) }
+    }
+}
+
+#[pymethods]
+impl FileReader {
+    /// At most `length` bytes at `offset`; fewer only at the content's end.
+    fn read_at<'py>(&self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let len = self.size.saturating_sub(offset).min(length as u64) as usize;
+        PyBytes::new_with(py, len, |out| {
+            let read = py.detach(|| {
+                let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+                content.read_at(offset, out)
+            });
+            match raise(py, read)? == len {
+                true => Ok(()),
+                false => Err(errors::raised(py, &Error::corrupt("the content ends before its length says"))),
+            }
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Writes: options, files that are written in parts, batches.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lakerace::{Error, Result};
+use lakerace_files::{Batch, IfExists, PutOptions, Store, Write};
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyMemoryView};
+
+use super::{raise, warn};
+use crate::errors;
+
+/// What goes to a batch at once, in files and bytes: the interpreter is released meanwhile.
+const CHUNK: (usize, usize) = (1_000, 4 << 20);
+
+/// The bytes of anything with a buffer.
+pub(super) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.clone().into());
+    }
+    let view = PyMemoryView::from(data)?;
+    let bytes = view.call_method0("tobytes")?;
+    Ok(bytes.cast_into::<PyBytes>()?.into())
+}
+
+pub(super) fn if_exists(py: Python<'_>, text: Option<&str>) -> PyResult<IfExists> {
+    match text {
+        None | Some("replace") => Ok(IfExists::Replace),
+        Some("error") => Ok(IfExists::Error),
+        Some(other) => Err(errors::raised(
+            py,
+            &Error::usage(format!("if_exists={other:?}")).advice("known are \"replace\" and \"error\""),
+        )),
+    }
+}
+
+/// The options of a put from its keywords.
+pub(super) fn put_options(
+    py: Python<'_>,
+    exists: Option<&str>,
+    compression: Option<&str>,
+    metadata: Option<&Bound<'_, PyAny>>,
+    mtime_ms: Option<i64>,
+) -> PyResult<PutOptions> {
+    let metadata = match metadata {
+        None => None,
+        Some(value) => Some(py.import("json")?.call_method1("dumps", (value,))?.extract::<String>()?),
+    };
+    Ok(PutOptions {
+        if_exists: if_exists(py, exists)?,
+        compression: raise(py, compression.map(str::parse).transpose())?,
+        metadata,
+        mtime_ms,
+    })
+}
+
+/// A content that is being written.
+#[pyclass(frozen, module = "lakerace._lakerace")]
+pub(crate) struct FileWriter {
+    writer: Mutex<Option<Box<dyn Write>>>,
+}
+
+impl FileWriter {
+    pub(super) fn new(writer: Box<dyn Write>) -> Self {
+        Self { writer: Mutex::new(Some(writer)) }
+    }
+}
+
+#[pymethods]
+impl FileWriter {
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let data = bytes_of(data)?;
+        let written = py.detach(|| match &mut *self.writer.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(writer) => writer.write(&data),
+            None => Err(Error::usage("the file is closed")),
+        });
+        raise(py, written)?;
+        Ok(data.len())
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raise(py, py.detach(|| writer.map_or(Ok(()), |writer| writer.finish())))
+    }
+
+    fn discard(&self, py: Python<'_>) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(writer));
+    }
+}
+
+/// Writes that become visible together.
+#[pyclass(subclass, frozen, module = "lakerace._lakerace")]
+pub(crate) struct FileBatch {
+    store: Arc<Store>,
+    batch: Mutex<Option<Box<dyn Batch>>>,
+}
+
+impl FileBatch {
+    pub(super) fn new(store: Arc<Store>, batch: Box<dyn Batch>) -> Self {
+        Self { store, batch: Mutex::new(Some(batch)) }
+    }
+
+    fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn Batch) -> Result<T> + Send) -> PyResult<T> {
+        let done = py.detach(|| match &mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(batch) => run(&mut **batch),
+            None => Err(Error::usage("the batch has ended").advice("begin another one")),
+        });
+        raise(py, done)
+    }
+
+    fn put_chunk(&self, py: Python<'_>, chunk: &[(PyBackedStr, PyBackedBytes)], options: &PutOptions) -> PyResult<()> {
+        self.with(py, |batch| chunk.iter().try_for_each(|(name, data)| batch.put(name, data, options)))
+    }
+}
+
+#[pymethods]
+impl FileBatch {
+    #[pyo3(signature = (name, data, *, if_exists=None, compression=None, metadata=None, mtime_ms=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn put(
+        &self,
+        py: Python<'_>,
+        name: PyBackedStr,
+        data: &Bound<'_, PyAny>,
+        if_exists: Option<&str>,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyAny>>,
+        mtime_ms: Option<i64>,
+    ) -> PyResult<()> {
+        let options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        let data = bytes_of(data)?;
+        self.with(py, |batch| batch.put(&name, &data, &options))
+    }
+
+    #[pyo3(signature = (files, *, if_exists=None, compression=None))]
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        files: &Bound<'_, PyAny>,
+        if_exists: Option<&str>,
+        compression: Option<&str>,
+    ) -> PyResult<u64> {
+        let options = put_options(py, if_exists, compression, None, None)?;
+        let (mut chunk, mut bytes, mut count) = (Vec::new(), 0, 0);
+        for pair in files.try_iter()? {
+            let (name, data): (PyBackedStr, Bound<'_, PyAny>) = pair?.extract()?;
+            let data = bytes_of(&data)?;
+            bytes += data.len();
+            count += 1;
+            chunk.push((name, data));
+            if chunk.len() >= CHUNK.0 || bytes >= CHUNK.1 {
+                self.put_chunk(py, &chunk, &options)?;
+                chunk.clear();
+                bytes = 0;
+            }
+        }
+        self.put_chunk(py, &chunk, &options)?;
+        Ok(count)
+    }
+
+    fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |batch| batch.remove(name))
+    }
+
+    #[pyo3(signature = (source, target, *, if_exists=None))]
+    fn rename(&self, py: Python<'_>, source: &str, target: &str, if_exists: Option<&str>) -> PyResult<()> {
+        let if_exists = self::if_exists(py, if_exists)?;
+        self.with(py, |batch| batch.rename(source, target, if_exists))
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let batch = raise(py, batch.ok_or_else(|| Error::usage("the batch has ended").advice("begin another one")))?;
+        raise(py, py.detach(|| batch.commit()))?;
+        warn(py, &self.store)
+    }
+
+    fn discard(&self, py: Python<'_>) {
+        let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(batch));
+    }
+}

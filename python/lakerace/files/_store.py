@@ -1,0 +1,441 @@
+"""Stores of files."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from lakerace import _lakerace
+from lakerace._errors import NotFoundError, UsageError
+from lakerace.files import _io
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import TypeAlias
+
+    from typing_extensions import Buffer, Self
+
+    from lakerace.files._path import Path
+
+    IfExists: TypeAlias = Literal["replace", "error"]
+    Durability: TypeAlias = Literal["full", "normal", "off"]
+    Missing: TypeAlias = Literal["error", "skip"]
+    Progress: TypeAlias = Callable[[int, int], object]
+    StatTuple: TypeAlias = tuple[str, int, int, int | None, str, str | None]
+
+    class Transform(Protocol):
+        """A reversible change of bytes. `name` is kept with each file; without it, the class's name is.
+
+        A content of more than 256 KiB goes through it piece by piece, on any thread.
+        """
+
+        def apply(self, data: bytes) -> bytes:
+            """The changed bytes."""
+
+        def remove(self, data: bytes) -> bytes:
+            """The bytes that `apply` was given."""
+
+
+#: Files that one look at a store gives.
+PAGE = 1000
+
+#: The endings of archives.
+ARCHIVES = {
+    ".tar": "tar",
+    ".tar.gz": "tar.gz",
+    ".tgz": "tar.gz",
+    ".tar.zst": "tar.zst",
+    ".tzst": "tar.zst",
+    ".zip": "zip",
+}
+
+
+class Stat(NamedTuple):
+    """A file's properties."""
+
+    #: Its name, with `/` between folders.
+    name: str
+    #: The content's length in bytes.
+    size: int
+    #: When the content was put, in milliseconds since 1970-01-01 UTC.
+    mtime_ms: int
+    #: XXH3-64 of the content; of the stored bytes where it went through transforms. None in a directory.
+    checksum: int | None
+    #: How the content is stored: a codec, then transforms, `; ` between them.
+    encoding: str
+    #: The file's metadata, any value that JSON has.
+    metadata: Any
+
+    @property
+    def mtime(self) -> float:
+        """When the content was put, in seconds since 1970-01-01 UTC."""
+        return self.mtime_ms / 1000
+
+
+class Damage(NamedTuple):
+    """A part of a store that is damaged."""
+
+    #: The file, where its name is known.
+    name: str | None
+    #: The last name before the damage and the first one behind it, where names themselves are lost.
+    between: tuple[str | None, str | None] | None
+    #: What is wrong.
+    problem: str
+
+
+class Verified(NamedTuple):
+    """The outcome of :meth:`Store.verify`."""
+
+    #: Files whose names could be read.
+    files: int
+    #: Bytes of the contents that are right.
+    bytes: int
+    #: Files that could only be held against the checksum of their stored bytes, as a key or a transform is missing.
+    undecoded: int
+    #: What is damaged.
+    damage: list[Damage]
+    #: Names that differ from their composed form (NFC), which is another file's name.
+    alike: list[tuple[str, str]]
+
+
+class Compacted(NamedTuple):
+    """The outcome of :meth:`Store.compact`."""
+
+    #: The store's bytes before.
+    bytes_before: int
+    #: The store's bytes now.
+    bytes_after: int
+    #: Contents encoded anew, or moved to other blocks.
+    rewritten: int
+    #: Contents that nobody owned.
+    orphans: int
+
+
+def _stat(values: StatTuple) -> Stat:
+    name, size, mtime_ms, checksum, encoding, metadata = values
+    return Stat(name, size, mtime_ms, checksum, encoding, None if metadata is None else json.loads(metadata))
+
+
+class _Reads:
+    """What a store and a snapshot of it have in common."""
+
+    if TYPE_CHECKING:
+
+        def _stat(self, name: str) -> StatTuple | None: ...
+        def _list(self, prefix: str, from_: str, limit: int, /) -> Sequence[StatTuple]: ...
+        def _open_read(self, name: str) -> _lakerace.FileReader: ...
+        def get(self, name: str) -> bytes: ...
+
+    def stat(self, name: str) -> Stat:
+        """A file's properties; :class:`NotFoundError` where there is no such file."""
+        found = self._stat(name)
+        if found is None:
+            raise NotFoundError(f"{name}: no such file", name)
+        return _stat(found)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        return self._stat(name) is not None
+
+    def scan(self, prefix: str = "") -> Iterator[Stat]:
+        """The files whose names begin with `prefix`, in the order of their names' bytes, a thousand at a time."""
+        after = ""
+        while True:
+            page = self._list(prefix, after, PAGE)
+            yield from map(_stat, page)
+            if len(page) < PAGE:
+                return
+            after = page[-1][0] + "\0"
+
+    def list(self, prefix: str = "") -> list[str]:
+        """The names that begin with `prefix`, in the order of their bytes."""
+        names: list[str] = []
+        after = ""
+        while True:
+            page = self._list(prefix, after, 10 * PAGE)
+            names += [values[0] for values in page]
+            if len(page) < 10 * PAGE:
+                return names
+            after = names[-1] + "\0"
+
+    def read_text(self, name: str, encoding: str = "utf-8") -> str:
+        """The content as text."""
+        return self.get(name).decode(encoding)
+
+
+class Store(_lakerace.FileStore, _Reads):
+    """Named contents in one place.
+
+        store = Store("pack.db", compression="zstd-dict", durability="full")
+
+    `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`.
+    `create`: whether a store is made where there is none. `read_only`: whether nothing is written.
+    `durability`: what a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
+    may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
+    `compression`: the codec of new files, `none`, `zstd`, `zstd-dict`, `lz4`, `snappy`, `gzip`, `bz2`, `xz` or `brotli`, some with a
+    level (`zstd:9`). A new store keeps it for later openings.
+    `pack_bytes`: batches put contents up to 4 KiB into shared blocks of this many bytes; 16384 is a good length, 0 is off. A new
+    store keeps it.
+    `transforms`: what happens to contents behind compression: `"base64"`, or objects with `apply(bytes)` and `remove(bytes)`.
+    `key`: 32 bytes, for contents that are encrypted (AES-256-GCM). `encrypt`: whether new ones are; default: where a key is given.
+    `busy_timeout`: how long a write waits for other writers, in seconds.
+    `page_bytes`: SQLite's page, in a new store. `wal_limit_bytes`: what the log grows to before writes wait for readers.
+    `storage_options`: settings of an object store.
+
+    Every call releases the interpreter; any thread and any process may use the store at the same time. After a fork it is open in
+    the child, too. Pickled, it is its location and options, the key included.
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        durability: Durability = "normal",
+        compression: str | None = None,
+        pack_bytes: int | None = None,
+        transforms: Sequence[str | Transform] = (),
+        key: bytes | None = None,
+        encrypt: bool | None = None,
+        busy_timeout: float = 60.0,
+        page_bytes: int = 8192,
+        wal_limit_bytes: int = 67_108_864,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        options = dict(locals())
+        for name in ("self", "location", "__class__"):
+            options.pop(name, None)
+        self._arguments = (os.fspath(location), options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        location, options = self._arguments
+        if location == "memory:":
+            raise UsageError("memory:: a store in memory is this process's own")
+        return (_reopened, (type(self), location if ":" in location else os.path.abspath(location), options))
+
+    def __repr__(self) -> str:
+        return f"lakerace.files.Store({self._arguments[0]!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.exists(name)
+
+    def __truediv__(self, part: str) -> Path:
+        return self.path() / part
+
+    def path(self, name: str = "") -> Path:
+        """A name in the store as a path, with what :class:`pathlib.Path` has."""
+        from lakerace.files._path import Path
+
+        return Path(self, name)
+
+    def put_text(self, name: str, text: str, encoding: str = "utf-8", **options: Any) -> None:
+        """Puts a text; `options` as of `put`."""
+        self.put(name, text.encode(encoding), **options)
+
+    def put_many(
+        self,
+        files: Mapping[str, Buffer] | Iterable[tuple[str, Buffer]],
+        *,
+        if_exists: IfExists = "replace",
+        compression: str | None = None,
+    ) -> int:
+        """Puts pairs of a name and a content, all of them or none; says how many."""
+        from collections.abc import Mapping
+
+        batch = Batch(self)
+        try:
+            pairs = files.items() if isinstance(files, Mapping) else files
+            count = batch.put_many(pairs, if_exists=if_exists, compression=compression)
+            batch.commit()
+        except BaseException:
+            batch.discard()
+            raise
+        return count
+
+    def batch(self) -> Batch:
+        """Writes that become visible together, at the end of a `with`; none of them does where it ends by an exception.
+
+        with store.batch() as batch:
+            batch.put("a", b"1")
+            batch.remove("b")
+        """
+        return Batch(self)
+
+    def snapshot(self) -> Snapshot:
+        """One state of all files, for many reads: faster than one by one, and unchanged by writes."""
+        return Snapshot(self)
+
+    def open(
+        self,
+        name: str,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        **options: Any,
+    ) -> IO[Any]:
+        """Opens a file as the built-in `open` does, in any of its modes.
+
+        What is written appears when the file is closed, all at once; nothing appears where a `with` ends by an exception. `options`
+        as of `put`: `compression`, `metadata`, `mtime_ms`.
+        """
+        return _io.opened(self, name, mode, buffering, encoding, errors, newline, options)
+
+    def glob(self, pattern: str) -> list[str]:
+        """The names of a pattern: `*` and `?` stop at `/`, `**` does not."""
+        return [values[0] for values in self._glob(pattern)]
+
+    def children(self, folder: str = "") -> list[tuple[str, Stat | None]]:
+        """What is directly in a folder, by whole names: files with their properties, folders with None."""
+        return [(name, None if values is None else _stat(values)) for name, values in self._children(folder)]
+
+    def walk(self, folder: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
+        """The folders from `folder` on, as `os.walk` gives them: the folder's name, those of folders and of files in it."""
+        children = self._children(folder)
+        start = len(folder.rstrip("/")) + 1 if folder.strip("/") else 0
+        folders = [name[start:] for name, values in children if values is None]
+        yield folder, folders, [name[start:] for name, values in children if values is not None]
+        for name in folders:
+            yield from self.walk(f"{folder.rstrip('/')}/{name}" if start else name)
+
+    def set_metadata(self, name: str, metadata: object) -> None:
+        """Replaces a file's metadata, any value that JSON has."""
+        self._set_metadata(name, None if metadata is None else json.dumps(metadata))
+
+    def import_tree(
+        self, tree: str | os.PathLike[str], folder: str = "", *, progress: Progress | None = None
+    ) -> tuple[int, int]:
+        """Puts all files below a directory, or of an archive (`.tar`, `.tar.gz`, `.tar.zst`, `.zip`), under `folder`.
+
+        Gives files and bytes. `progress` is called with both. Symbolic links are passed over.
+        """
+        kind = _archive(tree)
+        if kind is not None and not os.path.isdir(tree):
+            return self._import_archive(os.fspath(tree), kind, folder, progress)
+        return self._import_tree(os.fspath(tree), folder, progress)
+
+    def export_tree(
+        self,
+        tree: str | os.PathLike[str],
+        folder: str = "",
+        *,
+        if_exists: IfExists = "error",
+        progress: Progress | None = None,
+    ) -> tuple[int, int]:
+        """Writes the files of `folder` below a directory, or as an archive, by the ending of its name.
+
+        Gives files and bytes. A file of the directory that is there is replaced or an error, by `if_exists`.
+        """
+        kind = _archive(tree)
+        if kind is None:
+            return self._export_tree(folder, os.fspath(tree), if_exists, progress)
+        if if_exists == "error" and os.path.exists(tree):
+            from lakerace._errors import ConflictError
+
+            raise ConflictError(f'{os.fspath(tree)}: the file exists (pass if_exists="replace")', os.fspath(tree))
+        return self._export_archive(folder, os.fspath(tree), kind, progress)
+
+    def verify(self) -> Verified:
+        """Reads everything and says what is damaged; damage is no exception."""
+        found = self._verify()
+        damage = [
+            Damage(one["name"], one["between"] and (one["between"][0], one["between"][1]), one["problem"])
+            for one in found["damage"]
+        ]
+        alike = [(one[0], one[1]) for one in found["alike"]]
+        return Verified(found["files"], found["bytes"], found["undecoded"], damage, alike)
+
+    def compact(self) -> Compacted:
+        """Gives the space of removed files back, and encodes small files with the store's dictionary."""
+        return Compacted(**self._compact())
+
+
+def _archive(path: str | os.PathLike[str]) -> str | None:
+    name = os.fspath(path).lower()
+    return next((kind for ending, kind in ARCHIVES.items() if name.endswith(ending)), None)
+
+
+def _reopened(kind: type[Store], location: str, options: dict[str, Any]) -> Store:
+    return kind(location, **options)
+
+
+class Snapshot(_Reads):
+    """One state of a store. Close it, or use it in a `with`: the store's log grows while it is open."""
+
+    def __init__(self, store: Store) -> None:
+        held = store._snapshot()
+        self._held = held
+        # The native methods themselves: a call less for each read.
+        self.get = held.get  # type: ignore[method-assign]
+        self._stat = held._stat  # type: ignore[method-assign]
+        self._list = held._list  # type: ignore[method-assign]
+        self._open_read = held._open_read  # type: ignore[method-assign]
+
+    def get_many(self, names: Sequence[str], *, missing: Missing = "error") -> dict[str, bytes]:
+        """Contents by their names; those that are missing are an error or left out."""
+        return self._held.get_many(names, missing=missing)
+
+    def open(self, name: str, mode: str = "r", buffering: int = -1, encoding: str | None = None) -> IO[Any]:
+        """Opens a file for reading."""
+        return _io.opened(self, name, mode, buffering, encoding, None, None, {})
+
+    def close(self) -> None:
+        """Ends the snapshot."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Batch:
+    """Writes that become visible together, by :meth:`commit` or at the end of a `with`.
+
+    They are kept in memory up to 8 MiB. More of them take the store for writing: others wait until the batch ends.
+    """
+
+    def __init__(self, store: Store) -> None:
+        held = store._batch()
+        self._held = held
+        self.put: Callable[..., None] = held.put
+        self.put_many: Callable[..., int] = held.put_many
+        self.remove: Callable[[str], None] = held.remove
+
+    def rename(self, source: str, target: str, *, if_exists: IfExists = "replace") -> None:
+        """Renames a file, which must exist when the batch is committed."""
+        self._held.rename(source, target, if_exists=if_exists)
+
+    def commit(self) -> None:
+        """Makes all of it visible."""
+        self._held.commit()
+
+    def discard(self) -> None:
+        """Leaves the store as it was."""
+        self._held.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.discard()

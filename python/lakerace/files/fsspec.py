@@ -1,0 +1,373 @@
+"""A store of files as a file system of fsspec, protocol `lrfiles`.
+
+fsspec.filesystem("lrfiles", store="pack.db")
+pandas.read_csv("lrfiles://folder/a.csv", storage_options={"store": "pack.db"})
+fsspec.open("lrfiles:///data/pack.db!/folder/a.csv")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from fsspec import AbstractFileSystem
+from fsspec.callbacks import DEFAULT_CALLBACK
+from fsspec.transaction import Transaction
+
+from lakerace._errors import NotFoundError, UsageError
+from lakerace.files._store import Stat, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakerace.files._store import Batch, IfExists
+
+#: Between a store's location and a name, in a URL that has both.
+SEPARATOR = "!/"
+
+#: Contents that one `get_many` reads.
+BULK = 1000
+
+#: What is copied from or to a local file at once.
+PART_BYTES = 1 << 20
+
+
+class FilesTransaction(Transaction):  # type: ignore[misc]
+    """Writes that become visible together, at its end."""
+
+    def __init__(self, fs: LakeraceFileSystem, **kwargs: Any) -> None:
+        super().__init__(fs, **kwargs)
+        self.batch = fs.store.batch()
+
+    def start(self) -> None:
+        """Begins it."""
+        super().start()
+        self.batch = self.fs.store.batch()
+
+    def complete(self, commit: bool = True) -> None:
+        """Makes the writes visible, or leaves the store as it was."""
+        try:
+            super().complete(commit)
+            if commit:
+                self.batch.commit()
+        finally:
+            self.batch.discard()
+
+
+class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
+    """The files of a :class:`lakerace.files.Store`.
+
+    `store`: a store, or its location, opened with the other options. Folders are there while files are in them; those that
+    `mkdir` made are remembered by this object.
+    """
+
+    protocol = "lrfiles"
+    root_marker = ""
+    cachable = False
+    transaction_type = FilesTransaction
+
+    def __init__(self, store: Store | str | os.PathLike[str] | None = None, **options: Any) -> None:
+        own = {name: options.pop(name) for name in list(options) if name in _FSSPEC_OPTIONS}
+        super().__init__(**own)
+        if store is None:
+            raise UsageError(
+                'no store is named (pass store="pack.db", or write lrfiles:///path/of/pack.db!/name/in/it)'
+            )
+        self.store = store if isinstance(store, Store) else Store(store, **options)
+        self._folders: set[str] = set()
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        text = os.fspath(path)
+        text = text.removeprefix("lrfiles://")
+        if SEPARATOR in text:
+            text = text.partition(SEPARATOR)[2]
+        return text.strip("/")
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
+        text = path.removeprefix("lrfiles://")
+        return {"store": text.partition(SEPARATOR)[0]} if SEPARATOR in text else {}
+
+    @property
+    def fsid(self) -> str:
+        """The store's location."""
+        return f"lrfiles_{self.store.location}"
+
+    def _info(self, stat: Stat) -> dict[str, Any]:
+        return {
+            "name": stat.name,
+            "size": stat.size,
+            "type": "file",
+            "mtime": stat.mtime,
+            "checksum": stat.checksum,
+            "encoding": stat.encoding,
+            "metadata": stat.metadata,
+        }
+
+    def _folder(self, name: str) -> dict[str, Any]:
+        return {"name": name, "size": 0, "type": "directory"}
+
+    def _is_folder(self, path: str) -> bool:
+        if not path or path in self._folders or any(one.startswith(f"{path}/") for one in self._folders):
+            return True
+        return bool(self.store._list(f"{path}/", "", 1))
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        path = self._strip_protocol(path)
+        if path:
+            try:
+                return self._info(self.store.stat(path))
+            except NotFoundError:
+                pass
+        if self._is_folder(path):
+            return self._folder(path)
+        raise FileNotFoundError(path)
+
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        path = self._strip_protocol(path)
+        return bool((path and self.store.exists(path)) or self._is_folder(path))
+
+    def isfile(self, path: str) -> bool:
+        path = self._strip_protocol(path)
+        return bool(path) and self.store.exists(path)
+
+    def isdir(self, path: str) -> bool:
+        return self._is_folder(self._strip_protocol(path))
+
+    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
+        path = self._strip_protocol(path)
+        found = {
+            name: self._folder(name) if stat is None else self._info(stat) for name, stat in self.store.children(path)
+        }
+        start = f"{path}/" if path else ""
+        for folder in self._folders:
+            if folder.startswith(start) and folder != path:
+                name = start + folder[len(start) :].split("/", 1)[0]
+                found.setdefault(name, self._folder(name))
+        if not found and not self._is_folder(path):
+            found[path] = self.info(path)
+        infos = [found[name] for name in sorted(found)]
+        return infos if detail else [one["name"] for one in infos]
+
+    def find(
+        self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **kwargs: Any
+    ) -> Any:
+        path = self._strip_protocol(path)
+        if maxdepth is not None or withdirs:
+            return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **kwargs)
+        prefix = f"{path}/" if path else ""
+        found = {stat.name: self._info(stat) for stat in self.store.scan(prefix)}
+        if path and not found and self.store.exists(path):
+            found[path] = self.info(path)
+        return found if detail else list(found)
+
+    def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
+        path = self._strip_protocol(path)
+        if self.exists(path):
+            raise FileExistsError(path)
+        parent = self._parent(path)
+        if not create_parents and parent and not self._is_folder(parent):
+            raise FileNotFoundError(parent)
+        self._folders.add(path)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        path = self._strip_protocol(path)
+        if not exist_ok and self.exists(path):
+            raise FileExistsError(path)
+        if self.isfile(path):
+            raise NotADirectoryError(path)
+        if path:
+            self._folders.add(path)
+
+    def rmdir(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        if not self._is_folder(path):
+            raise FileNotFoundError(path)
+        if self.store._list(f"{path}/", "", 1):
+            raise OSError(f"{path}: the folder is not empty")
+        self._folders.discard(path)
+
+    def _rm(self, path: str) -> None:
+        path = self._strip_protocol(path)
+        if self.store.exists(path):
+            self.store.remove(path)
+        elif path in self._folders:
+            self._folders.discard(path)
+        else:
+            raise FileNotFoundError(path)
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Removes files together; folders with all that they hold, by `recursive`."""
+        for one in path if isinstance(path, list) else [path]:
+            stripped = self._strip_protocol(one)
+            if recursive and maxdepth is None and self._is_folder(stripped):
+                self.store.remove_tree(stripped)
+                self._folders = {
+                    name
+                    for name in self._folders
+                    if name != stripped and stripped and not name.startswith(f"{stripped}/")
+                }
+                if stripped and self.store.exists(stripped):
+                    self.store.remove(stripped)
+            else:
+                super().rm(one, recursive=recursive, maxdepth=maxdepth)
+
+    def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if self.store.exists(source):
+            self.store.copy(source, target)
+        elif self._is_folder(source):
+            self.makedirs(target, exist_ok=True)
+        else:
+            raise FileNotFoundError(source)
+
+    def mv_file(self, path1: str, path2: str, **kwargs: Any) -> None:
+        """Renames a file."""
+        self.store.rename(self._strip_protocol(path1), self._strip_protocol(path2))
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
+        path = self._strip_protocol(path)
+        if start is None and end is None:
+            return self.store.get(path)
+        content = self.store._open_read(path)
+        first, last, _ = slice(start, end).indices(content.size)
+        return content.read_at(first, max(last - first, 0))
+
+    def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **kwargs: Any) -> Any:
+        if kwargs or not (isinstance(path, list) or recursive or "*" in path):
+            return super().cat(path, recursive=recursive, on_error=on_error, **kwargs)
+        names = self.expand_path(path, recursive=recursive) if recursive or not isinstance(path, list) else path
+        names = [self._strip_protocol(one) for one in names]
+        names = [name for name in names if self.store.exists(name)] if recursive else names
+        found: dict[str, Any] = {}
+        for at in range(0, len(names), BULK):
+            part = names[at : at + BULK]
+            got = self.store.get_many(part, missing="skip")
+            for name in part:
+                if name in got:
+                    found[name] = got[name]
+                elif on_error == "raise":
+                    raise FileNotFoundError(name)
+                elif on_error == "return":
+                    found[name] = FileNotFoundError(name)
+        return found
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        path = self._strip_protocol(path)
+        if self._intrans:
+            self.transaction.batch.put(path, value, if_exists="error" if mode == "create" else "replace")
+        else:
+            self.store.put(path, value, if_exists="error" if mode == "create" else "replace", **kwargs)
+
+    def pipe(self, path: Any, value: bytes | None = None, **kwargs: Any) -> None:
+        """Puts one content, or those of a dict: together."""
+        if isinstance(path, dict) and not kwargs and not self._intrans:
+            self.store.put_many((self._strip_protocol(name), data) for name, data in path.items())
+        else:
+            super().pipe(path, value, **kwargs)
+
+    def put_file(
+        self, lpath: str, rpath: str, callback: Any = DEFAULT_CALLBACK, mode: str = "overwrite", **kwargs: Any
+    ) -> None:
+        if os.path.isdir(lpath):
+            self.makedirs(rpath, exist_ok=True)
+            return
+        name = self._strip_protocol(rpath)
+        callback.set_size(os.path.getsize(lpath))
+        with open(lpath, "rb") as source, self.open(name, "xb" if mode == "create" else "wb") as target:
+            while data := source.read(PART_BYTES):
+                target.write(data)
+                callback.relative_update(len(data))
+
+    def get_file(
+        self, rpath: str, lpath: Any, callback: Any = DEFAULT_CALLBACK, outfile: Any = None, **kwargs: Any
+    ) -> None:
+        name = self._strip_protocol(rpath)
+        if outfile is None and self._is_folder(name) and not self.store.exists(name):
+            os.makedirs(lpath, exist_ok=True)
+            return
+        content = self.store._open_read(name)
+        callback.set_size(content.size)
+        target = outfile if outfile is not None else lpath
+        if not hasattr(target, "write"):
+            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+        with contextlib.nullcontext(target) if hasattr(target, "write") else open(target, "wb") as out:
+            at = 0
+            while at < content.size:
+                data = content.read_at(at, PART_BYTES)
+                out.write(data)
+                at += len(data)
+                callback.relative_update(len(data))
+
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        path = self._strip_protocol(path)
+        if "r" not in mode and not autocommit:
+            return _TransactedFile(self.transaction.batch, path, "error" if "x" in mode else "replace")
+        if self._is_folder(path) and not self.store.exists(path):
+            raise IsADirectoryError(path)
+        return self.store.open(path, mode if "b" in mode else mode + "b")
+
+    def created(self, path: str) -> datetime:
+        """When the content was put: a store has no other time."""
+        return self.modified(path)
+
+    def modified(self, path: str) -> datetime:
+        """When the content was put."""
+        return datetime.fromtimestamp(self.store.stat(self._strip_protocol(path)).mtime, tz=timezone.utc)
+
+    def checksum(self, path: str) -> int:
+        """A number that changes with the content."""
+        stat = self.store.stat(self._strip_protocol(path))
+        return hash((stat.name, stat.mtime_ms, stat.checksum))
+
+    def ukey(self, path: str) -> str:
+        """A text that changes with the content."""
+        return f"{self.checksum(path):x}"
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Nothing is cached."""
+
+
+class _TransactedFile(io.BytesIO):
+    """A file whose content goes to a transaction when it is closed."""
+
+    def __init__(self, batch: Batch, path: str, if_exists: IfExists) -> None:
+        super().__init__()
+        self._batch, self._path, self._if_exists = batch, path, if_exists
+
+    def close(self) -> None:
+        if not self.closed:
+            self._batch.put(self._path, self.getvalue(), if_exists=self._if_exists)
+        super().close()
+
+    def commit(self) -> None:
+        """The transaction's end does it."""
+
+    def discard(self) -> None:
+        """The transaction's end does it."""
+
+
+#: Options of fsspec's own.
+_FSSPEC_OPTIONS: Sequence[str] = (
+    "use_listings_cache",
+    "listings_expiry_time",
+    "max_paths",
+    "skip_instance_cache",
+    "asynchronous",
+    "loop",
+    "batch_size",
+)

@@ -1,0 +1,148 @@
+"""A store of files as a store of zarr 3: all chunks of an array in one file.
+
+import zarr
+from lakerace.files.zarr import ZarrStore
+
+zarr.create_array(ZarrStore("array.db"), shape=(1000, 1000), dtype="f4")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+
+from lakerace._errors import ConflictError, NotFoundError
+from lakerace.files import _store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncIterator, Iterable
+
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+
+class ZarrStore(Store):
+    """The files of a :class:`lakerace.files.Store` below `folder`, as zarr's keys and values.
+
+    `store`: a store, or its location, opened with `options`.
+    """
+
+    supports_writes = True
+    supports_deletes = True
+    supports_listing = True
+    supports_partial_writes = False
+
+    def __init__(
+        self,
+        store: _store.Store | str | os.PathLike[str],
+        folder: str = "",
+        *,
+        read_only: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(read_only=read_only)
+        self.store = store if isinstance(store, _store.Store) else _store.Store(store, **options)
+        self._prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
+        self._is_open = True
+
+    def with_read_only(self, read_only: bool = False) -> ZarrStore:
+        """The same files, to be read only or not."""
+        return type(self)(self.store, self._prefix, read_only=read_only)
+
+    def __str__(self) -> str:
+        return f"lrfiles://{self.store.location}!/{self._prefix}"
+
+    def __repr__(self) -> str:
+        return f"ZarrStore({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ZarrStore) and (self.store.location, self._prefix, self.read_only) == (
+            other.store.location,
+            other._prefix,
+            other.read_only,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.store.location, self._prefix, self.read_only))
+
+    def _read(self, key: str, byte_range: ByteRequest | None) -> bytes | None:
+        try:
+            if byte_range is None:
+                return self.store.get(self._prefix + key)
+            content = self.store._open_read(self._prefix + key)
+        except NotFoundError:
+            return None
+        if isinstance(byte_range, RangeByteRequest):
+            return content.read_at(byte_range.start, byte_range.end - byte_range.start)
+        if isinstance(byte_range, OffsetByteRequest):
+            return content.read_at(byte_range.offset, max(content.size - byte_range.offset, 0))
+        if isinstance(byte_range, SuffixByteRequest):
+            length = min(byte_range.suffix, content.size)
+            return content.read_at(content.size - length, length)
+        raise ValueError(f"unexpected byte range {byte_range!r}")
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """A value, or a part of it; None where there is none."""
+        if prototype is None:
+            from zarr.core.buffer import default_buffer_prototype
+
+            prototype = default_buffer_prototype()
+        data = await asyncio.to_thread(self._read, key, byte_range)
+        return None if data is None else prototype.buffer.from_bytes(data)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Parts of values."""
+        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
+
+    async def exists(self, key: str) -> bool:
+        """Whether there is a value of this key."""
+        return await asyncio.to_thread(self.store.exists, self._prefix + key)
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Puts a value."""
+        self._check_writable()
+        await asyncio.to_thread(self.store.put, self._prefix + key, value.to_bytes())
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Puts a value where there is none of the key."""
+        self._check_writable()
+        try:
+            await asyncio.to_thread(self.store.put, self._prefix + key, value.to_bytes(), if_exists="error")
+        except ConflictError:
+            return
+
+    async def delete(self, key: str) -> None:
+        """Removes a value, if there is one."""
+        self._check_writable()
+        try:
+            await asyncio.to_thread(self.store.remove, self._prefix + key)
+        except NotFoundError:
+            return
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Removes all values of a folder."""
+        self._check_writable()
+        await asyncio.to_thread(self.store.remove_tree, self._prefix + prefix)
+
+    async def list(self) -> AsyncIterator[str]:
+        """All keys."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """The keys that begin with `prefix`."""
+        for name in await asyncio.to_thread(self.store.list, self._prefix + prefix):
+            yield name[len(self._prefix) :]
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """What is directly in a folder, without the folder's name."""
+        folder = (self._prefix + prefix).strip("/")
+        for name, _ in await asyncio.to_thread(self.store.children, folder):
+            yield name[len(folder) + 1 :] if folder else name

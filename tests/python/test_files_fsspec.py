@@ -1,0 +1,171 @@
+"""The file system `lrfiles`: fsspec's own suites, bulk calls, transactions, and the programs that take its URLs."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+import pandas
+import pyarrow.parquet
+import pytest
+from fsspec.callbacks import Callback
+from fsspec.tests import abstract
+
+import lakerace as lr
+from lakerace.files.fsspec import LakeraceFileSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class Fixtures(abstract.AbstractFixtures):
+    """What fsspec's suites are run with: a store in each home."""
+
+    @pytest.fixture(params=["pack.db", "files/", "memory:"])
+    def fs(self, request: pytest.FixtureRequest, tmp_path: Path) -> LakeraceFileSystem:
+        place = request.param if request.param == "memory:" else f"{tmp_path}/{request.param}"
+        return fsspec.filesystem("lrfiles", store=place)
+
+    @pytest.fixture
+    def fs_join(self) -> Callable[..., str]:
+        return lambda *parts: "/".join(parts)
+
+    @pytest.fixture
+    def fs_path(self) -> str:
+        return "below"
+
+
+class TestCopy(abstract.AbstractCopyTests, Fixtures):
+    """fsspec's suite of copies."""
+
+
+class TestGet(abstract.AbstractGetTests, Fixtures):
+    """fsspec's suite of downloads."""
+
+
+class TestPut(abstract.AbstractPutTests, Fixtures):
+    """fsspec's suite of uploads."""
+
+
+class TestOpen(abstract.AbstractOpenTests, Fixtures):
+    """fsspec's suite of open files."""
+
+
+class TestPipe(abstract.AbstractPipeTests, Fixtures):
+    """fsspec's suite of contents in memory."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> LakeraceFileSystem:
+    """A file system of a store on disk."""
+    return fsspec.filesystem("lrfiles", store=tmp_path / "pack.db")
+
+
+def test_contents_go_in_and_out_in_bulk(files: LakeraceFileSystem) -> None:
+    contents = {f"a/{i:04}": b"%d" % i for i in range(2500)}
+    files.pipe(contents)
+    assert files.find("a") == list(contents)
+    assert files.cat(list(contents)) == contents
+    assert files.cat("a", recursive=True) == contents
+    assert files.cat("a/000*") == {f"a/{i:04}": b"%d" % i for i in range(10)}
+    assert files.cat(["a/0001", "absent"], on_error="omit") == {"a/0001": b"1"}
+    assert isinstance(files.cat(["absent", "a/0001"], on_error="return")["absent"], FileNotFoundError)
+    with pytest.raises(FileNotFoundError):
+        files.cat(["absent", "a/0001"])
+    assert files.cat_ranges(["a/1234", "a/1234"], [0, 1], [2, 4]) == [b"12", b"234"]
+    assert files.cat_file("a/1234", -3, -1) == b"23"
+    assert (files.head("a/1234", 2), files.tail("a/1234", 2)) == (b"12", b"34")
+    assert files.du("a") == sum(map(len, contents.values()))
+    assert files.find("a/1234") == ["a/1234"]
+
+
+def test_folders_and_removals(files: LakeraceFileSystem) -> None:
+    files.pipe({"a/b/c": b"1", "a/d": b"22", "ab": b"333"})
+    assert files.ls("", detail=False) == ["a", "ab"]
+    assert files.ls("a", detail=False) == ["a/b", "a/d"]
+    assert files.ls("a/d", detail=False) == ["a/d"]
+    assert (files.isdir("a"), files.isfile("a"), files.isdir("ab"), files.isdir("")) == (True, False, False, True)
+    assert list(files.walk("")) == [("", ["a"], ["ab"]), ("a", ["b"], ["d"]), ("a/b", [], ["c"])]
+    assert files.find("", withdirs=True) == ["a", "a/b", "a/b/c", "a/d", "ab"]
+    assert files.info("a/d")["size"] == 2
+    assert files.size("ab") == 3
+    with pytest.raises(FileNotFoundError):
+        files.ls("absent")
+    files.mkdir("new/inner")
+    assert files.isdir("new")
+    files.rmdir("new/inner")
+    files.mv("a/d", "a/e")
+    files.mv("a/b", "z", recursive=True)
+    assert files.find("") == ["a/e", "ab", "z/c"]
+    files.rm("a", recursive=True)
+    files.rm(["ab", "z/c"])
+    assert files.find("") == []
+    with pytest.raises(FileNotFoundError):
+        files.rm("ab")
+
+
+def test_writes_of_a_transaction_appear_together(files: LakeraceFileSystem) -> None:
+    with files.transaction:
+        with files.open("a", "wb") as file:
+            file.write(b"1")
+        files.pipe_file("b", b"2")
+        files.pipe({"c": b"3", "d": b"4"})
+        assert files.find("") == []
+    assert files.cat(["a", "b", "c", "d"]) == {"a": b"1", "b": b"2", "c": b"3", "d": b"4"}
+    with pytest.raises(RuntimeError), files.transaction:  # noqa: PT012
+        files.pipe_file("e", b"5")
+        raise RuntimeError
+    assert files.find("") == ["a", "b", "c", "d"]
+    files.start_transaction()
+    files.pipe_file("f", b"6")
+    files.end_transaction()
+    assert files.cat("f") == b"6"
+
+
+class _Counts(Callback):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[int | None, int]] = []
+
+    def call(self, hook_name: str | None = None, **kwargs: Any) -> None:
+        self.seen.append((self.size, self.value))
+
+
+def test_callbacks_are_told_of_progress(files: LakeraceFileSystem, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(bytes(3 << 20))
+    for action in (
+        lambda counts: files.put_file(str(tmp_path / "in"), "big", callback=counts),
+        lambda counts: files.get_file("big", str(tmp_path / "out"), callback=counts),
+    ):
+        counts = _Counts()
+        action(counts)
+        assert counts.seen[-1] == (3 << 20, 3 << 20)
+        assert len(counts.seen) >= 3
+    assert (tmp_path / "out").read_bytes() == bytes(3 << 20)
+
+
+def test_urls_name_the_store_and_the_file(tmp_path: Path) -> None:
+    url = f"lrfiles://{tmp_path}/pack.db!/folder/t.csv"
+    table = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    table.to_csv(url, index=False)
+    assert lr.files.Store(tmp_path / "pack.db").get("folder/t.csv") == b"a,b\n1,x\n2,y\n"
+    assert pandas.read_csv(url).equals(table)
+    assert pandas.read_csv("lrfiles://folder/t.csv", storage_options={"store": str(tmp_path / "pack.db")}).equals(table)
+    with fsspec.open(url, "rt") as file:
+        assert file.read() == "a,b\n1,x\n2,y\n"
+    with pytest.raises(ValueError, match="store="):
+        fsspec.open("lrfiles://folder/t.csv").open()
+
+
+def test_pyarrow_and_pickle_take_the_file_system(files: LakeraceFileSystem) -> None:
+    table = pyarrow.table({"a": list(range(1000))})
+    with files.open("t.parquet", "wb") as file:
+        pyarrow.parquet.write_table(table, file)
+    assert pyarrow.parquet.read_table("t.parquet", filesystem=files).equals(table)
+    again = pickle.loads(pickle.dumps(files))
+    assert again.size("t.parquet") == files.size("t.parquet")
+    assert files.ukey("t.parquet") == again.ukey("t.parquet")
+    with pytest.raises(IsADirectoryError):
+        files.open("")
