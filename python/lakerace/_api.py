@@ -143,9 +143,9 @@ def scan(
         escape: CSV: makes the next character literal inside quotes; none by default.
         null_strings: CSV: unquoted texts that mean null; the empty string by default.
         header: CSV: whether the first line names the columns.
-        schema: CSV: names and types, such as `"id int64 not null, price decimal(15,2), day date32"`.
-        infer_rows: CSV: rows looked at to infer the schema.
-        on_bad_row: CSV: a row that does not fit is an error, left out, or given nulls.
+        schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
+        infer_rows: CSV and JSON lines: rows looked at to infer the schema.
+        on_bad_row: CSV and JSON lines: a row that does not fit is an error, left out, or (CSV) given nulls.
         timestamp_unit: ORC: the unit of timestamps; `"auto"` (the default) is `"ns"`, or `"us"` for columns whose
             statistics tell of times before 1677 or after 2262. A given unit rounds down.
         union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
@@ -235,7 +235,8 @@ def copy(
             goes on. `"all"` (the default) is one for all rows.
         output_format: The target's format, where its name does not say it.
         compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
-            in `zstd:3`. Default: Parquet snappy, ORC zstd.
+            in `zstd:3`. Default: Parquet snappy, ORC zstd,
+            text what the name says.
         row_group_rows: Parquet: rows in a row group; 1,048,576 by default.
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
             memory.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import elastic
 import mongoserver
@@ -57,21 +57,47 @@ def rows() -> pa.Table:
     )
 
 
-def test_one_checksum_through_every_kind_of_place(mongo: mongoserver.MongoServer, index: str, tmp_path: Path) -> None:
-    pq.write_table(rows(), tmp_path / "rows.parquet")
+#: The types of :func:`rows`, for files that keep none.
+SCHEMA = (
+    "id int64, text utf8, ratio float64, is_even bool, price decimal(15,2), day date32, at timestamp(us, UTC), "
+    "raw binary, tags list(utf8), place struct(x int64, y float64)"
+)
+#: Of these, the ones that CSV has texts for.
+FLAT = ["id", "text", "ratio", "is_even", "price", "day", "at"]
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_one_checksum_through_every_kind_of_place(
+    mongo: mongoserver.MongoServer, index: str, tmp_path: Path, is_flat: bool
+) -> None:
+    name = "flat" if is_flat else "rows"
+    first = tmp_path / ("rows.csv" if is_flat else "rows.parquet")
+    if is_flat:
+        lr.copy(rows().select(FLAT), first, null_strings=["NULL"])
+    else:
+        pq.write_table(rows(), first)
     hops = [
-        str(tmp_path / "rows.parquet"),
+        str(first),
         f"delta:{tmp_path / 'table'}",
-        mongo.location("rows"),
-        f"{index}rows",
-        f"sqlite:{tmp_path / 'rows.db'}#rows",
+        mongo.location(name),
+        f"{index}{name}",
+        f"sqlite:{tmp_path / 'rows.db'}#{name}",
+        str(tmp_path / "rows.jsonl.zst"),
         str(tmp_path / "back.parquet"),
     ]
+    given = ", ".join(SCHEMA.split(", ")[: len(FLAT) + 1]) if is_flat else SCHEMA
+
+    def options(hop: str) -> dict[str, Any]:
+        """What tells the types of a file that keeps none."""
+        if hop.endswith(".csv"):
+            return {"schema": given, "null_strings": ["NULL"]}
+        return {"schema": given} if ".jsonl" in hop else {}
+
     for source, target in itertools.pairwise(hops):
-        made = lr.copy(source, target, verify=True)
+        made = lr.copy(source, target, verify=True, **options(source))
         assert made.rows == ROWS
-    sums = {lr.checksum(hop).checksum for hop in hops}
-    assert len(sums) == 1
+    sums = {lr.scan(hop, **options(hop)).checksum() for hop in hops}
+    assert sums == {lr.checksum(rows().select(FLAT) if is_flat else rows()).checksum}
 
 
 @pytest.mark.parametrize("batch_rows", [300, None])

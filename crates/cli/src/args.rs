@@ -401,7 +401,7 @@ pub(crate) struct CsvArgs {
     /// The first line is data; columns are column_1, column_2, … (default for TBL).
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// Names and types, such as "id int64 not null, price decimal(15,2), day date32". Default: inferred.
+    /// CSV and JSON lines: names and types, such as "id int64 not null, price decimal(15,2), tags list(utf8)". Default: inferred.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) schema: Option<String>,
     /// Rows looked at to infer the schema.
@@ -456,7 +456,7 @@ pub(crate) enum FileFormat {
     Tbl,
     /// Arrow IPC: a stream, or a file where the name ends in .arrow.
     Arrow,
-    /// One JSON object a line; written only.
+    /// One JSON object a line.
     Jsonl,
 }
 

@@ -12,7 +12,6 @@ mod decode;
 mod encode;
 mod filter;
 mod journal;
-mod json;
 mod location;
 mod mapping;
 mod outcome;

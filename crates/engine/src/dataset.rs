@@ -6,8 +6,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    ArrowSource, Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, OrcSource, ParquetSource,
-    Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    ArrowSource, Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, JsonLinesSource, OrcSource,
+    ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
@@ -115,7 +115,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
 
 fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
     let union = options.column_union;
-    if union == ColumnUnion::Any && matches!(format, Format::Csv | Format::Tbl) {
+    if union == ColumnUnion::Any && matches!(format, Format::Csv | Format::Tbl | Format::Jsonl) {
         let message = "text files are read together where they have the same columns only";
         return Err(Error::unsupported(message)
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
@@ -127,9 +127,7 @@ fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
         Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),
-        Format::Jsonl => Err(Error::unsupported("JSON lines are written, and not read")
-            .at(files.first().map_or_else(String::new, |file| file.object.url()))
-            .advice("convert them to CSV, Parquet or Arrow IPC; where they are CSV, say --input-format csv (format)")),
+        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, &options.csv, job)?)),
     }
 }
 

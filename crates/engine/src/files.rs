@@ -115,7 +115,7 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
     let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     match () {
         () if has(&name, ".arrow") || has(&name, ".arrows") => Some(Format::Arrow),
-        () if has(&name, ".jsonl") || has(&name, ".ndjson") => Some(Format::Jsonl),
+        () if has(plain, ".jsonl") || has(plain, ".ndjson") => Some(Format::Jsonl),
         () if has(plain, ".csv") => Some(Format::Csv),
         () if has(plain, ".tbl") => Some(Format::Tbl),
         () => None,
@@ -124,7 +124,7 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
 
 pub(crate) fn unknown_format(place: &str) -> Error {
     Error::usage("the name does not say the format").at(place).advice(
-        "known endings are .parquet, .pq, .orc, .arrow, .arrows, .jsonl, .csv and .tbl, the latter two also with .gz or .zst; \
+        "known endings are .parquet, .pq, .orc, .arrow, .arrows, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
          or say the format by --input-format or --output-format (format)",
     )
 }

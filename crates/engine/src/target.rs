@@ -107,7 +107,7 @@ impl Target {
         match self {
             Self::Files(files) => {
                 read.format = files.format;
-                if matches!(files.format, Some(Format::Csv | Format::Tbl)) {
+                if matches!(files.format, Some(Format::Csv | Format::Tbl | Format::Jsonl)) {
                     read.csv = options.write.csv.clone();
                     read.csv.schema = Some(print_schema(schema));
                 }
@@ -322,7 +322,7 @@ pub(crate) fn file_sink(
         Format::Csv => CsvSink::create(output, schema, Dialect::Csv, options, job),
         Format::Tbl => CsvSink::create(output, schema, Dialect::Tbl, options, job),
         Format::Arrow => ArrowSink::create(output, &schema, options),
-        Format::Jsonl => JsonLinesSink::create(output, &schema, options),
+        Format::Jsonl => JsonLinesSink::create(output, schema, options, job),
     }
 }
 
@@ -339,6 +339,8 @@ pub(crate) fn extension(format: Format, options: &WriteOptions) -> &'static str 
         (Format::Tbl, Codec::Zstd) => "tbl.zst",
         (Format::Tbl, _) => "tbl",
         (Format::Arrow, _) => "arrow",
+        (Format::Jsonl, Codec::Gzip) => "jsonl.gz",
+        (Format::Jsonl, Codec::Zstd) => "jsonl.zst",
         (Format::Jsonl, _) => "jsonl",
     }
 }

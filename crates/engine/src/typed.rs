@@ -2,20 +2,21 @@
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table};
-use lakerace_format::CsvOptions;
 use lakerace_format::csv::Dialect;
 use lakerace_format::schema_text::print_schema;
+use lakerace_format::{CsvOptions, Format};
 use lakerace_io::{ErrorKind, Job, Result};
 
 use crate::{ReadOptions, Scan};
 
-/// Opens a source whose rows go into a table. Of CSV and TBL, columns that the table has, and whose type is not given, are
+/// Opens a source whose rows go into a table. Of CSV, TBL and JSON lines, columns that the table has, and whose type is not given, are
 /// read in the table's type: what the front of a file looks like says little of what its column is.
 ///
 /// Numbers stay as they look where they may widen the table's.
 pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evolve, job: &Job) -> Result<Scan> {
     let scan = Scan::open(source, read, job)?;
-    if ![Dialect::Csv, Dialect::Tbl].iter().any(|dialect| dialect.name() == scan.format()) {
+    let texts = [Dialect::Csv.name(), Dialect::Tbl.name(), Format::Jsonl.name()];
+    if !texts.contains(&scan.format().as_str()) {
         return Ok(scan);
     }
     let snapshot = match table.snapshot(None) {

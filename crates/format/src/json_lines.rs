@@ -1,5 +1,14 @@
 //! JSON lines: one object a row, with nulls.
 
+mod blocks;
+mod column;
+mod fault;
+mod in_order;
+mod parse;
+mod sample;
+mod shape;
+mod source;
+
 use std::fmt::Write;
 
 use arrow::array::{
@@ -7,12 +16,14 @@ use arrow::array::{
 };
 use arrow::compute::{max, min};
 use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaRef};
-use arrow::json::writer::{LineDelimited, Writer, WriterBuilder};
+use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use lakerace_io::{Error, Output, Result};
+use lakerace_io::{Error, Job, Output, Result};
 
-use crate::{Codec, Sink, WriteOptions, Written};
+pub use self::source::JsonLinesSource;
+use crate::text_sink::{TextRows, TextSink};
+use crate::{Sink, WriteOptions};
 
 /// Rows as JSON lines.
 ///
@@ -24,13 +35,12 @@ use crate::{Codec, Sink, WriteOptions, Written};
 /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 /// let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
 /// let batch = RecordBatch::try_from_iter([("id", ids)])?;
-/// let mut lines = lakerace_format::JsonLines::new(&batch.schema())?;
+/// let lines = lakerace_format::JsonLines::new(&batch.schema())?;
 /// assert_eq!(lines.encode(&batch)?, b"{\"id\":1}\n{\"id\":2}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct JsonLines {
-    writer: Writer<Vec<u8>, LineDelimited>,
-}
+#[derive(Debug, Clone)]
+pub struct JsonLines(());
 
 impl JsonLines {
     /// # Errors
@@ -41,14 +51,20 @@ impl JsonLines {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid(format!("two columns are named {:?}", twice[0])));
         }
-        Ok(Self { writer: WriterBuilder::new().with_explicit_nulls(true).build(Vec::new()) })
+        Ok(Self(()))
     }
 
     /// The lines of a batch.
     ///
     /// # Errors
     /// `Unsupported` for values that JSON lines have no place for; it names their column.
-    pub fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
+    pub fn encode(&self, batch: &RecordBatch) -> Result<Vec<u8>> {
+        let mut lines = Vec::new();
+        self.write(batch, &mut lines)?;
+        Ok(lines)
+    }
+
+    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         const ADVICE: &str = "choose another format, or leave the column out with --columns";
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
@@ -56,46 +72,31 @@ impl JsonLines {
                 return Err(Error::unsupported(message).advice(ADVICE));
             }
         }
-        let written = self.writer.write(batch);
-        written.map_err(|e| Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE))?;
-        Ok(std::mem::take(self.writer.get_mut()))
+        let failed = |e: arrow::error::ArrowError| {
+            Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE)
+        };
+        let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
+        writer.write(batch).map_err(failed)
     }
 }
 
-/// Writes JSON lines to a file or stream.
-pub struct JsonLinesSink {
-    output: Output,
-    lines: JsonLines,
-    rows: u64,
-}
+/// Writes JSON lines to a file or stream, packed as its name or the options say.
+pub struct JsonLinesSink;
 
 impl JsonLinesSink {
     /// Begins a file or stream.
     ///
     /// # Errors
-    /// `Unsupported` for a codec, `Invalid` for a column's name that is there twice.
-    pub fn create(output: Output, schema: &SchemaRef, options: &WriteOptions) -> Result<Box<dyn Sink>> {
-        if options.compression.is_some_and(|compression| compression.codec != Codec::None) {
-            return Err(Error::unsupported("JSON lines are written without a codec")
-                .at(output.url())
-                .advice("leave --compression (compression) out"));
-        }
-        let lines = JsonLines::new(schema).map_err(|error| error.at(output.url()))?;
-        Ok(Box::new(Self { output, lines, rows: 0 }))
+    /// `Usage` for a codec that text is not packed with, `Invalid` for a column's name that is there twice.
+    pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let lines = JsonLines::new(&schema).map_err(|error| error.at(output.url()))?;
+        TextSink::create(output, schema, Box::new(lines), options, job)
     }
 }
 
-impl Sink for JsonLinesSink {
-    fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let lines = self.lines.encode(&batch).map_err(|error| error.at(self.output.url()))?;
-        self.rows += batch.num_rows() as u64;
-        self.output.write(lines.into())
-    }
-
-    fn finish(self: Box<Self>) -> Result<Written> {
-        let (bytes, files) = (self.output.position(), vec![self.output.url().to_owned()]);
-        self.output.finish()?;
-        Ok(Written { rows: self.rows, bytes, files, ..Written::default() })
+impl TextRows for JsonLines {
+    fn append(&self, batch: &RecordBatch, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        self.write(batch, out)
     }
 }
 

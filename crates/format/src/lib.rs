@@ -1,4 +1,4 @@
-//! Files to batches and back: Parquet, ORC, CSV and TBL, each planned by `lakerace-io`; Arrow IPC and, written only, JSON lines.
+//! Files to batches and back: Parquet, ORC, CSV, TBL and JSON lines, each planned by `lakerace-io`; Arrow IPC.
 
 mod arrow_ipc;
 pub mod calendar;
@@ -12,6 +12,7 @@ mod fixed_sizes;
 pub mod folder;
 mod hidden;
 mod input;
+pub mod json;
 mod json_lines;
 mod merge;
 pub mod names;
@@ -28,6 +29,7 @@ mod source;
 mod split;
 mod steps;
 mod table;
+mod text_sink;
 mod variant;
 
 pub use arrow_ipc::{ArrowSink, ArrowSource};
@@ -35,7 +37,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use hidden::HiddenRows;
 pub use input::{Constants, InputFile};
-pub use json_lines::{JsonLines, JsonLinesSink};
+pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource};
 pub use lakerace_orc::prefetch;
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions,

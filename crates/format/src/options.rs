@@ -20,7 +20,7 @@ pub enum Format {
     Tbl,
     /// Arrow IPC, a stream or a file.
     Arrow,
-    /// One JSON object a line. Written only.
+    /// One JSON object a line.
     Jsonl,
 }
 
@@ -54,7 +54,8 @@ pub enum OnBadRow {
     Null,
 }
 
-/// How CSV and TBL are read and written. `None` means the format's default.
+/// How CSV and TBL are read and written, and, by [`Self::schema`], [`Self::types`], [`Self::infer_rows`] and
+/// [`Self::on_bad_row`], how JSON lines are read. `None` means the format's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CsvOptions {
     /// Whether the first row names the columns. Default: CSV yes, TBL no.
@@ -142,7 +143,7 @@ pub struct Compression {
 /// How files are written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteOptions {
-    /// The codec; `None`: Parquet snappy, ORC zstd, CSV what the file's name says.
+    /// The codec; `None`: Parquet snappy, ORC zstd, CSV and JSON lines what the file's name says.
     pub compression: Option<Compression>,
     /// Parquet: rows in a row group. Default 1,048,576, fewer where `row_group_bytes` is reached first.
     pub row_group_rows: Option<usize>,

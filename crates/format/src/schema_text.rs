@@ -10,12 +10,13 @@ use lakerace_io::{Error, Result};
 /// A name with blanks or punctuation stands in double quotes, a quote in it doubled. Types are Arrow's names (`int64`,
 /// `utf8_view`, `timestamp(us, UTC)`, …) or SQL's: `int` is 32 bits, `bigint` 64, `float` 32, `double` 64, `string`
 /// and `text` are `utf8_view`, `date` is `date32`, `timestamp` and `datetime` are `timestamp(us)`, `timestamptz` is
-/// `timestamp(us, UTC)`, `numeric(p,s)` is `decimal(p,s)`. Nested types can't be written.
+/// `timestamp(us, UTC)`, `numeric(p,s)` is `decimal(p,s)`. Nested types are `list(int64)`, `large_list(…)`,
+/// `fixed_size_list(…, 3)`, `struct(a int64, b utf8)`, `map(utf8, int64)` and `dictionary(int32, utf8)`.
 ///
 /// # Errors
 /// `Usage`, naming the column and the nearest type.
 pub fn parse_schema(text: &str) -> Result<Schema> {
-    let mut parser = Parser { text, position: 0 };
+    let mut parser = Parser { text, position: 0, depth: 0 };
     let mut fields: Vec<Field> = Vec::new();
     loop {
         parser.skip_blanks();
@@ -45,7 +46,7 @@ pub fn parse_schema(text: &str) -> Result<Schema> {
 /// # Errors
 /// `Usage`, naming the nearest type.
 pub fn parse_type(text: &str) -> Result<DataType> {
-    let mut parser = Parser { text, position: 0 };
+    let mut parser = Parser { text, position: 0, depth: 0 };
     parser.skip_blanks();
     let data_type = parser.data_type()?;
     parser.skip_blanks();
@@ -56,7 +57,7 @@ pub fn parse_type(text: &str) -> Result<DataType> {
     }
 }
 
-/// The text of a schema, which [`parse_schema`] reads back where no column is nested.
+/// The text of a schema, which [`parse_schema`] reads back.
 pub fn print_schema(schema: &Schema) -> String {
     let fields: Vec<String> = schema.fields().iter().map(|f| print_field(f)).collect();
     fields.join(", ")
@@ -165,6 +166,7 @@ const WITH_ARGUMENTS: &[&str] = &[
     "time64",
     "time",
     "duration",
+    "fixed_size_binary",
 ];
 
 fn print_field(field: &Field) -> String {
@@ -178,9 +180,16 @@ fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '#' | '@' | '/')
 }
 
+/// Types that hold other types.
+const NESTED: &[&str] = &["list", "array", "large_list", "fixed_size_list", "struct", "map", "dictionary"];
+
+/// Types nested deeper than this are refused, as the stack is finite.
+const DEEPEST: usize = 100;
+
 struct Parser<'a> {
     text: &'a str,
     position: usize,
+    depth: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -264,8 +273,8 @@ impl<'a> Parser<'a> {
         if let Some((_, data_type)) = SIMPLE.iter().find(|(n, _)| *n == name) {
             return Ok(data_type.clone());
         }
-        if matches!(name.as_str(), "list" | "struct" | "map" | "array") {
-            return Err(Error::usage(format!("type {written:?} is nested, and a schema text has only plain types")));
+        if NESTED.contains(&name.as_str()) {
+            return self.nested(&name);
         }
         if !WITH_ARGUMENTS.contains(&name.as_str()) {
             return Err(unknown_type(written, &name));
@@ -275,8 +284,79 @@ impl<'a> Parser<'a> {
         match name.as_str() {
             "timestamp" | "datetime" | "timestamptz" => timestamp(&name, &arguments),
             "time32" | "time64" | "time" | "duration" => time(&name, &arguments),
+            "fixed_size_binary" => match arguments.as_slice() {
+                [size] => size.parse().map(DataType::FixedSizeBinary).map_err(|_| unknown_type(written, &name)),
+                _ => Err(unknown_type(written, &name)),
+            },
             _ => decimal(&name, &arguments),
         }
+    }
+
+    /// A nested type, behind its name.
+    fn nested(&mut self, name: &str) -> Result<DataType> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(Error::usage("the types of the schema are nested too deeply"));
+        }
+        let wrong = || {
+            Error::usage(format!("{name} lacks the types that it holds"))
+                .advice("write list(int64), struct(a int64, b utf8), map(utf8, int64) or fixed_size_list(int64, 3)")
+        };
+        let next = |parser: &mut Self, separator: char| {
+            parser.skip_blanks();
+            if parser.take(separator) { Ok(()) } else { Err(wrong()) }
+        };
+        self.skip_blanks();
+        next(self, '(')?;
+        self.skip_blanks();
+        let data_type = match name {
+            "struct" => {
+                let mut fields = Vec::new();
+                while !self.rest().starts_with(')') {
+                    if !fields.is_empty() {
+                        next(self, ',')?;
+                        self.skip_blanks();
+                    }
+                    fields.push(self.field()?);
+                    self.skip_blanks();
+                }
+                DataType::Struct(fields.into())
+            }
+            "dictionary" => {
+                let key = self.data_type()?;
+                if !key.is_dictionary_key_type() {
+                    return Err(Error::usage(format!(
+                        "the keys of a dictionary are integers, not {}",
+                        print_type(&key)
+                    )));
+                }
+                next(self, ',')?;
+                self.skip_blanks();
+                DataType::Dictionary(Box::new(key), Box::new(self.data_type()?))
+            }
+            "map" => {
+                let key = self.data_type()?;
+                next(self, ',')?;
+                self.skip_blanks();
+                let value = self.data_type()?;
+                let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
+                DataType::Map(Arc::new(Field::new_struct("entries", pair, false)), false)
+            }
+            "fixed_size_list" => {
+                let item = Arc::new(Field::new_list_field(self.data_type()?, true));
+                next(self, ',')?;
+                self.skip_blanks();
+                let size = self.take_while(|c| c.is_ascii_digit()).parse().map_err(|_| wrong())?;
+                DataType::FixedSizeList(item, size)
+            }
+            _ => {
+                let item = Arc::new(Field::new_list_field(self.data_type()?, true));
+                if name == "large_list" { DataType::LargeList(item) } else { DataType::List(item) }
+            }
+        };
+        next(self, ')')?;
+        self.depth -= 1;
+        Ok(data_type)
     }
 
     /// What stands in parentheses behind a type, split at commas. None where there are none.
@@ -296,7 +376,7 @@ impl<'a> Parser<'a> {
 }
 
 fn unknown_type(written: &str, name: &str) -> Error {
-    let known = SIMPLE.iter().map(|(n, _)| *n).chain(WITH_ARGUMENTS.iter().copied());
+    let known = SIMPLE.iter().map(|(n, _)| *n).chain(WITH_ARGUMENTS.iter().chain(NESTED).copied());
     let nearest = known.min_by_key(|k| strsim::damerau_levenshtein(k, name)).unwrap_or("utf8");
     let error = if written.is_empty() {
         Error::usage("the type is missing")

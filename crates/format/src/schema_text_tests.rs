@@ -35,7 +35,9 @@ fn reads_arrow_names_and_aliases() {
 #[test]
 fn what_is_printed_is_read_back() {
     let text = "id int64 not null, \"a,b\" large_utf8, t time64(ns), u uint8, f float16, x timestamp(ns, Europe/Berlin), \
-                d decimal(38,10), e decimal256(76,76), bytes binary, v utf8_view, \"\" bool";
+                d decimal(38,10), e decimal256(76,76), bytes binary, v utf8_view, \"\" bool, k fixed_size_binary(3), \
+                l list(list(int64)), m map(utf8, struct(a int64 not null, \"b c\" list(decimal(9,2)))), \
+                n struct(), q dictionary(uint8, utf8), o fixed_size_list(float32, 3), p large_list(date32)";
     let schema = parse_schema(text).unwrap();
     assert_eq!(print_schema(&schema), text);
     assert_eq!(parse_schema(&print_schema(&schema)).unwrap(), schema);
@@ -55,7 +57,10 @@ fn errors_name_the_column_and_the_nearest_type() {
         ("a timestamp(years)", "time unit"),
         ("a time32(us)", "time64"),
         ("a utf8 not", "lacks its `null`"),
-        ("a list(int64)", "nested"),
+        ("a list", "lacks the types"),
+        ("a map(utf8)", "lacks the types"),
+        ("a struct(b int64", "lacks the types"),
+        ("a struct(b)", "\"b\""),
         ("", "no column"),
         ("!x int", "double quotes"),
     ] {

@@ -305,8 +305,10 @@ fn format(text: &str) -> Result<Format> {
         "tbl" => Ok(Format::Tbl),
         "arrow" => Ok(Format::Arrow),
         "jsonl" => Ok(Format::Jsonl),
-        _ => Err(Error::usage(format!("unknown format {text:?}"))
-            .advice("choose parquet, orc, csv, tbl, arrow or jsonl (written only)")),
+        _ => {
+            Err(Error::usage(format!("unknown format {text:?}"))
+                .advice("choose parquet, orc, csv, tbl, arrow or jsonl"))
+        }
     }
 }
 

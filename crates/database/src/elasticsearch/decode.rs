@@ -10,9 +10,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use lakerace_format::json::{Json, NoJson};
 use lakerace_io::{Error, Result};
 
-use super::json::{Json, NoJson};
 use super::mapping::{ID, ROUTING};
 use fields::Fields;
 use slot::Slot;
@@ -118,7 +118,7 @@ impl Decoder {
                 _ => drop(json.skip().map_err(cut)?),
             }
         }
-        if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position() })) }
+        if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position(), why: "the hits are missing" })) }
     }
 
     fn outer_hits(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
@@ -189,7 +189,8 @@ impl Decoder {
 
 /// The answer ended too early, or is not what it should be.
 fn cut(error: NoJson) -> Error {
-    Error::unavailable(format!("an answer is no JSON at byte {}", error.at)).advice("run it again")
+    Error::unavailable(format!("an answer is cut or no JSON at byte {}: {}", error.at, error.why))
+        .advice("run it again")
 }
 
 fn misfit(error: Wrong, id: Option<&str>) -> Error {

@@ -4,10 +4,10 @@ mod cells;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
+use lakerace_format::json::write_text;
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::json::write_text;
 use super::mapping::{ID, ROUTING, find, is_in_document, is_numeric, kind_of};
 use cells::Cells;
 

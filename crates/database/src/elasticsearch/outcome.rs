@@ -1,10 +1,10 @@
 //! What a server says about each row of a request.
 
+use lakerace_format::json::{Json, NoJson};
 use lakerace_io::Result;
 use serde_json::Value;
 
 use super::client::{Said, is_busy};
-use super::json::{Json, NoJson};
 
 /// What became of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -226,7 +226,7 @@ impl FileColumns {
 }
 
 /// The text behind a byte order mark. Text in UTF-16 or UTF-32 is an error.
-pub(super) fn without_bom(bytes: Bytes, url: &str) -> Result<Bytes> {
+pub(crate) fn without_bom(bytes: Bytes, url: &str) -> Result<Bytes> {
     if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
         return Ok(bytes.slice(3..));
     }

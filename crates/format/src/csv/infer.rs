@@ -121,7 +121,7 @@ fn is_zero(unsigned: &[u8]) -> bool {
 
 /// Whether a text that parses as an integer is one in an inferred column, too.
 #[inline(always)]
-pub(super) fn is_integer(field: &[u8]) -> bool {
+pub(crate) fn is_integer(field: &[u8]) -> bool {
     match field {
         [b'1'..=b'9', ..] | b"0" => true,
         [b'-', first, ..] => matches!(first, b'1'..=b'9'),
@@ -131,7 +131,7 @@ pub(super) fn is_integer(field: &[u8]) -> bool {
 
 /// Whether a text that parses as this float is one in an inferred column, too.
 #[inline(always)]
-pub(super) fn is_float(field: &[u8], parsed: f64) -> bool {
+pub(crate) fn is_float(field: &[u8], parsed: f64) -> bool {
     let unsigned = if field.first() == Some(&b'-') { &field[1..] } else { field };
     let is_plain = match unsigned {
         [b'0', next, ..] => !next.is_ascii_digit(),

@@ -9,11 +9,11 @@ use lakerace_io::{Error, Fetcher, Job, Object, RequestPlan, Result};
 use super::gzip::GzipMembers;
 
 /// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
-pub(super) const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// How a file's bytes are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(crate) enum Packing {
     None,
     Gzip,
     Zstd,
@@ -21,7 +21,7 @@ pub(super) enum Packing {
 
 /// A block of a file, in order.
 #[derive(Debug)]
-pub(super) struct RawBlock {
+pub(crate) struct RawBlock {
     /// The file, by its number in the plan.
     pub file: usize,
     pub is_first: bool,
@@ -31,13 +31,13 @@ pub(super) struct RawBlock {
 
 /// A block's bytes, or where they are: these can be fetched by the thread that works on them.
 #[derive(Debug)]
-pub(super) enum BlockData {
+pub(crate) enum BlockData {
     Bytes(Bytes),
     Range(u32, Range<u64>),
 }
 
 /// All files of a read, block by block.
-pub(super) struct Input {
+pub(crate) struct Input {
     fetcher: Fetcher,
     objects: Vec<Object>,
     /// Whether a file is read at all.
@@ -207,7 +207,7 @@ impl Input {
 }
 
 /// The bytes of a block.
-pub(super) fn fetch(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
+pub(crate) fn fetch(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
     match data {
         BlockData::Bytes(bytes) => Ok(bytes.clone()),
         BlockData::Range(file, range) => {
@@ -219,7 +219,7 @@ pub(super) fn fetch(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
 }
 
 /// Reads until the block is full or the text ends.
-pub(super) fn read_block(reader: &mut dyn Read, block_bytes: usize) -> std::io::Result<Bytes> {
+pub(crate) fn read_block(reader: &mut dyn Read, block_bytes: usize) -> std::io::Result<Bytes> {
     let mut block = Vec::with_capacity(block_bytes);
     reader.take(block_bytes as u64).read_to_end(&mut block)?;
     Ok(Bytes::from(block))

@@ -25,25 +25,25 @@
 //! See [`CsvSink`].
 
 mod bits;
-mod chain;
+pub(crate) mod chain;
 mod columns;
 mod fields;
 mod format;
 mod gzip;
 mod header;
-mod infer;
-mod input;
+pub(crate) mod infer;
+pub(crate) mod input;
 mod lines;
 mod parse;
 mod print;
 mod read;
 mod rules;
-mod sample;
+pub(crate) mod sample;
 mod scan;
 mod sink;
 mod source;
 mod text;
-mod value;
+pub(crate) mod value;
 
 pub(crate) use input::Steps;
 pub use lines::CsvLines;

@@ -139,7 +139,7 @@ impl Sample {
 }
 
 /// The first bytes of a file's text, and whether they are all of it.
-fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
+pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
     if let Some(pipe) = object.stream() {
         return front_of_pipe(pipe, &object.store.job);
     }

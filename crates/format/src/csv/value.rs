@@ -34,7 +34,7 @@ fn eight_digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
 
 /// An unsigned number of 1 to 19 digits at `text[start..end]`.
 #[inline(always)]
-pub(super) fn digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
+pub(crate) fn digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
     let len = end.wrapping_sub(start);
     match len {
         1..=8 => eight_digits(text, start, end),
@@ -53,7 +53,7 @@ pub(super) fn digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
 
 /// A signed number of 64 bits at `text[start..end]`.
 #[inline(always)]
-pub(super) fn int64(text: &[u8], start: usize, end: usize) -> Option<i64> {
+pub(crate) fn int64(text: &[u8], start: usize, end: usize) -> Option<i64> {
     let first = *text.get(start)?;
     let negative = first == b'-';
     let from = start + usize::from(negative || first == b'+');
@@ -67,7 +67,7 @@ pub(super) fn int64(text: &[u8], start: usize, end: usize) -> Option<i64> {
 
 /// An unsigned number of 64 bits at `text[start..end]`.
 #[inline(always)]
-pub(super) fn uint64(text: &[u8], start: usize, end: usize) -> Option<u64> {
+pub(crate) fn uint64(text: &[u8], start: usize, end: usize) -> Option<u64> {
     let from = start + usize::from(text.get(start) == Some(&b'+'));
     if let Some(n) = digits(text, from, end) {
         return Some(n);
@@ -96,7 +96,7 @@ const EXACT_POWERS: [f64; 23] = [
 
 /// A double at `text[start..end]`: the nearest one to the decimal text. `NaN`, `inf` and `infinity` in any case.
 #[inline(always)]
-pub(super) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
+pub(crate) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
     let field = text.get(start..end)?;
     let from = start + usize::from(field.first() == Some(&b'-'));
     // A mantissa below 2^53 divided by an exact power of ten is rounded once, so it is the nearest double.
@@ -123,13 +123,13 @@ pub(super) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
 /// Whether a text that parses as infinity says so, and is no number beyond all floats.
 #[cold]
 #[inline(never)]
-pub(super) fn says_infinity(field: &[u8]) -> bool {
+pub(crate) fn says_infinity(field: &[u8]) -> bool {
     !field.iter().any(u8::is_ascii_digit)
 }
 
 /// A decimal with `scale` digits after the point, and at most `precision` in all, as its unscaled number. Surplus digits
 /// after the point must be zeros.
-pub(super) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128> {
+pub(crate) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128> {
     let parts = DecimalParts::of(field, scale)?;
     if let Some(n) = parts.small() {
         let fits = precision >= 19 || n < 10u64.pow(u32::from(precision));
@@ -144,7 +144,7 @@ pub(super) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128>
 }
 
 /// Like [`decimal128`], up to 76 digits.
-pub(super) fn decimal256(field: &[u8], precision: u8, scale: i8) -> Option<i256> {
+pub(crate) fn decimal256(field: &[u8], precision: u8, scale: i8) -> Option<i256> {
     let parts = DecimalParts::of(field, scale)?;
     let ten = i256::from_i128(10);
     let mut value = i256::ZERO;
@@ -209,7 +209,7 @@ impl<'a> DecimalParts<'a> {
 }
 
 /// `true` and `false` in any case, `t`, `f`, `1`, `0`.
-pub(super) fn boolean(field: &[u8]) -> Option<bool> {
+pub(crate) fn boolean(field: &[u8]) -> Option<bool> {
     match field {
         b"true" | b"True" | b"TRUE" | b"t" | b"T" | b"1" => Some(true),
         b"false" | b"False" | b"FALSE" | b"f" | b"F" | b"0" => Some(false),
@@ -221,7 +221,7 @@ pub(super) fn boolean(field: &[u8]) -> Option<bool> {
 
 /// Days since 1970-01-01 of a `YYYY-MM-DD`; the year may have a sign and more digits.
 #[inline]
-pub(super) fn date(field: &[u8]) -> Option<i64> {
+pub(crate) fn date(field: &[u8]) -> Option<i64> {
     let (year, rest) = match field.split_first_chunk::<4>() {
         Some((year, rest)) if year.iter().all(u8::is_ascii_digit) && rest.first() == Some(&b'-') => {
             (digits(year, 0, 4)? as i64, &rest[1..])
@@ -265,7 +265,7 @@ fn two_digits(tens: u8, ones: u8) -> Option<i64> {
 /// A time of day `HH:MM[:SS[.fraction]]`: its value in `unit`s and the digits of its fraction. Digits that the unit does
 /// not have must be zeros.
 #[inline]
-pub(super) fn time(field: &[u8], unit: TimeUnit) -> Option<i64> {
+pub(crate) fn time(field: &[u8], unit: TimeUnit) -> Option<i64> {
     let [h1, h2, b':', m1, m2] = *field.first_chunk::<5>()? else { return None };
     let (hour, minute) = (two_digits(h1, h2)?, two_digits(m1, m2)?);
     let (second, fraction) = match &field[5..] {
@@ -293,7 +293,7 @@ pub(super) fn time(field: &[u8], unit: TimeUnit) -> Option<i64> {
 /// A date and time with `T` or a blank between: `unit`s since 1970-01-01T00:00:00, and the offset from UTC in minutes
 /// where one is given (`Z`, `+02:00`, `+0200`, `+02`); the value is UTC then. A date alone is its midnight.
 #[inline]
-pub(super) fn timestamp(field: &[u8], unit: TimeUnit) -> Option<(i64, Option<i64>)> {
+pub(crate) fn timestamp(field: &[u8], unit: TimeUnit) -> Option<(i64, Option<i64>)> {
     let split = match field.get(10) {
         Some(b'T' | b' ' | b't') => Some(10),
         _ => field.iter().position(|b| matches!(b, b'T' | b' ' | b't')),

@@ -16,8 +16,22 @@ use super::marker::is_marker;
 use super::sink::FolderMode;
 
 /// Endings of the files that replacing a folder may remove.
-const DATA_ENDINGS: [&str; 9] =
-    [".parquet", ".csv", ".csv.gz", ".csv.zst", ".tbl", ".tbl.gz", ".tbl.zst", ".crc", "_SUCCESS"];
+const DATA_ENDINGS: [&str; 14] = [
+    ".parquet",
+    ".orc",
+    ".arrow",
+    ".csv",
+    ".csv.gz",
+    ".csv.zst",
+    ".tbl",
+    ".tbl.gz",
+    ".tbl.zst",
+    ".jsonl",
+    ".jsonl.gz",
+    ".jsonl.zst",
+    ".crc",
+    "_SUCCESS",
+];
 
 /// A hidden folder beside its target.
 pub(super) struct Staged {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
+use lakerace_format::json::{Json, Kind};
 use lakerace_io::Result;
 use serde_json::{Map, Value};
 
 use super::slot::Slot;
 use super::{Pushed, Wrong, wrong};
-use crate::elasticsearch::json::{Json, Kind};
 
 /// Columns, or the fields of a struct, that are filled object by object.
 pub(super) struct Fields {

@@ -16,13 +16,13 @@ use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, i256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lakerace_format::calendar::units_per_second;
+use lakerace_format::json::{Json, Kind};
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
 use lakerace_io::{Error, Result};
 
 use super::fields::Fields;
 use super::number;
 use super::{Pushed, wrong};
-use crate::elasticsearch::json::{Json, Kind};
 use crate::elasticsearch::schema::JSON_TEXT;
 use crate::elasticsearch::time::{quick_date, quick_timestamp};
 

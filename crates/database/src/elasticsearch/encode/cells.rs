@@ -11,10 +11,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, TimeUnit};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use lakerace_format::json::write_text;
 use lakerace_io::{Error, Result};
 
 use super::Refusal;
-use crate::elasticsearch::json::write_text;
 use crate::elasticsearch::time::{write_clock, write_date, write_timestamp};
 
 type Written = std::result::Result<(), Refusal>;

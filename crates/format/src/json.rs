@@ -3,22 +3,31 @@
 use std::borrow::Cow;
 
 /// Reads JSON from the front. Every method skips the blanks before what it reads.
-#[derive(Clone)]
-pub(super) struct Json<'a> {
+#[derive(Debug, Clone)]
+pub struct Json<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// Where bytes are no JSON.
+/// Where bytes are no JSON, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoJson {
+pub struct NoJson {
     /// The byte, from 0.
     pub at: usize,
+    /// What is wrong there, as the end of a sentence.
+    pub why: &'static str,
 }
+
+const VALUE: &str = "a value is expected";
+const CUT: &str = "the text is not closed";
+const ESCAPE: &str = "no escape of a text is written like this";
+const UTF8: &str = "the text is not UTF-8";
+const CONTROL: &str = "a control character in a text needs an escape";
 
 /// What kind of value comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Kind {
     Null,
     Boolean,
     Number,
@@ -30,7 +39,8 @@ pub(super) enum Kind {
 /// Values nested deeper than this are refused, as the stack is finite.
 const DEEPEST: usize = 512;
 
-type Read<T> = Result<T, NoJson>;
+/// What a method reads, or where the bytes are no JSON.
+pub type Read<T> = Result<T, NoJson>;
 
 impl<'a> Json<'a> {
     /// Reads these bytes.
@@ -41,6 +51,11 @@ impl<'a> Json<'a> {
     /// Where it is, in bytes.
     pub fn position(&self) -> usize {
         self.at
+    }
+
+    /// Whether nothing but blanks is left.
+    pub fn is_at_end(&mut self) -> bool {
+        self.peek().is_err()
     }
 
     /// What comes next.
@@ -70,45 +85,72 @@ impl<'a> Json<'a> {
     pub fn number(&mut self) -> Read<&'a str> {
         self.peek()?;
         let start = self.at;
-        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        let rest = &self.bytes[start..];
-        self.at += rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-        match std::str::from_utf8(&self.bytes[start..self.at]) {
-            Ok(text) if !text.is_empty() => Ok(text),
-            _ => self.wrong(),
+        self.at += usize::from(self.bytes[start] == b'-');
+        let whole = self.at;
+        let digits = self.digits()?;
+        if digits > 1 && self.bytes[whole] == b'0' {
+            return Err(NoJson { at: start, why: "a number has no zero in front" });
         }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.bytes.get(self.at), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        std::str::from_utf8(&self.bytes[start..self.at]).map_err(|_| NoJson { at: start, why: VALUE })
+    }
+
+    /// Passes over one digit at least.
+    fn digits(&mut self) -> Read<usize> {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        if digits == 0 { Err(NoJson { at: self.at, why: "a digit is expected" }) } else { Ok(digits) }
     }
 
     /// Reads a text. It is borrowed where it has no escapes.
     pub fn text(&mut self) -> Read<Cow<'a, str>> {
         if self.peek()? != b'"' {
-            return self.wrong();
+            return Err(NoJson { at: self.at, why: "a text in quotes is expected" });
         }
         let start = self.at + 1;
-        let rest = &self.bytes[start..];
-        let end = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: start })?;
-        if rest[end] == b'"' {
-            self.at = start + end + 1;
-            return std::str::from_utf8(&rest[..end]).map(Cow::Borrowed).map_err(|_| NoJson { at: start });
+        let run = self.run(start)?;
+        let end = start + run.len();
+        if self.bytes[end] == b'"' {
+            self.at = end + 1;
+            return std::str::from_utf8(run).map(Cow::Borrowed).map_err(|_| NoJson { at: start, why: UTF8 });
         }
-        self.escaped(start, start + end).map(Cow::Owned)
+        self.escaped(start, end).map(Cow::Owned)
+    }
+
+    /// The bytes up to the next quote or escape.
+    fn run(&self, start: usize) -> Read<&'a [u8]> {
+        let bytes: &'a [u8] = self.bytes;
+        let rest = &bytes[start.min(bytes.len())..];
+        let end = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: start, why: CUT })?;
+        match rest[..end].iter().position(|byte| *byte < 0x20) {
+            None => Ok(&rest[..end]),
+            Some(control) => Err(NoJson { at: start + control, why: CONTROL }),
+        }
     }
 
     fn escaped(&mut self, start: usize, first: usize) -> Read<String> {
         let mut text = self.bytes[start..first].to_vec();
         self.at = first;
         loop {
-            match *self.bytes.get(self.at).ok_or(NoJson { at: self.at })? {
+            match *self.bytes.get(self.at).ok_or(NoJson { at: self.at, why: CUT })? {
                 b'"' => {
                     self.at += 1;
-                    return String::from_utf8(text).map_err(|_| NoJson { at: start });
+                    return String::from_utf8(text).map_err(|_| NoJson { at: start, why: UTF8 });
                 }
                 b'\\' => self.escape(&mut text)?,
                 _ => {
-                    let rest = &self.bytes[self.at..];
-                    let run = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: self.at })?;
-                    text.extend_from_slice(&rest[..run]);
-                    self.at += run;
+                    let run = self.run(self.at)?;
+                    text.extend_from_slice(run);
+                    self.at += run.len();
                 }
             }
         }
@@ -116,7 +158,7 @@ impl<'a> Json<'a> {
 
     fn escape(&mut self, text: &mut Vec<u8>) -> Read<()> {
         let at = self.at;
-        let byte = *self.bytes.get(at + 1).ok_or(NoJson { at })?;
+        let byte = *self.bytes.get(at + 1).ok_or(NoJson { at, why: ESCAPE })?;
         self.at += 2;
         let plain = match byte {
             b'"' | b'\\' | b'/' => byte,
@@ -130,7 +172,7 @@ impl<'a> Json<'a> {
                 text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 return Ok(());
             }
-            _ => return Err(NoJson { at }),
+            _ => return Err(NoJson { at, why: ESCAPE }),
         };
         text.push(plain);
         Ok(())
@@ -141,24 +183,25 @@ impl<'a> Json<'a> {
         let at = self.at;
         let high = self.hex()?;
         if !(0xD800..0xE000).contains(&high) {
-            return char::from_u32(high).ok_or(NoJson { at });
+            return char::from_u32(high).ok_or(NoJson { at, why: ESCAPE });
         }
         if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
-            return Err(NoJson { at });
+            return Err(NoJson { at, why: ESCAPE });
         }
         self.at += 2;
         let low = self.hex()?;
         if high >= 0xDC00 || !(0xDC00..0xE000).contains(&low) {
-            return Err(NoJson { at });
+            return Err(NoJson { at, why: ESCAPE });
         }
-        char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(NoJson { at })
+        char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(NoJson { at, why: ESCAPE })
     }
 
     fn hex(&mut self) -> Read<u32> {
         let at = self.at;
-        let digits = self.bytes.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = self.bytes.get(at..at + 4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         self.at += 4;
-        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or(NoJson { at })
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or(NoJson { at, why: ESCAPE })
     }
 
     /// Reads `[`; then [`Self::next`] comes before each value.
@@ -181,8 +224,11 @@ impl<'a> Json<'a> {
         if !self.another(b'}', is_first)? {
             return Ok(None);
         }
-        let key = self.text()?;
-        self.byte(b':')?;
+        let key = self.text().map_err(|wrong| match wrong.at == self.at {
+            true => NoJson { why: "a name in quotes is expected", ..wrong },
+            false => wrong,
+        })?;
+        self.byte(b':').map_err(|wrong| NoJson { why: "a colon is expected", ..wrong })?;
         Ok(Some(key))
     }
 
@@ -196,7 +242,7 @@ impl<'a> Json<'a> {
 
     fn pass(&mut self, depth: usize) -> Read<()> {
         if depth > DEEPEST {
-            return self.wrong();
+            return Err(NoJson { at: self.at, why: "values are nested too deeply" });
         }
         let mut is_first = true;
         match self.kind()? {
@@ -228,7 +274,7 @@ impl<'a> Json<'a> {
             return Ok(false);
         }
         if !std::mem::take(is_first) {
-            self.byte(b',')?;
+            self.byte(b',').map_err(|wrong| NoJson { why: "a comma or the end is expected", ..wrong })?;
         }
         Ok(true)
     }
@@ -261,12 +307,12 @@ impl<'a> Json<'a> {
     }
 
     fn wrong<T>(&self) -> Read<T> {
-        Err(NoJson { at: self.at })
+        Err(NoJson { at: self.at, why: VALUE })
     }
 }
 
 /// Writes a text with its quotes.
-pub(super) fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+pub fn write_text(out: &mut Vec<u8>, text: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     let mut from = 0;

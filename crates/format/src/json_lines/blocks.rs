@@ -1,0 +1,83 @@
+//! Files of lines in blocks of whole lines.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use lakerace_io::{Error, Result};
+
+use super::in_order::Items;
+use crate::csv::chain::without_bom;
+use crate::csv::input::{Input, fetch};
+
+/// Bytes of a line at most.
+const MAX_LINE_BYTES: usize = 256 << 20;
+
+/// Whole lines of one file.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// The file, by its number in the plan.
+    pub file: usize,
+    /// The number of the first line, from 1.
+    pub first_line: u64,
+    pub text: Bytes,
+}
+
+/// All files of a read, in blocks of whole lines.
+pub(super) struct Blocks {
+    input: Input,
+    urls: Arc<[String]>,
+    /// The front of a line whose end is to come.
+    rest: BytesMut,
+    line: u64,
+}
+
+impl Blocks {
+    /// The files by their URLs.
+    pub fn new(input: Input, urls: Arc<[String]>) -> Self {
+        Self { input, urls, rest: BytesMut::new(), line: 1 }
+    }
+
+    /// The rest of a line and the whole lines behind it.
+    fn join(&mut self, lines: Bytes) -> Bytes {
+        if self.rest.is_empty() {
+            return lines;
+        }
+        self.rest.extend_from_slice(&lines);
+        std::mem::take(&mut self.rest).freeze()
+    }
+}
+
+impl Items for Blocks {
+    type Item = Block;
+
+    fn next_item(&mut self) -> Result<Option<Block>> {
+        while let Some(raw) = self.input.next_block()? {
+            let mut bytes = fetch(&raw.data, &self.input.fetcher())?;
+            if raw.is_first {
+                self.line = 1;
+                bytes = without_bom(bytes, &self.urls[raw.file])?;
+            }
+            let end = match raw.is_last {
+                true => bytes.len(),
+                false => memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1),
+            };
+            let after = bytes.split_off(end);
+            let text = if end > 0 || raw.is_last { self.join(bytes) } else { Bytes::new() };
+            self.rest.extend_from_slice(&after);
+            if self.rest.len() > MAX_LINE_BYTES {
+                let message = format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20);
+                let line = self.line + memchr::memchr_iter(b'\n', &text).count() as u64;
+                return Err(Error::invalid(message)
+                    .at(format!("{}, line {line}", self.urls[raw.file]))
+                    .advice("make each row a line of its own, for example with: jq -c '.[]'"));
+            }
+            if text.is_empty() {
+                continue;
+            }
+            let first_line = self.line;
+            self.line += memchr::memchr_iter(b'\n', &text).count() as u64;
+            return Ok(Some(Block { file: raw.file, first_line, text }));
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,129 @@
+//! Columns under construction: JSON values become typed arrays, exactly or not at all.
+
+mod nested;
+mod scalar;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field};
+use lakerace_io::Result;
+
+use super::fault::{Fault, shown};
+use crate::json::{Json, Kind};
+use crate::schema_text::print_type;
+
+pub(super) use nested::{Object, Others};
+
+/// What an append gives.
+pub(super) type Append = std::result::Result<(), Fault>;
+
+/// Where a column's type is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The user: texts take any value as it is written, and numbers may stand in quotes.
+    Given,
+    /// The table that rows go to.
+    Expected,
+    /// The first rows.
+    Inferred,
+}
+
+/// A column's values so far. After a fault, all that is appended to it for this row is of no use, and `finish` cuts it off.
+trait Column: Send {
+    /// Appends a value other than null.
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append;
+
+    fn append_null(&mut self);
+
+    /// The array of the first `rows` rows.
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef>;
+}
+
+/// What messages say of a column, or of values within one.
+#[derive(Debug, Clone)]
+struct Place {
+    /// Such as `a.b[]`.
+    path: String,
+    data_type: DataType,
+    origin: Origin,
+    is_nullable: bool,
+}
+
+/// A column with its place.
+pub(super) struct Slot {
+    place: Place,
+    column: Box<dyn Column>,
+}
+
+impl Slot {
+    /// # Errors
+    /// `Unsupported` for types that JSON has no values for.
+    pub fn new(field: &Field, path: String, origin: Origin) -> Result<Self> {
+        let data_type = field.data_type().clone();
+        let place = Place { path, data_type, origin, is_nullable: field.is_nullable() };
+        let column = match nested::column(&place)? {
+            Some(column) => column,
+            None => scalar::column(&place)?,
+        };
+        Ok(Self { place, column })
+    }
+
+    /// Appends the next value.
+    pub fn append(&mut self, json: &mut Json<'_>) -> Append {
+        match json.kind()? {
+            Kind::Null if self.place.is_nullable => {
+                json.null()?;
+                self.column.append_null();
+                Ok(())
+            }
+            Kind::Null => Err(self.place.null(json.position())),
+            kind => self.column.append(json, kind, &self.place),
+        }
+    }
+
+    /// Appends a null for a field that the object lacks, which ends at this byte.
+    pub fn append_missing(&mut self, at: usize) -> Append {
+        if !self.place.is_nullable {
+            return Err(self.place.null(at));
+        }
+        self.column.append_null();
+        Ok(())
+    }
+
+    /// The array of the first `rows` rows.
+    pub fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
+        self.column.finish(rows)
+    }
+}
+
+impl Place {
+    #[cold]
+    fn null(&self, at: usize) -> Fault {
+        let message = format!("null in {:?}, which is declared `not null`", self.path);
+        Fault::value(at, message, "declare it nullable in --schema (schema)".to_owned())
+    }
+
+    /// The next value, whatever it is, is none of the column's.
+    #[cold]
+    fn misfit(&self, json: &Json<'_>) -> Fault {
+        let mut rest = json.clone();
+        // Blanks stand in front of it.
+        let kind = rest.kind();
+        let at = rest.position();
+        let value = match kind.and_then(|_| rest.skip()) {
+            Ok(value) => shown(value),
+            Err(error) => return Fault::Json(error),
+        };
+        let data_type = print_type(&self.data_type);
+        let from = match self.origin {
+            Origin::Given => "",
+            Origin::Expected => ", which the table has",
+            Origin::Inferred => ", which was inferred from the first rows",
+        };
+        let message = format!("{:?}: {value} is not a value of type {data_type}{from}", self.path);
+        let top = self.path.split(['.', '[']).next().unwrap_or_default();
+        let advice = format!(
+            "give {top:?} a type that holds all of its values by --schema (schema), or leave it out by --columns (columns)"
+        );
+        Fault::value(at, message, advice)
+    }
+}

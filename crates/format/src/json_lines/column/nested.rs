@@ -1,0 +1,341 @@
+//! Columns of lists, objects and maps.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, FixedSizeListArray, GenericListArray, MapArray, NullBufferBuilder, OffsetSizeTrait, StringBuilder,
+    StructArray,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef, Fields};
+use lakerace_io::{Error, Result};
+
+use super::{Append, Column, Fault, Origin, Place, Slot};
+use crate::json::{Json, Kind};
+
+/// The column of a nested type; `None` for other types.
+pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
+    let items = |field: &FieldRef| Slot::new(field, format!("{}[]", place.path), place.origin);
+    Ok(Some(match &place.data_type {
+        DataType::List(field) => Box::new(List::<i32>::new(field, items(field)?)),
+        DataType::LargeList(field) => Box::new(List::<i64>::new(field, items(field)?)),
+        DataType::FixedSizeList(field, size) => Box::new(FixedSizeList {
+            field: Arc::clone(field),
+            size: usize::try_from(*size).unwrap_or(0),
+            items: items(field)?,
+            nulls: NullBufferBuilder::new(0),
+        }),
+        DataType::Struct(fields) => {
+            let origins = vec![place.origin; fields.len()];
+            let object = Object::new(fields, &origins, &place.path, Others::Refused)?;
+            Box::new(Struct { fields: fields.clone(), object, nulls: NullBufferBuilder::new(0) })
+        }
+        DataType::Map(entries, false) => Box::new(Map::new(entries, place)?),
+        _ => return Ok(None),
+    }))
+}
+
+fn failed(error: arrow::error::ArrowError) -> Error {
+    Error::internal(error.to_string())
+}
+
+/// The first rows' validity.
+fn cut(nulls: &mut NullBufferBuilder, rows: usize) -> Option<NullBuffer> {
+    nulls.finish().map(|nulls| nulls.slice(0, rows))
+}
+
+struct List<O: OffsetSizeTrait> {
+    field: FieldRef,
+    items: Slot,
+    ends: Vec<O>,
+    nulls: NullBufferBuilder,
+    /// Items so far.
+    len: usize,
+}
+
+impl<O: OffsetSizeTrait> List<O> {
+    fn new(field: &FieldRef, items: Slot) -> Self {
+        Self { field: Arc::clone(field), items, ends: vec![O::zero()], nulls: NullBufferBuilder::new(0), len: 0 }
+    }
+}
+
+/// More items than offsets of a block's list can count.
+#[cold]
+fn too_many(at: usize) -> Fault {
+    Fault::value(at, "lists have more items than their type counts".to_owned(), "use large_list".to_owned())
+}
+
+impl<O: OffsetSizeTrait> Column for List<O> {
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
+        if kind != Kind::Array {
+            return Err(place.misfit(json));
+        }
+        json.open_array()?;
+        let mut is_first = true;
+        while json.next(&mut is_first)? {
+            self.items.append(json)?;
+            self.len += 1;
+        }
+        self.ends.push(O::from_usize(self.len).ok_or_else(|| too_many(json.position()))?);
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        self.ends.extend(self.ends.last().copied());
+        self.nulls.append_null();
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
+        let mut ends = std::mem::replace(&mut self.ends, vec![O::zero()]);
+        ends.truncate(rows + 1);
+        self.len = 0;
+        let items = self.items.finish(ends.last().map_or(0, |end| end.as_usize()))?;
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        let nulls = cut(&mut self.nulls, rows);
+        let array = GenericListArray::<O>::try_new(Arc::clone(&self.field), offsets, items, nulls);
+        Ok(Arc::new(array.map_err(failed)?))
+    }
+}
+
+struct FixedSizeList {
+    field: FieldRef,
+    size: usize,
+    items: Slot,
+    nulls: NullBufferBuilder,
+}
+
+impl Column for FixedSizeList {
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
+        if kind != Kind::Array {
+            return Err(place.misfit(json));
+        }
+        let before = json.clone();
+        json.open_array()?;
+        let (mut is_first, mut len) = (true, 0);
+        while json.next(&mut is_first)? {
+            self.items.append(json)?;
+            len += 1;
+        }
+        if len != self.size {
+            return Err(place.misfit(&before));
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        (0..self.size).for_each(|_| self.items.column.append_null());
+        self.nulls.append_null();
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
+        let (field, size) = (Arc::clone(&self.field), i32::try_from(self.size).unwrap_or(0));
+        let (items, nulls) = (self.items.finish(rows * self.size)?, cut(&mut self.nulls, rows));
+        let array = FixedSizeListArray::try_new_with_length(field, size, items, nulls, rows);
+        Ok(Arc::new(array.map_err(failed)?))
+    }
+}
+
+/// What becomes of fields that have no column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Others {
+    /// They are errors.
+    Refused,
+    /// They are passed over.
+    PassedOver,
+}
+
+/// The columns of an object's fields.
+pub(in super::super) struct Object {
+    slots: Vec<Slot>,
+    names: Vec<String>,
+    by_name: HashMap<String, usize>,
+    /// Fields that are known, and passed over.
+    unread: HashSet<String>,
+    /// The last object that had the field, by its number from 1.
+    seen: Vec<u64>,
+    number: u64,
+    others: Others,
+    is_given: bool,
+}
+
+impl Object {
+    pub fn new(fields: &Fields, origins: &[Origin], path: &str, others: Others) -> Result<Self> {
+        let dot = if path.is_empty() { "" } else { "." };
+        let slot =
+            |(field, origin): (&FieldRef, &Origin)| Slot::new(field, format!("{path}{dot}{}", field.name()), *origin);
+        let slots = fields.iter().zip(origins).map(slot).collect::<Result<Vec<_>>>()?;
+        let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+        let by_name = names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
+        let is_given = origins.contains(&Origin::Given);
+        let (seen, unread) = (vec![0; slots.len()], HashSet::new());
+        Ok(Self { slots, names, by_name, unread, seen, number: 0, others, is_given })
+    }
+
+    /// Fields that are known, and passed over.
+    pub fn with_unread(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.unread.extend(names);
+        self
+    }
+
+    /// Appends the fields of the next object.
+    pub fn append(&mut self, json: &mut Json<'_>) -> Append {
+        json.open_object()?;
+        self.number += 1;
+        let (mut is_first, mut hint, mut found) = (true, 0, 0);
+        loop {
+            let before = json.position();
+            let Some(name) = json.key(&mut is_first)? else { break };
+            let is_hinted = self.names.get(hint).is_some_and(|known| *known == name);
+            let at = if is_hinted { Some(hint) } else { self.by_name.get(name.as_ref()).copied() };
+            let Some(at) = at else {
+                if self.others == Others::Refused && !self.unread.contains(name.as_ref()) {
+                    return Err(self.unknown(before, &name));
+                }
+                json.skip()?;
+                continue;
+            };
+            if self.seen[at] == self.number {
+                let message = format!("the object has two fields named {name:?}");
+                return Err(Fault::value(before, message, "mend the line".to_owned()));
+            }
+            self.seen[at] = self.number;
+            hint = at + 1;
+            found += 1;
+            self.slots[at].append(json)?;
+        }
+        if found < self.slots.len() {
+            for (slot, seen) in self.slots.iter_mut().zip(&self.seen) {
+                if *seen != self.number {
+                    slot.append_missing(json.position() - 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn unknown(&self, at: usize, name: &str) -> Fault {
+        let lacks = if self.is_given { "the given columns lack" } else { "the first rows lack" };
+        let message = format!("a field {name:?}, which {lacks}");
+        let advice = "give its type by --schema (schema), look at more rows by --infer-rows (infer_rows), or name the \
+                      columns to read by --columns (columns)";
+        Fault::value(at, message, advice.to_owned())
+    }
+
+    fn append_null(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.column.append_null());
+    }
+
+    /// The arrays of the first `rows` objects.
+    pub fn finish(&mut self, rows: usize) -> Result<Vec<ArrayRef>> {
+        self.slots.iter_mut().map(|slot| slot.finish(rows)).collect()
+    }
+}
+
+struct Struct {
+    fields: Fields,
+    object: Object,
+    nulls: NullBufferBuilder,
+}
+
+impl Column for Struct {
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
+        if kind != Kind::Object {
+            return Err(place.misfit(json));
+        }
+        self.object.append(json)?;
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        self.object.append_null();
+        self.nulls.append_null();
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
+        let (arrays, nulls) = (self.object.finish(rows)?, cut(&mut self.nulls, rows));
+        if self.fields.is_empty() {
+            return Ok(Arc::new(StructArray::new_empty_fields(rows, nulls)));
+        }
+        Ok(Arc::new(StructArray::try_new(self.fields.clone(), arrays, nulls).map_err(failed)?))
+    }
+}
+
+/// Objects whose fields are keys of a map.
+struct Map {
+    entries: FieldRef,
+    keys: StringBuilder,
+    values: Slot,
+    ends: Vec<i32>,
+    nulls: NullBufferBuilder,
+    len: usize,
+    names: HashSet<String>,
+}
+
+impl Map {
+    fn new(entries: &FieldRef, place: &Place) -> Result<Self> {
+        let DataType::Struct(pair) = entries.data_type() else {
+            return Err(Error::internal("a map whose entries are no structs"));
+        };
+        let [key, value] = pair.as_ref() else { return Err(Error::internal("a map whose entries are no pairs")) };
+        if !key.data_type().is_string() {
+            let message = format!("column {:?} is a map whose keys are {}", place.path, key.data_type());
+            return Err(Error::unsupported(message).advice("names in JSON are texts: make the keys utf8"));
+        }
+        let values = Slot::new(value, format!("{}[]", place.path), place.origin)?;
+        let nulls = NullBufferBuilder::new(0);
+        let (entries, keys) = (Arc::clone(entries), StringBuilder::new());
+        Ok(Self { entries, keys, values, ends: vec![0], nulls, len: 0, names: HashSet::new() })
+    }
+}
+
+impl Column for Map {
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
+        if kind != Kind::Object {
+            return Err(place.misfit(json));
+        }
+        json.open_object()?;
+        self.names.clear();
+        let mut is_first = true;
+        loop {
+            let before = json.position();
+            let Some(name) = json.key(&mut is_first)? else { break };
+            if !self.names.insert(name.clone().into_owned()) {
+                let message = format!("the object has two fields named {name:?}");
+                return Err(Fault::value(before, message, "mend the line".to_owned()));
+            }
+            self.keys.append_value(&name);
+            self.values.append(json)?;
+            self.len += 1;
+        }
+        self.ends.push(i32::try_from(self.len).map_err(|_| too_many(json.position()))?);
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        self.ends.extend(self.ends.last().copied());
+        self.nulls.append_null();
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
+        let DataType::Struct(pair) = self.entries.data_type() else {
+            return Err(Error::internal("a map whose entries are no structs"));
+        };
+        let mut ends = std::mem::replace(&mut self.ends, vec![0]);
+        ends.truncate(rows + 1);
+        self.len = 0;
+        let len = ends.last().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
+        let keys: ArrayRef = Arc::new(self.keys.finish().slice(0, len));
+        let keys = cast(&keys, pair[0].data_type()).map_err(failed)?;
+        let entries = StructArray::try_new(pair.clone(), vec![keys, self.values.finish(len)?], None).map_err(failed)?;
+        let (offsets, nulls) = (OffsetBuffer::new(ScalarBuffer::from(ends)), cut(&mut self.nulls, rows));
+        let map = MapArray::try_new(Arc::clone(&self.entries), offsets, entries, nulls, false);
+        Ok(Arc::new(map.map_err(failed)?))
+    }
+}

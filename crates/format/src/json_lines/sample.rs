@@ -1,0 +1,128 @@
+//! The columns that the first rows of files have.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use lakerace_io::{Error, Object, Result};
+
+use super::column::Origin;
+use super::fault::no_json;
+use super::shape::{Line, Mixed, Shape};
+use crate::csv::chain::without_bom;
+use crate::csv::sample::read_front;
+use crate::json::{Json, Kind};
+use crate::{CsvOptions, OnBadRow};
+
+/// Rows that are looked at, where no other number is given.
+const INFER_ROWS: usize = 10_000;
+
+/// Files that are looked at, where the first ones have few rows.
+const MOST_FILES: usize = 16;
+
+/// Types that are known beforehand: those that the user gives, then those of the table that rows go to.
+pub(super) struct Known<'a> {
+    pub given: Option<&'a Schema>,
+    pub expected: Option<&'a Schema>,
+}
+
+impl Known<'_> {
+    fn of(&self, name: &str) -> Option<(Field, Origin)> {
+        let find = |schema: Option<&Schema>| schema.and_then(|schema| schema.field_with_name(name).ok().cloned());
+        let given = find(self.given).map(|field| (field, Origin::Given));
+        given.or_else(|| find(self.expected).map(|field| (field, Origin::Expected)))
+    }
+}
+
+/// The columns that the first rows have, and the given ones that they lack.
+pub(super) fn learn_schema(
+    objects: &[Object],
+    known: &Known<'_>,
+    options: &CsvOptions,
+) -> Result<(Schema, Vec<Origin>)> {
+    let limit = options.infer_rows.unwrap_or(INFER_ROWS);
+    let (mut shape, mut rows) = (Shape::default(), 0);
+    for (number, object) in objects.iter().enumerate().take(MOST_FILES) {
+        rows += look(object, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
+        if rows >= limit {
+            break;
+        }
+    }
+    if rows == 0 && known.given.is_none() {
+        let url = objects.first().map_or_else(String::new, Object::url);
+        return Err(Error::invalid("there is no row to learn the columns from")
+            .at(url)
+            .advice("give the columns by --schema (schema)"));
+    }
+    let mut columns = Vec::new();
+    for (path, name, values) in shape.named("") {
+        columns.push(match known.of(name) {
+            Some(column) => column,
+            None => {
+                let data_type = values.data_type(&path).map_err(|mixed| several_kinds(objects, name, &mixed))?;
+                (Field::new(name, data_type, true), Origin::Inferred)
+            }
+        });
+    }
+    for field in known.given.iter().flat_map(|given| given.fields()) {
+        if !columns.iter().any(|(column, _)| column.name() == field.name()) {
+            columns.push((field.as_ref().clone(), Origin::Given));
+        }
+    }
+    let (fields, origins): (Vec<_>, Vec<_>) = columns.into_iter().map(|(field, from)| (Arc::new(field), from)).unzip();
+    Ok((Schema::new(fields), origins))
+}
+
+/// Adds the front of a file, and gives the number of its rows.
+fn look(
+    object: &Object,
+    number: usize,
+    limit: usize,
+    on_bad_row: OnBadRow,
+    is_given: bool,
+    shape: &mut Shape,
+) -> Result<usize> {
+    let url = object.url();
+    let (text, is_whole) = read_front(object, limit).map_err(|error| error.at(&url))?;
+    let text = without_bom(text, &url)?;
+    let end = match (is_whole, memchr::memrchr(b'\n', &text)) {
+        (true, _) => text.len(),
+        (false, Some(at)) => at + 1,
+        (false, None) if is_given => 0,
+        (false, None) => {
+            return Err(Error::invalid(format!("the first line is longer than {} bytes", text.len()))
+                .at(format!("{url}, line 1"))
+                .advice("give the columns by --schema (schema)"));
+        }
+    };
+    let mut rows = 0;
+    for (at, line) in text[..end].split(|byte| *byte == b'\n').enumerate() {
+        let mut json = Json::new(line);
+        if json.is_at_end() {
+            continue;
+        }
+        let place: Line = (number, at as u64 + 1);
+        // A line that is damaged says nothing of the columns.
+        let mut dry = json.clone();
+        let is_object = matches!(dry.kind(), Ok(Kind::Object));
+        let outcome = dry.skip().and_then(|_| if is_object { shape.add(&mut json, place) } else { Ok(()) });
+        match outcome {
+            Ok(()) if is_object => rows += 1,
+            // The read finds the same, and says more.
+            Ok(()) => {}
+            Err(_) if on_bad_row == OnBadRow::Skip => {}
+            Err(error) => return Err(no_json(&url, place.1, line, error)),
+        }
+        if rows >= limit {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+fn several_kinds(objects: &[Object], name: &str, mixed: &Mixed) -> Error {
+    let url = |file: usize| objects.get(file).map_or_else(String::new, Object::url);
+    let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, line {line})", url(*file));
+    let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();
+    Error::invalid(format!("{:?} has no type that holds all of its values: {}", mixed.path, kinds.join(", ")))
+        .advice(format!("give a type that does, such as --schema '{name} utf8' (schema): JSON as it is written"))
+}

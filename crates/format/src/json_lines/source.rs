@@ -1,0 +1,258 @@
+//! JSON lines as a source.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
+
+use super::blocks::{Block, Blocks};
+use super::column::{Object as Columns, Origin, Others};
+use super::in_order::InOrder;
+use super::parse::{Parsed, Parser, constants_of};
+use super::sample::{Known, learn_schema};
+use crate::csv::input::Input;
+use crate::names::column_not_found;
+use crate::schema_text::parse_schema;
+use crate::{
+    Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
+    SourceInfo, UnitPlan,
+};
+
+/// Rows in a batch at most, where no other number is given.
+const BATCH_ROWS: usize = 65_536;
+
+/// Files of JSON lines, an object a line, read as one table.
+///
+/// Columns and types that are not given are those of the first 10,000 rows: bool, int64, uint64, decimal(38,0), float64,
+/// utf8, lists and structs. Integers beside floats are floats, where that is exact. A field that is missing is null. What
+/// the first rows would have typed otherwise is an error behind them, with its line and column: another kind of value, a
+/// number that the type does not hold exactly, a field that they lack.
+pub struct JsonLinesSource {
+    objects: Vec<Object>,
+    /// The lines' own columns, then those of the files' places.
+    schema: SchemaRef,
+    /// Where the types of the lines' own columns are from.
+    origins: Vec<Origin>,
+    constants: Vec<Option<Arc<Constants>>>,
+    on_bad_row: OnBadRow,
+    job: Job,
+}
+
+impl JsonLinesSource {
+    /// Opens files: the front of the first ones is read.
+    ///
+    /// # Errors
+    /// `Invalid` for a line that is no JSON, for values of several kinds in one place, and where there is no row and no
+    /// schema is given; `Unsupported` for a given type that JSON has no values for.
+    pub fn open_files(files: Vec<InputFile>, options: &CsvOptions, job: &Job) -> Result<Self> {
+        files.iter().try_for_each(|file| file.refuse_hidden("JSON lines"))?;
+        let (mut objects, constants): (Vec<Object>, Vec<_>) =
+            files.into_iter().map(|file| (file.object, file.constants)).unzip();
+        if options.infer_rows == Some(0) {
+            return Err(Error::usage("types can't be inferred from no rows")
+                .advice("let it look at one row at least by --infer-rows (infer_rows)"));
+        }
+        if options.on_bad_row == OnBadRow::Null {
+            return Err(Error::unsupported("a line that is damaged has no fields to put null in")
+                .advice("say --on-bad-row skip (on_bad_row) for JSON lines"));
+        }
+        if objects.is_empty() {
+            return Err(Error::usage("there is no file to read"));
+        }
+        for object in &mut objects {
+            if object.size_bytes.is_none() {
+                let tail = object.read_tail(1)?;
+                object.size_bytes = Some(tail.size_bytes);
+                object.e_tag = object.e_tag.take().or(tail.e_tag);
+            }
+        }
+        let given = options.schema.as_deref().map(parse_schema).transpose()?;
+        let expected = options.types.as_deref().map(parse_schema).transpose()?;
+        let known = Known { given: given.as_ref(), expected: expected.as_ref() };
+        let (schema, origins) = learn_schema(&objects, &known, options)?;
+        // Types that can't be read are told before the read.
+        Columns::new(schema.fields(), &origins, "", Others::Refused)?;
+        let schema = Arc::new(with_constants(&schema, &constants));
+        Ok(Self { objects, schema, origins, constants, on_bad_row: options.on_bad_row, job: job.clone() })
+    }
+
+    /// The columns asked for, by position.
+    fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
+        let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
+        let known = || self.schema.fields().iter().map(|field| field.name().as_str());
+        let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
+        names.iter().map(|name| self.schema.index_of(name).map_err(|_| not_found(name))).collect()
+    }
+
+    /// The files of a plan, with what was known of them when it was made, and whether each is read.
+    fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
+        let by_url: HashMap<String, &Object> = self.objects.iter().map(|object| (object.url(), object)).collect();
+        let planned = plan.files.iter().map(|file| {
+            let missing = || Error::usage("the plan reads a file that this source does not have").at(&file.url);
+            let object = (*by_url.get(&file.url).ok_or_else(missing)?).clone();
+            let is_read = file.units.iter().any(|unit| unit.pruned.is_none());
+            Ok((Object { size_bytes: Some(file.size_bytes), e_tag: file.e_tag.clone(), ..object }, is_read))
+        });
+        Ok(planned.collect::<Result<Vec<_>>>()?.into_iter().unzip())
+    }
+
+    fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
+        plan_requests(wanted, &self.job.options().ranges, &self.objects[0].store.profile())
+    }
+
+    fn project(&self, columns: &[usize]) -> Result<SchemaRef> {
+        self.schema.project(columns).map(Arc::new).map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// What parses the blocks of a plan's files.
+    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<Parser> {
+        let selected = self.selected(&plan.request)?;
+        let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
+        let mut read: Vec<usize> = selected.clone();
+        read.extend(filter.iter().flat_map(|filter| filter.columns().iter().copied()));
+        read.sort_unstable();
+        read.dedup();
+        // The constants are the last ones.
+        let own = read.partition_point(|column| *column < self.origins.len());
+        let names = self.schema.fields()[..self.origins.len()].iter().map(|field| field.name().clone());
+        let files = self.objects.iter().zip(&self.constants);
+        let constants = files.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?)))).collect();
+        Ok(Parser {
+            constants: constants_of(&urls, &constants),
+            urls,
+            schema: self.project(&read[..own])?,
+            origins: read[..own].iter().map(|column| self.origins[*column]).collect(),
+            unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
+            others: if plan.request.columns.is_some() { Others::PassedOver } else { Others::Refused },
+            on_bad_row: self.on_bad_row,
+            whole_schema: self.project(&read)?,
+            filter,
+            projection: selected.iter().filter_map(|column| read.binary_search(column).ok()).collect(),
+            output: Arc::clone(&plan.schema),
+        })
+    }
+}
+
+impl Source for JsonLinesSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn info(&self) -> SourceInfo {
+        let bytes = self.objects.iter().filter_map(|object| object.size_bytes).sum();
+        let files = self.objects.len() as u64;
+        SourceInfo { format: "jsonl".to_owned(), rows: None, files, bytes, units: Some(files) }
+    }
+
+    /// One unit a file: where a line begins can't be known without reading from the front.
+    fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
+        let selected = self.selected(request)?;
+        if let Some(filter) = &request.filter {
+            Predicate::bind(filter, &self.schema)?;
+        }
+        if request.batch_rows == Some(0) {
+            return Err(Error::usage("a batch has one row at least"));
+        }
+        let file = |object: &Object| {
+            let size_bytes = object.size_bytes.unwrap_or(0);
+            let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
+            FilePlan { url: object.url(), size_bytes, e_tag: object.e_tag.clone(), units: vec![unit] }
+        };
+        let files: Vec<FilePlan> = self.objects.iter().map(file).collect();
+        let requests = self.requests(&wanted_of(&self.objects, &vec![true; files.len()]));
+        Ok(ReadPlan { request: request.clone(), schema: self.project(&selected)?, files, requests })
+    }
+
+    fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
+        let (objects, is_read) = self.planned_objects(plan)?;
+        Ok(Some((wanted_of(&objects, &is_read), self.objects[0].store.profile())))
+    }
+
+    fn read(&self, plan: &ReadPlan) -> Result<Batches> {
+        let (objects, is_read) = self.planned_objects(plan)?;
+        let urls: Arc<[String]> = objects.iter().map(Object::url).collect();
+        let parser = self.parser(plan, Arc::clone(&urls))?;
+        // A part of a split plan has no requests: they are planned here.
+        let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
+        let input = Input::start(objects, is_read, planned.as_ref().unwrap_or(&plan.requests), &self.job)?;
+        let work = move |block: Block| parser.parse(&block);
+        let rows = Rows {
+            blocks: InOrder::start(Blocks::new(input, urls), &self.job, work)?,
+            pending: VecDeque::new(),
+            error: None,
+            rows_left: plan.request.limit.unwrap_or(u64::MAX),
+            batch_rows: plan.request.batch_rows.unwrap_or(BATCH_ROWS).max(1),
+            is_done: false,
+            job: self.job.clone(),
+        };
+        Ok(Batches::new(Arc::clone(&plan.schema), rows))
+    }
+}
+
+/// The whole files that are read.
+fn wanted_of(objects: &[Object], is_read: &[bool]) -> Vec<Wanted> {
+    let files = objects.iter().zip(is_read).enumerate().filter(|(_, (_, is_read))| **is_read);
+    let whole = files.map(|(file, (object, _))| Wanted { file: file as u32, range: 0..object.size_bytes.unwrap_or(0) });
+    whole.filter(|wanted| !wanted.range.is_empty()).collect()
+}
+
+/// The columns of the files' places behind their own.
+fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
+    let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
+    for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
+        if !fields.iter().any(|known| known.name() == field.name()) {
+            fields.push(Arc::clone(field));
+        }
+    }
+    Schema::new(fields)
+}
+
+/// Batches of all blocks, cut to a number of rows and to a limit.
+struct Rows {
+    blocks: InOrder<Blocks, Parsed>,
+    pending: VecDeque<RecordBatch>,
+    /// What ends the read, once the pending batches are taken.
+    error: Option<Error>,
+    rows_left: u64,
+    batch_rows: usize,
+    is_done: bool,
+    job: Job,
+}
+
+impl Rows {
+    fn accept(&mut self, parsed: Parsed) {
+        self.job.meter().bad_rows(parsed.bad_rows);
+        let rows = (parsed.batch.num_rows() as u64).min(self.rows_left);
+        self.rows_left -= rows;
+        let rows = rows as usize;
+        for from in (0..rows).step_by(self.batch_rows) {
+            self.pending.push_back(parsed.batch.slice(from, self.batch_rows.min(rows - from)));
+        }
+        self.is_done = self.rows_left == 0 || parsed.error.is_some();
+        // Lines behind the limit are not asked for.
+        self.error = parsed.error.filter(|_| self.rows_left > 0);
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.pending.pop_front() {
+                self.job.meter().read_rows(batch.num_rows() as u64);
+                return Some(Ok(batch));
+            }
+            if self.is_done || self.rows_left == 0 {
+                return self.error.take().map(Err);
+            }
+            match self.blocks.take() {
+                Ok(Some(parsed)) => self.accept(parsed),
+                Ok(None) => self.is_done = true,
+                Err(error) => (self.is_done, self.error) = (true, Some(error)),
+            }
+        }
+    }
+}

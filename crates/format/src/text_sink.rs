@@ -1,0 +1,303 @@
+//! Files of text as sinks: rows become text on several threads, and are packed there.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use lakerace_io::{Error, Job, Output, Result};
+
+use crate::csv::input::Packing;
+use crate::{Codec, Compression, Sink, WriteOptions, Written};
+
+/// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
+const PIECE_BYTES: usize = 2 << 20;
+
+/// Pieces that may be under way or wait for their turn beyond one for every thread.
+const AHEAD: usize = 2;
+
+/// How often a waiting sink looks whether its job was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// Rows as text.
+pub(crate) trait TextRows: Send + Sync {
+    /// What stands in front of the first row.
+    fn header(&self) -> Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Appends a batch whose first row has this number, from 1.
+    fn append(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// Writes one file of text.
+///
+/// The file is packed as its name says (`.gz`, `.zst`), or as the options say where the name says nothing: as a series of
+/// gzip members or zstd frames, so that all threads can pack.
+pub(crate) struct TextSink {
+    output: Output,
+    schema: SchemaRef,
+    job: Job,
+    workers: Workers,
+    /// Batches that are not enough for a piece yet.
+    gathered: Vec<RecordBatch>,
+    gathered_rows: usize,
+    rows: u64,
+    /// Rows that give a piece of [`PIECE_BYTES`], as far as is known.
+    piece_rows: usize,
+}
+
+/// Some rows, to be written behind one another.
+struct Piece {
+    batches: Vec<RecordBatch>,
+    first_row: u64,
+    is_first: bool,
+}
+
+/// A piece as stored, and what it took as text.
+struct Stored {
+    bytes: Vec<u8>,
+    text_bytes: usize,
+    rows: usize,
+}
+
+/// What turns pieces into bytes, in the caller's thread or in several.
+struct Workers {
+    shop: Arc<Shop>,
+    threads: Option<Threads>,
+}
+
+struct Threads {
+    pieces: Sender<(u64, Piece)>,
+    stored: Receiver<(u64, Result<Stored>)>,
+    sent: u64,
+    taken: u64,
+    early: BTreeMap<u64, Result<Stored>>,
+    window: u64,
+}
+
+struct Shop {
+    rows: Box<dyn TextRows>,
+    header: Vec<u8>,
+    packing: Packing,
+    level: Option<i32>,
+}
+
+impl TextSink {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// `Usage` for options that contradict one another or the file's name.
+    pub fn create(
+        output: Output,
+        schema: SchemaRef,
+        rows: Box<dyn TextRows>,
+        options: &WriteOptions,
+        job: &Job,
+    ) -> Result<Box<dyn Sink>> {
+        let header = rows.header().map_err(|error| error.at(output.url()))?;
+        let packing = packing(output.url(), options.compression)?;
+        let level = options.compression.and_then(|c| c.level);
+        let shop = Arc::new(Shop { rows, header, packing, level });
+        let workers = Workers::start(shop, job.options().threads)?;
+        let guessed_row_bytes = (8 * schema.fields().len()).max(1);
+        Ok(Box::new(Self {
+            output,
+            schema,
+            job: job.clone(),
+            workers,
+            gathered: Vec::new(),
+            gathered_rows: 0,
+            rows: 0,
+            piece_rows: (PIECE_BYTES / guessed_row_bytes).max(1),
+        }))
+    }
+
+    /// Sends what is gathered to work, and writes what is ready.
+    fn send(&mut self) -> Result<()> {
+        self.job.check()?;
+        let first_row = self.rows - self.gathered_rows as u64 + 1;
+        let piece = Piece { batches: std::mem::take(&mut self.gathered), first_row, is_first: first_row == 1 };
+        self.gathered_rows = 0;
+        match self.workers.send(piece, &self.job).map_err(|e| e.at(self.output.url()))? {
+            Some(stored) => self.store(stored),
+            None => Ok(()),
+        }
+    }
+
+    fn store(&mut self, stored: Stored) -> Result<()> {
+        let row_bytes = stored.text_bytes / stored.rows.max(1);
+        self.piece_rows = (PIECE_BYTES / row_bytes.max(1)).max(1);
+        if stored.bytes.is_empty() { Ok(()) } else { self.output.write(Bytes::from(stored.bytes)) }
+    }
+}
+
+impl Sink for TextSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let same = batch.schema().fields().iter().map(|f| f.data_type()).eq(self
+            .schema
+            .fields()
+            .iter()
+            .map(|f| f.data_type()));
+        if !same {
+            return Err(Error::internal("a batch has other columns than its sink").at(self.output.url()));
+        }
+        self.job.meter().wrote_rows(batch.num_rows() as u64);
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let rows = (batch.num_rows() - from).min(self.piece_rows.saturating_sub(self.gathered_rows).max(1));
+            self.gathered.push(batch.slice(from, rows));
+            self.gathered_rows += rows;
+            self.rows += rows as u64;
+            from += rows;
+            if self.gathered_rows >= self.piece_rows {
+                self.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        // A file without rows still has its header, and a packed one its (empty) member.
+        if self.gathered_rows > 0 || self.rows == 0 {
+            self.send()?;
+        }
+        while let Some(stored) = self.workers.take(&self.job).map_err(|e| e.at(self.output.url()))? {
+            self.store(stored)?;
+        }
+        let url = self.output.url().to_owned();
+        let bytes = self.output.position();
+        self.output.finish()?;
+        Ok(Written { rows: self.rows, bytes, files: vec![url], ..Written::default() })
+    }
+}
+
+/// How the file is packed, by its name and the options.
+fn packing(url: &str, compression: Option<Compression>) -> Result<Packing> {
+    let named = Packing::of(url, &[]);
+    let asked = match compression.map(|c| c.codec) {
+        None => return Ok(named),
+        Some(Codec::None) => Packing::None,
+        Some(Codec::Gzip) => Packing::Gzip,
+        Some(Codec::Zstd) => Packing::Zstd,
+        Some(Codec::Snappy | Codec::Brotli | Codec::Lz4) => {
+            return Err(Error::usage("text files are packed with gzip or zstd, or not at all")
+                .at(url)
+                .advice("give --compression gzip, zstd or none (compression)"));
+        }
+    };
+    if named != Packing::None && named != asked {
+        return Err(Error::usage("the file's name and the codec asked for contradict one another")
+            .at(url)
+            .advice("leave --compression (compression) out: the ending .gz or .zst says it"));
+    }
+    Ok(asked)
+}
+
+impl Shop {
+    /// One piece of work.
+    fn stored(&self, piece: &Piece) -> Result<Stored> {
+        let mut text = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
+        if piece.is_first {
+            text.extend_from_slice(&self.header);
+        }
+        let mut row = piece.first_row;
+        for batch in &piece.batches {
+            self.rows.append(batch, row, &mut text)?;
+            row += batch.num_rows() as u64;
+        }
+        if piece.is_first && text.starts_with(BYTE_ORDER_MARK) {
+            // A reader takes one away.
+            text.splice(0..0, BYTE_ORDER_MARK.iter().copied());
+        }
+        let text_bytes = text.len();
+        let bytes = match self.packing {
+            Packing::None => text,
+            Packing::Gzip => {
+                let level = self
+                    .level
+                    .and_then(|l| u32::try_from(l).ok())
+                    .map_or_else(flate2::Compression::default, flate2::Compression::new);
+                let mut packer = flate2::write::GzEncoder::new(Vec::with_capacity(text.len() / 3), level);
+                std::io::Write::write_all(&mut packer, &text)?;
+                packer.finish()?
+            }
+            Packing::Zstd => zstd::bulk::compress(&text, self.level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?,
+        };
+        let rows = (row - piece.first_row) as usize;
+        Ok(Stored { bytes, text_bytes, rows })
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Workers {
+    fn start(shop: Arc<Shop>, threads: usize) -> Result<Self> {
+        if threads <= 1 {
+            return Ok(Self { shop, threads: None });
+        }
+        let window = threads + AHEAD;
+        let (pieces, work) = bounded::<(u64, Piece)>(window);
+        let (done, stored) = unbounded();
+        for i in 0..threads {
+            let (shop, work, done) = (Arc::clone(&shop), work.clone(), done.clone());
+            let run = move || {
+                // Ends when the sink is gone.
+                for (number, piece) in work {
+                    let outcome = catch_unwind(AssertUnwindSafe(|| shop.stored(&piece)))
+                        .unwrap_or_else(|_| Err(Error::internal("a thread that writes text failed")));
+                    if done.send((number, outcome)).is_err() {
+                        return;
+                    }
+                }
+            };
+            std::thread::Builder::new().name(format!("lakerace-text-{i}")).spawn(run)?;
+        }
+        let threads = Threads { pieces, stored, sent: 0, taken: 0, early: BTreeMap::new(), window: window as u64 };
+        Ok(Self { shop, threads: Some(threads) })
+    }
+
+    /// Hands in a piece. Gives the next one that is done, where there are enough under way.
+    fn send(&mut self, piece: Piece, job: &Job) -> Result<Option<Stored>> {
+        let Some(threads) = &mut self.threads else { return self.shop.stored(&piece).map(Some) };
+        let gone = || Error::internal("the threads that write text have ended");
+        threads.pieces.send((threads.sent, piece)).map_err(|_| gone())?;
+        threads.sent += 1;
+        if threads.sent - threads.taken < threads.window { Ok(None) } else { threads.take(job) }
+    }
+
+    /// The next piece that is done. `None`: that were all.
+    fn take(&mut self, job: &Job) -> Result<Option<Stored>> {
+        match &mut self.threads {
+            None => Ok(None),
+            Some(threads) => threads.take(job),
+        }
+    }
+}
+
+impl Threads {
+    fn take(&mut self, job: &Job) -> Result<Option<Stored>> {
+        if self.taken == self.sent {
+            return Ok(None);
+        }
+        loop {
+            if let Some(outcome) = self.early.remove(&self.taken) {
+                self.taken += 1;
+                return outcome.map(Some);
+            }
+            match self.stored.recv_timeout(CANCEL_POLL) {
+                Ok((number, outcome)) => {
+                    self.early.insert(number, outcome);
+                }
+                Err(RecvTimeoutError::Timeout) => job.check()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::internal("the threads that write text have ended"));
+                }
+            }
+        }
+    }
+}
