@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use crc::{CRC_32_ISO_HDLC, Crc};
 use futures::StreamExt;
 use futures::executor::block_on;
-use lakerace_delta::{At, DeltaSink, DeltaSource, Evolve, Table, TableWrite, WriteMode, changes, history};
+use lakerace_delta::{DeltaSink, DeltaSource, Evolve, Table, TableWrite, VersionSpec, WriteMode, changes, history};
 use lakerace_format::{Batches, ReadRequest, Sink, Source, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
@@ -31,7 +31,7 @@ pub fn with_entry(bytes: &[u8]) {
         table_of().iter().for_each(|(name, bytes)| put(&inner, name, bytes.clone()));
         put(&inner, &entry_name(version), bytes.to_vec());
         let table = open(&inner);
-        let at = At::Version(version);
+        let at = VersionSpec::Version(version);
         checked(rows(&table, None));
         checked(rows(&table, Some(at)));
         checked(history(&table, None).map(drop));
@@ -131,7 +131,7 @@ fn open(inner: &Arc<InMemory>) -> Table {
     Table::on(&store, &Path::from("lake/table")).expect("a table in memory")
 }
 
-fn rows(table: &Table, at: Option<At>) -> Result<usize> {
+fn rows(table: &Table, at: Option<VersionSpec>) -> Result<usize> {
     let source = DeltaSource::open(table.snapshot(at)?)?;
     let plan = source.plan(&ReadRequest::default())?;
     source.read(&plan)?.map(|batch| batch.map(|batch| batch.num_rows())).sum()

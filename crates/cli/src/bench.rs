@@ -21,5 +21,4 @@ pub(crate) fn run(rest: &[OsString], host: &Host<'_>) -> Result<u8> {
 }
 
 #[cfg(test)]
-#[path = "bench_tests.rs"]
 mod tests;

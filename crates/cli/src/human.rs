@@ -53,5 +53,4 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "human_tests.rs"]
 mod tests;

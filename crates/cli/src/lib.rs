@@ -126,5 +126,4 @@ fn hide_secrets(error: &mut clap::Error) {
 }
 
 #[cfg(test)]
-#[path = "lib_tests.rs"]
 mod tests;

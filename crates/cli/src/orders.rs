@@ -144,5 +144,4 @@ impl SplitMix64 {
 }
 
 #[cfg(test)]
-#[path = "orders_tests.rs"]
 mod tests;

@@ -180,5 +180,4 @@ fn formatting(error: ArrowError) -> Error {
 }
 
 #[cfg(test)]
-#[path = "table_tests.rs"]
 mod tests;

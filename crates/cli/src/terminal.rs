@@ -58,5 +58,4 @@ impl<W: Write> Write for Escaped<W> {
 }
 
 #[cfg(test)]
-#[path = "terminal_tests.rs"]
 mod tests;

@@ -157,5 +157,4 @@ pub(crate) fn quote(text: &str) -> Result<Quote> {
 }
 
 #[cfg(test)]
-#[path = "value_tests.rs"]
 mod tests;

@@ -9,13 +9,13 @@ use arrow::array::RecordBatch;
 use delta_kernel::table_configuration::TableConfiguration;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_format::names::nearest;
+use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::{adds, configured, protocol_action, with_features};
-use crate::write::{Base, Changes, Commit, DELETION_VECTORS, Stage, metadata_action};
+use crate::write::{Changes, Commit, CommitAction, DELETION_VECTORS, WriteBase, metadata_action};
 use crate::{Snapshot, Table};
 
 /// What is to change.
@@ -77,7 +77,7 @@ pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     }
     let current = table.snapshot(None)?;
     let stage = Alter { options: options.clone(), more: Vec::new(), features_added: Vec::new() };
-    let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(current)), stage).map_err(named)?;
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
     let features_added = std::mem::take(&mut commit.stage().features_added);
     let properties = match table.made()? {
@@ -138,7 +138,7 @@ impl Alter {
     }
 }
 
-impl Stage for Alter {
+impl CommitAction for Alter {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let name = if self.options.set.is_empty() { "UNSET TBLPROPERTIES" } else { "SET TBLPROPERTIES" };
         let mut parameters = Vec::new();

@@ -128,5 +128,4 @@ fn damaged() -> Error {
 }
 
 #[cfg(test)]
-#[path = "bitmap_tests.rs"]
 mod tests;

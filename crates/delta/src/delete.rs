@@ -7,11 +7,11 @@ use lakerace_format::{Expr, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
+use crate::dv_commit::{Changed, DvCommit, Removal, change};
 use crate::files::TableFile;
-use crate::hide::{Changed, Hide, Removal, change};
 use crate::probe::{Look, Probe, Sought, by_file};
 use crate::statistics::FileStatistics;
-use crate::write::{Base, Commit, Published};
+use crate::write::{Commit, Published, WriteBase};
 use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.
@@ -33,8 +33,8 @@ pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> 
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
     let removal = Removal::of(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
-    let hide = Hide::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete, removal);
-    let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let hide = DvCommit::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete, removal);
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
     change(&mut commit, Published::none(), Published::none())
 }
 

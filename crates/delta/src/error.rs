@@ -109,5 +109,4 @@ pub(crate) fn to_kernel(error: Error) -> KernelError {
 }
 
 #[cfg(test)]
-#[path = "error_tests.rs"]
 mod tests;

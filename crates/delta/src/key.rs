@@ -1,13 +1,13 @@
 //! Primary keys: the key columns of a row as one value that compares and sorts as they do.
 
-mod bits;
-mod buckets;
+mod bitset;
+mod column_stats;
 mod columns;
 mod filter;
-mod nearly;
 mod order;
+mod radix_presort;
 mod set;
-mod spread;
+mod sorted_lookup;
 mod strings;
 
 pub(crate) use columns::KeyColumns;
@@ -175,5 +175,4 @@ impl Keys {
 }
 
 #[cfg(test)]
-#[path = "key_tests.rs"]
 mod tests;

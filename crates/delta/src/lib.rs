@@ -8,21 +8,20 @@
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
 mod alter;
-mod at;
 mod bitmap;
 mod changes;
 mod columns;
 mod delete;
+mod dv_commit;
 mod engine;
 mod error;
 mod executor;
 mod files;
-mod hide;
 mod key;
 mod log_store;
 mod maintain;
-mod parallel;
 mod paths;
+mod pipeline;
 mod probe;
 mod properties;
 mod protocol;
@@ -37,13 +36,13 @@ mod statistics;
 mod table;
 mod upsert;
 mod vectors;
+mod version_spec;
 mod write;
 
 pub use alter::{AlterOptions, Altered, alter};
-pub use at::At;
 pub use changes::changes;
 pub use delete::{DeleteOptions, delete, delete_with};
-pub use hide::Changed;
+pub use dv_commit::Changed;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
@@ -55,4 +54,5 @@ pub use upsert::{
     MergeOperator, OnDuplicate, PlannedFile, SourceRows, UpsertOptions, UpsertPlan, delete_keys,
     explain as explain_upsert, upsert,
 };
+pub use version_spec::VersionSpec;
 pub use write::{DeltaSink, Evolve, TableWrite, WriteMode};

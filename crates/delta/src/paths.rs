@@ -131,5 +131,4 @@ fn local_path(name: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[path = "paths_tests.rs"]
 mod tests;

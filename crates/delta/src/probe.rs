@@ -7,7 +7,7 @@ use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
 use crate::files::TableFile;
-use crate::{Snapshot, parallel};
+use crate::{Snapshot, pipeline};
 
 /// Says which rows are looked for.
 pub(crate) trait Probe: Send + Sync {
@@ -59,7 +59,7 @@ impl Look<'_> {
         let mut all = Vec::new();
         for (number, files) in files.chunks(FILES_AT_ONCE).enumerate() {
             let opened = self.open(files)?;
-            let made = parallel::each(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
+            let made = pipeline::each(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
             let files = opened.groups.iter().map(|group| number * FILES_AT_ONCE + group.file);
             all.extend(files.zip(made));
         }
@@ -85,7 +85,7 @@ impl Look<'_> {
             }
         }
         by_file.retain(|groups| !groups.is_empty());
-        let narrowed = parallel::each(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
+        let narrowed = pipeline::each(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
         Ok(Opened { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
     }
 

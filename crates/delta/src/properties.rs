@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Fields, Schema};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::table_features::TableFeature;
-use lakerace_format::names::{column_not_found, nearest};
+use lakerace_format::suggestions::{column_not_found, nearest};
 use lakerace_io::{Error, Result};
 
 use crate::key::KeyColumns;

@@ -239,5 +239,4 @@ fn incomplete(table: &Table, files: &[LogFile], version: Option<u64>) -> Option<
 }
 
 #[cfg(test)]
-#[path = "recovery_tests.rs"]
 mod tests;

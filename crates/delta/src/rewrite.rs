@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::WriteState;
-use lakerace_format::{Batches, HiddenRows, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
+use lakerace_format::{Batches, DeletedRows, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
@@ -158,9 +158,9 @@ impl Rewrites {
     }
 
     /// The log does not have them, or nobody knows.
-    pub fn give_up(&mut self, outcome: Outcome) {
-        self.published.give_up(outcome);
-        self.changes.0.give_up(outcome);
+    pub fn abort(&mut self, outcome: Outcome) {
+        self.published.abort(outcome);
+        self.changes.0.abort(outcome);
     }
 }
 
@@ -175,7 +175,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// The successors of these files, visible and not yet the table's, and how many of them there are up to the end of each file.
     fn write(&self, some: &[&Touched<'_>]) -> Result<(Published, Vec<usize>)> {
-        let hide = |touched: &Touched<'_>| HiddenRows::new(touched.all.iter(), touched.all.max(), touched.rows);
+        let hide = |touched: &Touched<'_>| DeletedRows::new(touched.all.iter(), touched.all.max(), touched.rows);
         let source = self.open(some, hide)?;
         let mut rows = vec![0u64; some.len()];
         source.row_groups().iter().for_each(|group| rows[group.file] += group.visible_rows());
@@ -197,7 +197,7 @@ impl Writer<'_> {
         let mut changes = ChangeFiles::new(table, schema, &self.targets, Arc::clone(self.state), self.options)?;
         for some in touched.chunks(FILES_AT_ONCE) {
             let hide =
-                |touched: &Touched<'_>| HiddenRows::all_but((&touched.all - &touched.known).iter(), touched.rows);
+                |touched: &Touched<'_>| DeletedRows::all_but((&touched.all - &touched.known).iter(), touched.rows);
             let source = self.open(&some.iter().collect::<Vec<_>>(), hide)?;
             for batch in read(&source)? {
                 table.job().check()?;
@@ -207,7 +207,7 @@ impl Writer<'_> {
         changes.publish()
     }
 
-    fn open(&self, some: &[&Touched<'_>], hide: impl Fn(&Touched<'_>) -> Result<HiddenRows>) -> Result<ParquetSource> {
+    fn open(&self, some: &[&Touched<'_>], hide: impl Fn(&Touched<'_>) -> Result<DeletedRows>) -> Result<ParquetSource> {
         let input = |touched: &&Touched<'_>| {
             let hidden = hide(touched).map_err(|error| error.at(touched.file.object.url()))?;
             let (object, constants) = (touched.file.object.clone(), touched.file.constants.clone());

@@ -1,10 +1,10 @@
 //! Rows of a source that can be put into another order.
 
+mod decode;
+mod encode;
 mod gather;
 mod keyed;
 mod ordered;
-mod packed;
-mod unpacked;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use self::encode::PackedPieces;
+pub(crate) use self::encode::{PackedBatch, Packing};
 pub(crate) use self::gather::gather;
 pub(crate) use self::keyed::{KeyedRows, SORTING_BYTES_PER_ROW, SortedRows};
 pub(crate) use self::ordered::OrderedRows;
-use self::packed::PackedPieces;
-pub(crate) use self::packed::{PackedBatch, Packing};
 use crate::key::{KeyColumns, Keys};
 
 /// Batches whose rows are numbered one behind the other.

@@ -12,7 +12,7 @@ use crate::error::guarded;
 use crate::maintain::log_files;
 use crate::paths::Paths;
 use crate::recovery::Distrust;
-use crate::{At, Snapshot};
+use crate::{Snapshot, VersionSpec};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
 #[derive(Clone)]
@@ -94,12 +94,12 @@ impl Table {
 
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
     /// version any more.
-    pub fn snapshot(&self, at: Option<At>) -> Result<Snapshot> {
+    pub fn snapshot(&self, at: Option<VersionSpec>) -> Result<Snapshot> {
         self.inner.job.check()?;
         let version = match at {
             None => None,
-            Some(At::Version(version)) => Some(version),
-            Some(At::Timestamp(millis)) => Some(self.version_at(millis)?),
+            Some(VersionSpec::Version(version)) => Some(version),
+            Some(VersionSpec::Timestamp(millis)) => Some(self.version_at(millis)?),
         };
         let built = self.build(version).map_err(|error| self.explain(error, version))?;
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
@@ -210,5 +210,4 @@ fn later(millis: i64) -> String {
 }
 
 #[cfg(test)]
-#[path = "table_tests.rs"]
 mod tests;

@@ -23,24 +23,24 @@
 //!    twice, however many writers there are. Where rows depend on old ones that the other writer has changed, they are
 //!    made again. A change of schema, properties or protocol is an error that says so.
 //!
-//! A large source that can be read again, and whose rows depend on nothing that the table has, takes a shorter way ([`KeysAhead`]):
+//! A large source that can be read again, and whose rows depend on nothing that the table has, takes a shorter way ([`KeyPrescan`]):
 //! its keys are read first, and so rows that are replaced by later ones are known, and each run of rows is in order without being
-//! compared. The rows are sorted and written run by run while they are read ([`InRuns`](in_runs::InRuns)), so they take little
+//! compared. The rows are sorted and written run by run while they are read ([`StreamingWrite`](streaming_write::InRuns)), so they take little
 //! memory, and a store gets the first ones early; steps 2 and 3 are of all keys at once.
 //!
 //! Inserting only, and deleting by keys, are the same with other ends.
 
-mod ahead;
-mod chunk;
 mod explain;
+mod external_sort;
 mod feed;
-mod in_runs;
-mod old;
+mod key_partitions;
+mod key_prescan;
+mod merge_existing;
 mod operator;
-mod runs;
-mod shape;
+mod row_mapping;
+mod sorted_chunk;
 mod source;
-mod windows;
+mod streaming_write;
 
 use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
@@ -48,22 +48,22 @@ use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
 
-pub use self::chunk::OnDuplicate;
 pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
+pub use self::sorted_chunk::OnDuplicate;
 pub use self::source::SourceRows;
 
 pub(crate) use self::feed::ChangeFiles;
 
-use self::ahead::KeysAhead;
-use self::chunk::Chunk;
-use self::old::{Found, Merge};
-use self::shape::Shape;
-use self::windows::{KeyProbe, Match, SourceKeys, Windows, join};
+use self::key_partitions::{KeyProbe, Match, SourceKeys, Windows, join};
+use self::key_prescan::KeyPrescan;
+use self::merge_existing::{Found, Merge};
+use self::row_mapping::RowMapping;
+use self::sorted_chunk::Chunk;
+use crate::dv_commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::files::TableFile;
-use crate::hide::{Changed, Depends, Hide, Removal, change};
 use crate::protocol::is_same_but_vectors;
-use crate::write::{Base, Commit, DataFiles, Evolve, Published, within_memory};
+use crate::write::{Commit, DataFiles, Evolve, Published, WriteBase, within_memory};
 use crate::{Snapshot, Table, vectors};
 
 /// How to upsert.
@@ -122,23 +122,23 @@ const REMAKES: u32 = 100;
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
 /// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict` where another writer has changed the table's schema meanwhile.
 pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
-    run(table, rows.into(), options, Ends::Upsert)
+    run(table, rows.into(), options, UpsertKind::Upsert)
 }
 
 /// Deletes the rows of the table that have the key of one of these rows. Their other columns do not matter.
 pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
-    run(table, rows.into(), options, Ends::Delete)
+    run(table, rows.into(), options, UpsertKind::Delete)
 }
 
 /// What becomes of the source's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
+enum UpsertKind {
     Upsert,
     Delete,
 }
 
 /// Changes the table. Errors of rows that name no place get the source's.
-fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
+fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
     let place = rows.place().map_or_else(|| table.place().to_owned(), str::to_owned);
     change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.place()) {
         (ErrorKind::Invalid, None) => error.at(place),
@@ -146,16 +146,16 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> 
     })
 }
 
-fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ends) -> Result<Changed> {
+fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let mut snapshot = table.snapshot(None)?;
     let rows = match ends {
-        Ends::Upsert => rows,
-        Ends::Delete => rows.only(&shape::key(&snapshot, options).map_err(named)?),
+        UpsertKind::Upsert => rows,
+        UpsertKind::Delete => rows.only(&row_mapping::key(&snapshot, options).map_err(named)?),
     };
     let shape = match ends {
-        Ends::Upsert => Shape::of_upsert(&snapshot, rows.schema(), options),
-        Ends::Delete => Shape::of_delete(&snapshot, rows.schema(), options),
+        UpsertKind::Upsert => RowMapping::of_upsert(&snapshot, rows.schema(), options),
+        UpsertKind::Delete => RowMapping::of_delete(&snapshot, rows.schema(), options),
     };
     let shape = shape.map_err(named)?;
     check_memory(options, shape.written.fields().len()).map_err(named)?;
@@ -206,9 +206,9 @@ fn again(known: &Snapshot) -> Result<Snapshot> {
 struct Upsert<'a> {
     table: &'a Table,
     snapshot: Snapshot,
-    shape: &'a Shape,
+    shape: &'a RowMapping,
     options: &'a UpsertOptions,
-    ends: Ends,
+    ends: UpsertKind,
 }
 
 /// Files that an upsert writes.
@@ -238,8 +238,8 @@ impl Upsert<'_> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
         let mut commit = self.commit(all.keys_alone())?;
         let mut new = match self.ends {
-            Ends::Delete => None,
-            Ends::Upsert => Some(self.new_files(&mut commit, matches!(all, Windows::Memory(_)))?),
+            UpsertKind::Delete => None,
+            UpsertKind::Upsert => Some(self.new_files(&mut commit, matches!(all, Windows::Memory(_)))?),
         };
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
         let (mut found, mut count): (FoundRows, u64) = (vec![None; files.len()], 0);
@@ -260,8 +260,9 @@ impl Upsert<'_> {
     }
 
     /// The keys of a large source, where its rows depend on nothing and its keys can be read first.
-    fn keys_ahead(&self, rows: &SourceRows) -> Result<Option<KeysAhead>> {
-        let is_alone = self.ends == Ends::Upsert && self.depends() == Depends::Nothing && !self.shape.combines_own();
+    fn keys_ahead(&self, rows: &SourceRows) -> Result<Option<KeyPrescan>> {
+        let is_alone =
+            self.ends == UpsertKind::Upsert && self.depends() == Depends::Nothing && !self.shape.combines_own();
         match rows.again().filter(|again| is_alone && again.bytes >= LEAST_RUNS * self.run_bytes()) {
             Some(again) => self.shape.keys_ahead(again, self.run_bytes() as usize, self.options, self.table.job()),
             None => Ok(None),
@@ -274,7 +275,7 @@ impl Upsert<'_> {
     }
 
     /// Writes rows while they are read, whose keys are known ahead, and commits.
-    fn write_in_runs(&self, batches: Batches, ahead: KeysAhead) -> Result<Changed> {
+    fn write_in_runs(&self, batches: Batches, ahead: KeyPrescan) -> Result<Changed> {
         let keys = ahead.keys;
         let mut commit = self.commit(Windows::Memory(keys.keys_alone()))?;
         let mut new = self.new_files(&mut commit, true)?;
@@ -293,22 +294,22 @@ impl Upsert<'_> {
     }
 
     /// A commit that hides the rows with these keys.
-    fn commit(&self, windows: Windows) -> Result<Commit<Hide>> {
+    fn commit(&self, windows: Windows) -> Result<Commit<DvCommit>> {
         let named = |error: Error| error.at(self.table.place());
         let probe = SourceKeys { columns: self.shape.columns.clone(), windows };
         let operation = match self.ends {
-            Ends::Upsert => UpdateTableOperation::Merge,
-            Ends::Delete => UpdateTableOperation::Delete,
+            UpsertKind::Upsert => UpdateTableOperation::Merge,
+            UpsertKind::Delete => UpdateTableOperation::Delete,
         };
         let removal =
             Removal::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
-        let hide = Hide::new(Box::new(probe), operation, removal).depending(self.depends());
-        let base = Base::Existing(Box::new(self.snapshot.clone()));
+        let hide = DvCommit::new(Box::new(probe), operation, removal).depending(self.depends());
+        let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
         Ok(Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.shape.evolved.clone()))
     }
 
     /// The files that rows are written to.
-    fn new_files(&self, commit: &mut Commit<Hide>, is_one_window: bool) -> Result<New> {
+    fn new_files(&self, commit: &mut Commit<DvCommit>, is_one_window: bool) -> Result<New> {
         let named = |error: Error| error.at(self.table.place());
         let state = commit.write_state().map_err(named)?;
         let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
@@ -319,7 +320,7 @@ impl Upsert<'_> {
     }
 
     /// Makes new files and vectors the next version.
-    fn end(&self, commit: &mut Commit<Hide>, new: Option<New>) -> Result<Changed> {
+    fn end(&self, commit: &mut Commit<DvCommit>, new: Option<New>) -> Result<Changed> {
         let (published, changes) = match new {
             Some(new) => self.publish(new, commit.stage())?,
             None => (Published::none(), Published::none()),
@@ -328,7 +329,7 @@ impl Upsert<'_> {
     }
 
     /// Makes new files visible, and stores vectors meanwhile.
-    fn publish(&self, new: New, hide: &mut Hide) -> Result<(Published, Published)> {
+    fn publish(&self, new: New, hide: &mut DvCommit) -> Result<(Published, Published)> {
         let (published, prepared) = std::thread::scope(|scope| {
             let prepared = scope.spawn(|| hide.prepare(&self.snapshot));
             (new.publish(), prepared.join())
@@ -348,16 +349,16 @@ impl Upsert<'_> {
 
     fn depends(&self) -> Depends {
         match self.ends {
-            Ends::Upsert if self.options.insert_only => Depends::Presence,
+            UpsertKind::Upsert if self.options.insert_only => Depends::Presence,
             // Change files have the rows as they were.
-            Ends::Upsert if self.feeds() || self.shape.operators.combine_rows() => Depends::Values,
-            Ends::Upsert | Ends::Delete => Depends::Nothing,
+            UpsertKind::Upsert if self.feeds() || self.shape.operators.combine_rows() => Depends::Values,
+            UpsertKind::Upsert | UpsertKind::Delete => Depends::Nothing,
         }
     }
 
     /// Whether change files are to tell of rows that are replaced.
     fn feeds(&self) -> bool {
-        self.ends == Ends::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
+        self.ends == UpsertKind::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
     }
 
     /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
-use lakerace_format::HiddenRows;
+use lakerace_format::DeletedRows;
 use lakerace_io::{Error, Fetcher, IfExists, Object, Output, Result, Wanted, plan_requests};
 use roaring::RoaringTreemap;
 use url::Url;
@@ -38,11 +38,11 @@ struct Place {
 }
 
 /// The hidden rows of these files, as their readers take them.
-pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc<HiddenRows>>>> {
+pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc<DeletedRows>>>> {
     each(table, files, |file, vector, stored| {
         let file_rows = file.rows.unwrap_or(UNKNOWN_ROWS);
         let bits = bitmap::bits(stored, file_rows)?;
-        let hidden = HiddenRows::from_bits(bits, file_rows).map_err(|error| error.at(file.object.url()))?;
+        let hidden = DeletedRows::from_bits(bits, file_rows).map_err(|error| error.at(file.object.url()))?;
         counted(hidden.count(), vector)?;
         Ok(Arc::new(hidden))
     })

@@ -7,13 +7,13 @@
 mod by_key;
 mod commit;
 mod evolve;
+mod extra_actions;
 mod file_path;
+mod file_publisher;
 mod files;
-mod finishing;
 mod fit;
 mod memory;
 mod metadata;
-mod more;
 mod new_table;
 mod not_null;
 mod scan_rows;
@@ -30,7 +30,9 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{Base, Commit, LoadRows, Outcome, Stage, Targets, added, change_file, tracks_rows};
+pub(crate) use self::commit::{
+    Commit, CommitAction, LoadRows, Outcome, Targets, WriteBase, added, change_file, tracks_rows,
+};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
@@ -178,19 +180,21 @@ impl Part {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
         let key = match &base {
-            Base::Existing(snapshot) => {
+            WriteBase::Existing(snapshot) => {
                 check_defaults(snapshot, schema).map_err(named)?;
                 snapshot.key()
             }
-            Base::New { properties, .. } => properties.get(KEY_PROPERTY).map(|key| key_names(key)).unwrap_or_default(),
+            WriteBase::New { properties, .. } => {
+                properties.get(KEY_PROPERTY).map(|key| key_names(key)).unwrap_or_default()
+            }
         };
         let evolved = match &base {
-            Base::Existing(snapshot) => evolve(snapshot, schema, write.evolve, &snapshot.key()).map_err(named)?,
-            Base::New { .. } => None,
+            WriteBase::Existing(snapshot) => evolve(snapshot, schema, write.evolve, &snapshot.key()).map_err(named)?,
+            WriteBase::New { .. } => None,
         };
         let made_nullable = match &base {
-            Base::Existing(_) => Vec::new(),
-            Base::New { schema: new, .. } => not_null::made_nullable(schema, new),
+            WriteBase::Existing(_) => Vec::new(),
+            WriteBase::New { schema: new, .. } => not_null::made_nullable(schema, new),
         };
         let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
@@ -214,7 +218,7 @@ impl Part {
         match commit.run(published.files()) {
             Ok(version) => Ok(Written { version, made_nullable, ..published.written() }),
             Err((error, outcome)) => {
-                published.give_up(outcome);
+                published.abort(outcome);
                 Err(error)
             }
         }
@@ -222,7 +226,7 @@ impl Part {
 }
 
 /// What the write starts from.
-fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
+fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBase> {
     let snapshot = match table.snapshot(None) {
         Ok(snapshot) => snapshot,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -236,7 +240,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
                 let (mark, on_demand) = VECTORS_ON_DEMAND;
                 properties.entry(mark.to_owned()).or_insert_with(|| on_demand.to_owned());
             }
-            return Ok(Base::New { schema, partition_by: write.partition_by.clone(), properties });
+            return Ok(WriteBase::New { schema, partition_by: write.partition_by.clone(), properties });
         }
         Err(error) => return Err(error),
     };
@@ -265,7 +269,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Base> {
         let wanted = not_null::kept(schema, &table_types(schema)?);
         not_null::check_existing(&wanted, snapshot.columns().logical(), write.evolve.add)?;
     }
-    Ok(Base::Existing(Box::new(snapshot)))
+    Ok(WriteBase::Existing(Box::new(snapshot)))
 }
 
 /// An error where rows would have to keep their ids from file to file.
@@ -330,7 +334,7 @@ impl DataFiles {
     }
 }
 
-impl Stage for WriteMode {
+impl CommitAction for WriteMode {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let mode = if *self == Self::Overwrite { "Overwrite" } else { "Append" };
         (UpdateTableOperation::Write, vec![("mode", mode.to_owned())])

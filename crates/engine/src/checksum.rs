@@ -4,7 +4,7 @@
 //! checksum is the wrapping sum of these. `docs/checksum.md` is its definition; keep them the same.
 
 mod numbers;
-mod words;
+mod value_hash;
 
 use std::fmt;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use lakerace_io::{Error, Job, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::words::words;
+use self::value_hash::words;
 
 /// Row count and order-independent checksum of a set of rows; see `docs/checksum.md` for its definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -110,5 +110,4 @@ pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Checksum> {
 }
 
 #[cfg(test)]
-#[path = "checksum_tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::database::has_stable_order;
 use crate::load::{self, LoadOptions, load_name};
 use crate::target::Target;
-use crate::{ReadOptions, Scan, tpch, typed};
+use crate::{ReadOptions, Scan, csv_types, tpch};
 
 /// What to do about a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     // What is wrong with the target shows before anything is read.
     let mut target = Target::resolve(target, options, job)?;
     let scan = match &target {
-        Target::Table(table) => typed::open(source, &options.read, table.table(), options.evolve, job)?,
+        Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, job)?,
         Target::Files(_) | Target::Stream(_) | Target::Database(_) => {
             Scan::open(&tpch::for_files(source, target.format()), &options.read, job)?
         }

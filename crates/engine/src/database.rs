@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
-use lakerace_format::names::column_not_found;
 use lakerace_format::schema_text::parse_schema;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Error, Job, Result};
 

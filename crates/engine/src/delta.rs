@@ -1,7 +1,7 @@
 //! Delta tables by the names that users give them.
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{At, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, WriteMode};
+use lakerace_delta::{DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec, WriteMode};
 use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
@@ -47,7 +47,7 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
 }
 
 fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Snapshot> {
-    let at = options.at.as_deref().map(str::parse::<At>).transpose()?;
+    let at = options.at.as_deref().map(str::parse::<VersionSpec>).transpose()?;
     Table::at(location, &options.storage, job)?.snapshot(at)
 }
 

@@ -241,5 +241,4 @@ fn size(bytes: u64) -> String {
 }
 
 #[cfg(test)]
-#[path = "explain_tests.rs"]
 mod tests;

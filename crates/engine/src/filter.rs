@@ -344,5 +344,4 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "filter_tests.rs"]
 mod tests;

@@ -16,6 +16,7 @@
 
 mod checksum;
 mod copy;
+mod csv_types;
 mod database;
 mod dataset;
 mod delta;
@@ -26,14 +27,13 @@ mod hive;
 mod load;
 mod maintain;
 mod piped;
-mod queue;
+mod read_ahead;
 mod rebatch;
 mod report;
 mod scan;
 mod schema;
 mod target;
 mod tpch;
-mod typed;
 mod upsert;
 
 pub use checksum::{Checksum, checksum};

@@ -12,7 +12,7 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::checksum::{Checksum, of_batch};
-use crate::queue::read_ahead;
+use crate::read_ahead::read_ahead;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, Scan};
 

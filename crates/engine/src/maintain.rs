@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lakerace_delta::{AlterOptions, Altered, At, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed};
+use lakerace_delta::{
+    AlterOptions, Altered, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, VersionSpec,
+};
 use lakerace_format::Batches;
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
@@ -71,7 +73,7 @@ pub fn changes(table: &str, from: u64, to: Option<u64>, storage: &StorageOptions
 /// Makes a version of a Delta table that has the rows, the schema and the properties of an earlier one: `at` is its number or
 /// a timestamp.
 pub fn restore(table: &str, at: &str, storage: &StorageOptions, job: &Job) -> Result<Restored> {
-    let at: At = at.parse()?;
+    let at: VersionSpec = at.parse()?;
     lakerace_delta::restore(&open_table(table, storage, job)?, at)
 }
 
@@ -110,5 +112,4 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
 }
 
 #[cfg(test)]
-#[path = "maintain_tests.rs"]
 mod tests;

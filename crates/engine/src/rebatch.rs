@@ -72,5 +72,4 @@ impl Rebatch {
 }
 
 #[cfg(test)]
-#[path = "rebatch_tests.rs"]
 mod tests;

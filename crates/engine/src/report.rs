@@ -78,5 +78,4 @@ fn peak_rss_bytes() -> u64 {
 }
 
 #[cfg(test)]
-#[path = "report_tests.rs"]
 mod tests;

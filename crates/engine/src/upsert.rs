@@ -9,7 +9,7 @@ use lakerace_delta::{
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
 use crate::delta::{named, open_table};
-use crate::{CompactOptions, ReadOptions, parse_filter, typed};
+use crate::{CompactOptions, ReadOptions, csv_types, parse_filter};
 
 /// How to upsert, or to delete by keys.
 #[derive(Debug, Clone, Default)]
@@ -148,7 +148,7 @@ pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &
 }
 
 fn rows_for(table: &Table, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
-    let rows = typed::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()?;
+    let rows = csv_types::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()?;
     // A location as it is shown has no credentials.
     let shown = Location::parse(source).map_or_else(|_| source.to_owned(), |location| location.as_str().to_owned());
     Ok(rows.named(shown))

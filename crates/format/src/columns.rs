@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::conform::conform;
-use crate::parts::Part;
 use crate::predicate::{Predicate, find_column};
+use crate::projection::Part;
 use crate::{FindBy, ReadPlan, ReadRequest};
 
 /// The columns of a read.

@@ -7,7 +7,7 @@ use arrow::compute::take;
 use arrow::datatypes::{Field, FieldRef, Fields};
 use lakerace_io::{Error, Object, Result};
 
-use crate::HiddenRows;
+use crate::DeletedRows;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Value, array_of};
 
 /// A file to open.
@@ -18,7 +18,7 @@ pub struct InputFile {
     /// Columns whose values its place gives; a column that the file itself has wins.
     pub constants: Option<Arc<Constants>>,
     /// Rows of it that are not read. Parquet files only.
-    pub hidden: Option<Arc<HiddenRows>>,
+    pub hidden: Option<Arc<DeletedRows>>,
 }
 
 /// Columns with the same value in all rows of a file: those that Hive partitions name in folders (`day=2024-02-29/`).
@@ -102,5 +102,4 @@ impl ColumnStatistics for Constants {
 }
 
 #[cfg(test)]
-#[path = "input_tests.rs"]
 mod tests;

@@ -114,5 +114,4 @@ mod schema_serde {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;

@@ -460,5 +460,4 @@ fn decimal(name: &str, arguments: &[&str]) -> Result<DataType> {
 }
 
 #[cfg(test)]
-#[path = "schema_text_tests.rs"]
 mod tests;

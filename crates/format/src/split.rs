@@ -73,5 +73,4 @@ fn part(plan: &ReadPlan, run: &[(usize, usize, u64)]) -> ReadPlan {
 }
 
 #[cfg(test)]
-#[path = "split_tests.rs"]
 mod tests;

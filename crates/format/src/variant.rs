@@ -41,5 +41,4 @@ pub(crate) fn whole(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 #[cfg(test)]
-#[path = "variant_tests.rs"]
 mod tests;

@@ -437,5 +437,4 @@ fn short_body(expected: usize, got: usize, url: &str) -> Error {
 }
 
 #[cfg(test)]
-#[path = "buffers_tests.rs"]
 mod tests;

@@ -8,9 +8,7 @@ use bytes::Bytes;
 use crate::buffers::Buffer;
 use crate::{Error, Job, Object, RequestPlan, Result};
 
-#[path = "fetch_local.rs"]
 mod local;
-#[path = "fetch_state.rs"]
 mod state;
 
 use state::Shared;
@@ -116,5 +114,4 @@ impl Fetcher {
 }
 
 #[cfg(test)]
-#[path = "fetch_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
 
-use crate::left_overs::hold;
+use crate::orphaned_files::hold;
 use crate::permissions::KeptPermissions;
 
 /// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
@@ -176,5 +176,4 @@ pub(crate) fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "hidden_file_tests.rs"]
 mod tests;

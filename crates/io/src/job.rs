@@ -143,12 +143,12 @@ const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Threads of the I/O runtime: requests wait far more than they compute.
 const IO_THREADS: usize = 2;
 
-/// How long [`patiently`] waits.
+/// How long [`block_with_grace`] waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits ten seconds at most for what is to be put in order behind a job that may be cancelled: the job's own waiting would give
 /// up at once.
-pub(crate) fn patiently(work: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn block_with_grace(work: impl Future<Output = ()> + Send + 'static) {
     let Ok(runtime) = runtime() else { return };
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     runtime.spawn(async move {

@@ -152,5 +152,4 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
 }
 
 #[cfg(test)]
-#[path = "local_links_tests.rs"]
 mod tests;

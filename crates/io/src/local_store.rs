@@ -311,7 +311,7 @@ fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
 }
 
 /// The files below a folder that were left under hidden names, or are being written.
-pub(crate) fn left_overs(folder: &std::path::Path) -> Result<Vec<ObjectInfo>> {
+pub(crate) fn orphaned_files(folder: &std::path::Path) -> Result<Vec<ObjectInfo>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         let entries = match std::fs::read_dir(&folder) {

@@ -211,5 +211,4 @@ fn local_path(text: &str, shown: &str) -> Result<Path> {
 }
 
 #[cfg(test)]
-#[path = "location_tests.rs"]
 mod tests;

@@ -207,5 +207,4 @@ impl Requests {
 }
 
 #[cfg(test)]
-#[path = "meter_tests.rs"]
 mod tests;

@@ -10,8 +10,8 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::buffers::{Buffer, collect_body};
-use crate::job::patiently;
-use crate::local_store::{e_tag, left_overs, open_file};
+use crate::job::block_with_grace;
+use crate::local_store::{e_tag, open_file, orphaned_files};
 use crate::location::file_path;
 use crate::profile::Stopwatch;
 use crate::store_error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
@@ -187,7 +187,7 @@ impl JobStore {
 
     /// Removes objects that nobody is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
     /// this has an error of its own to tell. Blocks.
-    pub fn give_up(&self, paths: Vec<Path>) {
+    pub fn delete_best_effort(&self, paths: Vec<Path>) {
         if paths.is_empty() {
             return;
         }
@@ -199,16 +199,16 @@ impl JobStore {
         if self.is_local {
             futures::executor::block_on(given_up);
         } else {
-            patiently(given_up);
+            block_with_grace(given_up);
         }
     }
 
     /// What killed writers have left below a folder of this machine, under hidden names that no listing shows; none on
     /// other stores. Blocks.
-    pub fn left_overs(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+    pub fn orphaned_files(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
         self.job.check()?;
         match self.local_files {
-            true => left_overs(&file_path(prefix)).map_err(|e| store_error(e, &self.url(prefix))),
+            true => orphaned_files(&file_path(prefix)).map_err(|e| store_error(e, &self.url(prefix))),
             false => Ok(Vec::new()),
         }
     }

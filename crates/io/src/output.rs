@@ -8,22 +8,16 @@ use bytes::Bytes;
 
 use crate::{Error, Job, JobStore, Result};
 
-#[path = "output_behind.rs"]
-mod behind;
-#[path = "output_local.rs"]
+mod direct;
 mod local;
-#[path = "output_past.rs"]
-mod past;
-#[cfg(target_os = "linux")]
-#[path = "output_ring.rs"]
-mod ring;
-#[cfg(not(target_os = "linux"))]
-#[path = "output_ring_none.rs"]
-mod ring;
-#[path = "output_stream.rs"]
 mod stream;
-#[path = "output_upload.rs"]
 mod upload;
+#[cfg(target_os = "linux")]
+mod uring;
+#[cfg(not(target_os = "linux"))]
+#[path = "output/uring_none.rs"]
+mod uring;
+mod writer_thread;
 
 use local::LocalFile;
 use stream::Stream;
@@ -239,5 +233,4 @@ impl Deferred {
 }
 
 #[cfg(test)]
-#[path = "output_tests.rs"]
 mod tests;

@@ -112,5 +112,4 @@ impl Seen {
 }
 
 #[cfg(test)]
-#[path = "page_cache_tests.rs"]
 mod tests;

@@ -44,5 +44,4 @@ fn install() {
 }
 
 #[cfg(test)]
-#[path = "panics_tests.rs"]
 mod tests;

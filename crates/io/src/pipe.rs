@@ -344,5 +344,4 @@ fn wait(file: &File, events: libc::c_short, job: &Job) -> Result<()> {
 }
 
 #[cfg(test)]
-#[path = "pipe_tests.rs"]
 mod tests;

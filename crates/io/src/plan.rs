@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-#[path = "plan_merge.rs"]
 mod merge;
-#[path = "plan_price.rs"]
 mod price;
 
 /// Ranges closer than this are read as one.
@@ -267,5 +265,4 @@ fn under_way(prefetch_bytes: u64, longest_bytes: u64, all_bytes: u64) -> u64 {
 const SEGMENTS_FOR_ALL_PAIRS: usize = 500;
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;

@@ -23,5 +23,4 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-#[path = "printable_tests.rs"]
 mod tests;

@@ -27,5 +27,4 @@ pub fn release(file: &File, bytes: Range<u64>) {
 }
 
 #[cfg(test)]
-#[path = "private_file_tests.rs"]
 mod tests;

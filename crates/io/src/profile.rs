@@ -139,5 +139,4 @@ impl Stopwatch {
 }
 
 #[cfg(test)]
-#[path = "profile_tests.rs"]
 mod tests;

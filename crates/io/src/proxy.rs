@@ -177,5 +177,4 @@ async fn accept(listener: std::net::TcpListener, setup: Arc<Setup>, mut stopped:
 }
 
 #[cfg(test)]
-#[path = "proxy/tests.rs"]
 mod tests;

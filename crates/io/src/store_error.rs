@@ -238,5 +238,4 @@ fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "store_error_tests.rs"]
 mod tests;

@@ -141,5 +141,4 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
 }
 
 #[cfg(test)]
-#[path = "stores_tests.rs"]
 mod tests;

@@ -400,5 +400,4 @@ fn from_data_type(data_type: &DataType, next: &mut u32, depth: usize) -> Result<
 }
 
 #[cfg(test)]
-#[path = "schema_tests.rs"]
 mod tests;

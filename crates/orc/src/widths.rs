@@ -43,5 +43,4 @@ pub(crate) fn packed_bytes(count: usize, width: u32) -> usize {
 }
 
 #[cfg(test)]
-#[path = "widths_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lakerace_format::names::nearest;
+use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 

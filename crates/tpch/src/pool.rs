@@ -108,5 +108,4 @@ impl Comments {
 }
 
 #[cfg(test)]
-#[path = "pool_tests.rs"]
 mod tests;

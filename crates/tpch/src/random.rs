@@ -184,5 +184,4 @@ impl Pick for Many {
 }
 
 #[cfg(test)]
-#[path = "random_tests.rs"]
 mod tests;

@@ -131,5 +131,4 @@ impl OrderKey {
 }
 
 #[cfg(test)]
-#[path = "refresh_tests.rs"]
 mod tests;

@@ -7,8 +7,8 @@ use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, i256};
 use arrow::error::ArrowError;
-use lakerace_format::names::column_not_found;
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
+use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 

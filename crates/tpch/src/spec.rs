@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use lakerace_format::names::nearest;
+use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 
 use crate::{Mode, Refresh, Scale, Table};
@@ -191,5 +191,4 @@ fn whole_quantities(value: &str) -> Result<bool> {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
 mod tests;

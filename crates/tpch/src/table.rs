@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use lakerace_format::names::nearest;
+use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 

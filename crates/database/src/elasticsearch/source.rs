@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_format::names::column_not_found;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use bson::{Bson, Document, doc};
-use lakerace_format::names::{column_not_found, nearest};
+use lakerace_format::suggestions::{column_not_found, nearest};
 use lakerace_format::{Batches, Expr, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 

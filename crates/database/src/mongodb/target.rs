@@ -150,7 +150,7 @@ impl Opening<'_> {
             .iter()
             .map(|name| {
                 let index = self.schema.index_of(name);
-                let index = index.map_err(|_| lakerace_format::names::column_not_found(name, names()))?;
+                let index = index.map_err(|_| lakerace_format::suggestions::column_not_found(name, names()))?;
                 if self.schema.field(index).data_type().is_nested() {
                     return Err(Error::unsupported("lists and structs are no keys").at(name));
                 }

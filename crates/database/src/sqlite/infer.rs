@@ -46,7 +46,7 @@ pub(super) fn typed(table: &Table, given: Option<&Schema>, rows: &Rows<'_>, job:
         let names = table.columns.iter().map(|column| column.name.as_str());
         for field in given.fields() {
             if !names.clone().any(|name| name == field.name()) {
-                return Err(lakerace_format::names::column_not_found(field.name(), names));
+                return Err(lakerace_format::suggestions::column_not_found(field.name(), names));
             }
         }
     }

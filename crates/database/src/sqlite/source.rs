@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_format::names::column_not_found;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::profile::Observations;
 use lakerace_io::{Error, Job, Result, plan_requests};
@@ -144,7 +144,7 @@ fn no_table(connection: &Connection, name: &str) -> Result<Error> {
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let names = statement.query_map([], |row| row.get::<_, String>(0));
     let names = names.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
-    let nearest = lakerace_format::names::nearest(name, names.iter().map(String::as_str));
+    let nearest = lakerace_format::suggestions::nearest(name, names.iter().map(String::as_str));
     let error = Error::not_found("the database has no such table");
     Ok(match nearest {
         Some(nearest) => error.advice(format!("did you mean {nearest:?}?")),

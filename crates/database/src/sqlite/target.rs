@@ -1,8 +1,8 @@
 //! The table that rows go to: found, made, or made aside and renamed in the end.
 
 use arrow::datatypes::{DataType, Schema};
-use lakerace_format::names::column_not_found;
 use lakerace_format::schema_text::print_type;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 

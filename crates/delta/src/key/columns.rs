@@ -13,8 +13,8 @@ use arrow::datatypes::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::row::{RowConverter, Rows, SortField};
-use lakerace_format::names;
 use lakerace_format::predicate::{Bounds, ColumnRef, Value, array_of};
+use lakerace_format::suggestions;
 use lakerace_io::{Error, Result};
 
 use super::{ByteKeys, KeyList, Keys};
@@ -58,7 +58,7 @@ impl KeyColumns {
                 return Err(Error::usage(format!("the key column {name:?} is given twice")));
             }
             let field = schema.field_with_name(name).map_err(|_| {
-                names::column_not_found(name, schema.fields().iter().map(|field| field.name().as_str()))
+                suggestions::column_not_found(name, schema.fields().iter().map(|field| field.name().as_str()))
             })?;
             let data_type = plain(field.data_type()).clone();
             if !is_supported(&data_type) {

@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 use hashbrown::HashTable;
 
-use super::bits::Bits;
-use super::buckets::{BLOCK_ROWS, Buckets};
+use super::bitset::BitSet;
+use super::column_stats::Values;
 use super::columns::KeyColumns;
 use super::filter::Filter;
-use super::spread::Values;
+use super::sorted_lookup::{BLOCK_ROWS, Buckets};
 use super::{Key, KeyList, Keys, Number};
 
 /// Stretches in order of a batch that are walked through one by one.
@@ -24,7 +24,7 @@ const STRETCHES_AT_MOST: usize = 4;
 pub(crate) struct KeySet {
     keys: Keys,
     /// `None`: the keys lie too far apart.
-    bits: OnceLock<Option<Bits>>,
+    bits: OnceLock<Option<BitSet>>,
     /// `None`: they are spread unevenly.
     narrow: OnceLock<Option<Buckets<u64>>>,
     wide: OnceLock<Option<Buckets<u128>>>,
@@ -134,8 +134,8 @@ impl KeySet {
         }
     }
 
-    fn bits(&self) -> Option<&Bits> {
-        self.bits.get_or_init(|| Bits::of(&self.keys)).as_ref()
+    fn bits(&self) -> Option<&BitSet> {
+        self.bits.get_or_init(|| BitSet::of(&self.keys)).as_ref()
     }
 }
 

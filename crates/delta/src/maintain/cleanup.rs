@@ -70,5 +70,4 @@ fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
 }
 
 #[cfg(test)]
-#[path = "cleanup_tests.rs"]
 mod tests;

@@ -31,8 +31,8 @@ use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
 use crate::files::TableFile;
 use crate::write::{
-    AddedFile, Base, Commit, DataFiles, Outcome, Published, Stage, Targets, check_row_tracking, other_rows, scan_rows,
-    selected, streamed_within_memory,
+    AddedFile, Commit, CommitAction, DataFiles, Outcome, Published, Targets, WriteBase, check_row_tracking, other_rows,
+    scan_rows, selected, streamed_within_memory,
 };
 use crate::{Snapshot, Table, vectors};
 
@@ -167,7 +167,7 @@ fn one_round(bins: Vec<Bin>) -> Vec<Bin> {
 fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
     let stage = Rewrite::new(bins, &options.layout);
-    let mut commit = Commit::new(table, Base::Existing(Box::new(snapshot.clone())), stage)?;
+    let mut commit = Commit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), stage)?;
     let state = commit.write_state()?;
     let targets = commit.targets(&state)?;
     let writer = Writer { snapshot: &snapshot, options, state, targets };
@@ -175,7 +175,7 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
     let version = match commit.run(published.files()) {
         Ok(version) => version,
         Err((error, outcome)) => {
-            published.give_up(outcome);
+            published.abort(outcome);
             if outcome == Outcome::Absent {
                 commit.stage().drop_packed();
             }
@@ -374,7 +374,7 @@ impl Rewrite {
     fn drop_packed(&mut self) {
         if let Some(object) = self.packed.take() {
             // What can't be removed now is no part of the table and is left to its next vacuum.
-            object.store.give_up(vec![object.path]);
+            object.store.delete_best_effort(vec![object.path]);
         }
     }
 
@@ -394,7 +394,7 @@ impl Rewrite {
     }
 }
 
-impl Stage for Rewrite {
+impl CommitAction for Rewrite {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         (UpdateTableOperation::Optimize, self.parameters.clone())
     }

@@ -83,5 +83,4 @@ impl Entry {
 }
 
 #[cfg(test)]
-#[path = "entry_tests.rs"]
 mod tests;

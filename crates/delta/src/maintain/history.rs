@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::entry::{Entry, FileAction};
 use super::log_files::{self, LogFile, LogFileKind};
-use crate::{Table, parallel};
+use crate::{Table, pipeline};
 
 /// A version, as its entry in the log tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
     entries.truncate(limit.unwrap_or(usize::MAX));
     let moments = log_files::moments(&files);
-    parallel::each(&entries, READERS, |file| {
+    pipeline::each(&entries, READERS, |file| {
         let moment = moments.get(&file.version).copied().unwrap_or(file.info.modified);
         Ok(told(file.version, moment, Entry::read(table, file)?))
     })

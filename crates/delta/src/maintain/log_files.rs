@@ -108,5 +108,4 @@ fn number(text: &str, digits: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[path = "log_files_tests.rs"]
 mod tests;

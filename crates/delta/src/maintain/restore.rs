@@ -12,8 +12,10 @@ use lakerace_io::{Error, Object, Result};
 
 use super::history::READERS;
 use crate::files::TableFile;
-use crate::write::{Base, Changes, Commit, Stage, check_row_tracking, metadata_action, named, scan_rows, selected};
-use crate::{At, Snapshot, Table, parallel, vectors};
+use crate::write::{
+    Changes, Commit, CommitAction, WriteBase, check_row_tracking, metadata_action, named, scan_rows, selected,
+};
+use crate::{Snapshot, Table, VersionSpec, pipeline, vectors};
 
 /// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,12 +38,12 @@ const TIMES_IN_ENTRIES: &str = "delta.enableInCommitTimestamps";
 const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 
 /// Makes a version that has the rows of an earlier one.
-pub fn restore(table: &Table, at: At) -> Result<Restored> {
+pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let target = table.snapshot(Some(at))?;
     let current = table.snapshot(None)?;
     let named = |error: Error| error.at(table.place());
     let stage = Restore { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
-    let mut commit = Commit::new(table.clone(), Base::Existing(Box::new(current)), stage).map_err(named)?;
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     // Whether the table can be written to shows before anything is looked for.
     commit.write_state().map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| error)?;
@@ -56,7 +58,7 @@ struct Restore {
     more: Vec<RecordBatch>,
 }
 
-impl Stage for Restore {
+impl CommitAction for Restore {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let parameters = vec![("version", self.restored.to_string())];
         (UpdateTableOperation::Custom("RESTORE".to_owned()), parameters)
@@ -154,7 +156,7 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
     };
     // Those that are not listed are in other folders, or behind a link to one.
     let asked_for: Vec<&Object> = objects.iter().filter(|object| !listed.contains(&object.path)).collect();
-    let found = parallel::each(&asked_for, READERS, |object| object.store.stat(&object.path))?;
+    let found = pipeline::each(&asked_for, READERS, |object| object.store.stat(&object.path))?;
     match asked_for.iter().zip(found).find(|(_, found)| found.is_none()) {
         Some((object, _)) => Err(missing(object)),
         None => Ok(()),

@@ -236,5 +236,4 @@ fn internal(error: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-#[path = "sort_tests.rs"]
 mod tests;

@@ -31,7 +31,7 @@ use super::history::READERS;
 use super::log_files::{self, LogFile, LogFileKind};
 use crate::changes::CHANGE_FOLDER;
 use crate::protocol::writable;
-use crate::{Snapshot, Table, parallel, vectors};
+use crate::{Snapshot, Table, pipeline, vectors};
 
 /// How to vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -119,8 +119,8 @@ fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
     let listed = table.store().list(root).map_err(|error| error.at(table.place()))?;
-    let left_overs = table.store().left_overs(root).map_err(|error| error.at(table.place()))?;
-    Ok(listed.into_iter().filter(is_data).chain(left_overs).collect())
+    let orphaned_files = table.store().orphaned_files(root).map_err(|error| error.at(table.place()))?;
+    Ok(listed.into_iter().filter(is_data).chain(orphaned_files).collect())
 }
 
 /// How the folders of partitions begin, where that looks hidden.
@@ -142,7 +142,7 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let files = log_files::list(table)?;
     let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
     let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
-    for entry in parallel::each(&young, READERS, |file| Entry::read(table, file))? {
+    for entry in pipeline::each(&young, READERS, |file| Entry::read(table, file))? {
         for file in entry.removed.into_iter().chain(entry.changes) {
             needed.extend(places(table, &file)?);
         }

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::row::{RowConverter, SortField};
-use lakerace_format::names::column_not_found;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 
 /// The ranges that a column's values are divided into for a curve: of about as many rows each.
@@ -165,5 +165,4 @@ fn internal(error: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-#[path = "zorder_tests.rs"]
 mod tests;

@@ -66,5 +66,4 @@ fn views<T: ByteViewType>(arrays: &[&GenericByteViewArray<T>], at: &[(usize, usi
 }
 
 #[cfg(test)]
-#[path = "gather_tests.rs"]
 mod tests;

@@ -101,5 +101,4 @@ fn text_at_most(max: Vec<u8>) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[path = "imprecise_tests.rs"]
 mod tests;

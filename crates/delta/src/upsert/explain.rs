@@ -6,9 +6,9 @@ use std::fmt;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
-use super::shape::Shape;
-use super::windows::{KeyProbe, Windows};
-use super::{Ends, SourceRows, Upsert, UpsertOptions};
+use super::key_partitions::{KeyProbe, Windows};
+use super::row_mapping::RowMapping;
+use super::{SourceRows, Upsert, UpsertKind, UpsertOptions};
 use crate::Table;
 use crate::files::TableFile;
 use crate::protocol::{Vectors, vectors};
@@ -68,8 +68,8 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     let named = |error: Error| error.at(table.place());
     let snapshot = table.snapshot(None)?;
     let rows = rows.into();
-    let shape = Shape::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
-    let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends: Ends::Upsert };
+    let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
     let windows = match upsert.keys_ahead(&rows)? {
         Some(ahead) => Windows::Memory(ahead.keys),
         None => shape.gather(rows.batches()?, options, table.job())?,

@@ -13,7 +13,7 @@ use arrow::compute::kernels::{cmp, numeric, zip::zip};
 use arrow::compute::{CastOptions, cast_with_options, is_not_null};
 use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
-use lakerace_format::names;
+use lakerace_format::suggestions;
 use lakerace_io::{Error, Result};
 
 /// How an old value and a new one of a column become one.
@@ -171,7 +171,7 @@ impl MergeOperators {
         let mut by_column = BTreeMap::new();
         for (name, operator) in operators {
             let field = schema.field_with_name(&name).map_err(|_| {
-                names::column_not_found(&name, schema.fields().iter().map(|field| field.name().as_str()))
+                suggestions::column_not_found(&name, schema.fields().iter().map(|field| field.name().as_str()))
             })?;
             if key.iter().any(|key| key.as_ref() == name) {
                 return Err(Error::usage(format!("{name:?} is a key column: it has no merge operator")));
@@ -226,5 +226,4 @@ fn failed(column: &str, error: &ArrowError) -> Error {
 }
 
 #[cfg(test)]
-#[path = "operator_tests.rs"]
 mod tests;

@@ -101,5 +101,4 @@ impl ByKey {
 }
 
 #[cfg(test)]
-#[path = "by_key_tests.rs"]
 mod tests;

@@ -23,17 +23,17 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use super::DELETION_VECTORS;
 use super::evolve::Evolved;
+use super::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions};
 use super::files::AddedFile;
 use super::fit::Target;
 use super::metadata::{Changes, metadata_action};
-use super::more::{Lowest, More, MoreActions, WithMore};
 use crate::columns::{TableColumns, with_field_ids};
 use crate::engine::ROOT;
 use crate::error::{from_kernel, guarded};
 use crate::maintain::cleanup;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::table::LOG;
-use crate::{At, Snapshot, Table};
+use crate::{Snapshot, Table, VersionSpec};
 
 /// Who writes, as history shows it.
 const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
@@ -45,7 +45,7 @@ const UNANSWERED_AT_MOST: u32 = 3;
 const CHECKPOINT_INTERVAL: u64 = 10;
 
 /// What a write starts from.
-pub(crate) enum Base {
+pub(crate) enum WriteBase {
     /// No table yet.
     New { schema: Schema, partition_by: Vec<String>, properties: BTreeMap<String, String> },
     /// A version.
@@ -53,7 +53,7 @@ pub(crate) enum Base {
 }
 
 /// What an entry does beside adding files.
-pub(crate) trait Stage: Send {
+pub(crate) trait CommitAction: Send {
     /// The operation that history shows, and its parameters.
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
 
@@ -118,7 +118,7 @@ pub(crate) enum Outcome {
 /// A commit under way.
 pub(crate) struct Commit<S> {
     table: Table,
-    base: Base,
+    base: WriteBase,
     stage: S,
     /// The creation of a table, whose columns got their stored names when it was begun.
     creation: Option<Transaction<CreateTable>>,
@@ -186,12 +186,12 @@ enum Attempt {
     Taken(u64),
 }
 
-impl<S: Stage> Commit<S> {
-    pub fn new(table: Table, base: Base, stage: S) -> Result<Self> {
+impl<S: CommitAction> Commit<S> {
+    pub fn new(table: Table, base: WriteBase, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
         let mut commit =
             Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
-        if let Base::New { schema, partition_by, properties } = &commit.base {
+        if let WriteBase::New { schema, partition_by, properties } = &commit.base {
             commit.creation = Some(commit.create(schema, partition_by, properties)?);
         }
         Ok(commit)
@@ -211,24 +211,24 @@ impl<S: Stage> Commit<S> {
     pub fn write_state(&self) -> Result<Arc<WriteState>> {
         match (&self.creation, &self.base) {
             (Some(creation), _) => guarded(|| creation.write_state()),
-            (None, Base::Existing(snapshot)) => {
+            (None, WriteBase::Existing(snapshot)) => {
                 self.stage.check(snapshot)?;
                 let (update, _) = self.update(snapshot)?;
                 guarded(|| update.write_state())
             }
-            (None, Base::New { .. }) => Err(Error::internal("the creation of a table is gone")),
+            (None, WriteBase::New { .. }) => Err(Error::internal("the creation of a table is gone")),
         }
     }
 
     /// The columns to write.
     pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
         match &self.base {
-            Base::Existing(snapshot) => {
+            WriteBase::Existing(snapshot) => {
                 let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| evolved.columns.as_ref());
                 let new = self.evolved.as_ref().map(|evolved| evolved.statistics(state.stats_columns().len()));
                 Ok(existing_targets(snapshot, columns, new.unwrap_or_default()))
             }
-            Base::New { schema, partition_by, properties } => {
+            WriteBase::New { schema, partition_by, properties } => {
                 let has_vectors = properties.get(DELETION_VECTORS).is_some_and(|value| value == "true");
                 Ok(Targets { has_vectors, ..new_targets(schema, partition_by, state)? })
             }
@@ -283,7 +283,7 @@ impl<S: Stage> Commit<S> {
             // The log has a lower protocol than the kernel gives it.
             return attempted(&table, true, |engine| creation.commit(engine));
         }
-        let Base::Existing(snapshot) = &self.base else {
+        let WriteBase::Existing(snapshot) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
         };
         self.stage.check(snapshot)?;
@@ -318,7 +318,7 @@ impl<S: Stage> Commit<S> {
         if tracks_rows(snapshot) {
             update.ack_row_tracking_preservation();
         }
-        self.more.set(More { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
+        self.more.set(ExtraActions { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
         attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -326,15 +326,15 @@ impl<S: Stage> Commit<S> {
     fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
         *unanswered += 1;
         let next = match &self.base {
-            Base::New { .. } => 0,
-            Base::Existing(snapshot) => snapshot.version() + 1,
+            WriteBase::New { .. } => 0,
+            WriteBase::Existing(snapshot) => snapshot.version() + 1,
         };
         if error.kind() != ErrorKind::Unavailable || *unanswered > UNANSWERED_AT_MOST {
             return Err(error.at(self.table.place()));
         }
         match self.is_mine(next) {
             Ok(true) => Ok(Some(next)),
-            Ok(false) if matches!(self.base, Base::Existing(_)) => Ok(None),
+            Ok(false) if matches!(self.base, WriteBase::Existing(_)) => Ok(None),
             // The creation of a table can't be tried twice.
             Ok(false) | Err(_) => Err(error.at(self.table.place())),
         }
@@ -352,7 +352,7 @@ impl<S: Stage> Commit<S> {
 
     /// Steps behind the entries of other writers. One that changed what the files were made for is an error.
     fn rebase(&mut self) -> Result<()> {
-        let Base::Existing(known) = &self.base else {
+        let WriteBase::Existing(known) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile")
                 .at(self.table.place())
                 .advice("run it again"));
@@ -366,7 +366,7 @@ impl<S: Stage> Commit<S> {
             .at(self.table.place())
             .advice("run it again"));
         }
-        self.base = Base::Existing(Box::new(latest));
+        self.base = WriteBase::Existing(Box::new(latest));
         Ok(())
     }
 
@@ -403,7 +403,8 @@ impl<S: Stage> Commit<S> {
         let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
         let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
-        let update = self.table.kernel(|engine| builder.build(engine, Box::new(WithMore(self.more.clone()))))?;
+        let update =
+            self.table.kernel(|engine| builder.build(engine, Box::new(WithExtraActions(self.more.clone()))))?;
         Ok((update, writable.is_view))
     }
 
@@ -444,7 +445,7 @@ fn attempted<S>(
             let commits = committed.post_commit_stats().commits_since_checkpoint;
             let snapshot = match committed.post_commit_snapshot() {
                 Some(snapshot) if !has_more => snapshot.clone(),
-                _ => table.snapshot(Some(At::Version(committed.commit_version())))?.kernel().clone(),
+                _ => table.snapshot(Some(VersionSpec::Version(committed.commit_version())))?.kernel().clone(),
             };
             Ok(Attempt::Done(snapshot, commits))
         }

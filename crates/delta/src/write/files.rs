@@ -20,7 +20,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result, 
 
 use super::commit::{Outcome, Targets};
 use super::file_path::check_path;
-use super::finishing::{DoneFile, Finishing};
+use super::file_publisher::{DoneFile, FilePublisher};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
 use crate::Table;
@@ -44,7 +44,7 @@ pub(crate) struct DataFiles {
     /// The partitions that were met.
     known: HashMap<OwnedRow, usize>,
     contexts: Vec<Arc<BoundWriteContext>>,
-    finishing: Finishing,
+    finishing: FilePublisher,
     options: WriteOptions,
     cut: FileCut,
     number: usize,
@@ -109,7 +109,7 @@ impl DataFiles {
             open: Vec::new(),
             known: HashMap::new(),
             contexts: Vec::new(),
-            finishing: Finishing::new(),
+            finishing: FilePublisher::new(),
             cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
             // Readers that know deletion vectors are of 2023 and later.
             options: WriteOptions { differences: options.differences || targets.has_vectors, ..options.of_each_file() },
@@ -373,7 +373,7 @@ impl Published {
     }
 
     /// The log does not have them, or nobody knows.
-    pub fn give_up(&mut self, outcome: Outcome) {
+    pub fn abort(&mut self, outcome: Outcome) {
         self.keep = outcome == Outcome::Unknown;
     }
 }
@@ -391,7 +391,7 @@ impl Drop for Published {
 /// What can't be removed now is no part of the table and is left to its next vacuum.
 fn remove(objects: Vec<Object>) {
     let Some(store) = objects.first().map(|object| object.store.clone()) else { return };
-    store.give_up(objects.into_iter().map(|object| object.path).collect());
+    store.delete_best_effort(objects.into_iter().map(|object| object.path).collect());
 }
 
 impl Partitions {

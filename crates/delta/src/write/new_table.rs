@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use lakerace_format::names::column_not_found;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 
 use super::strict::pair;

@@ -235,5 +235,4 @@ fn internal(error: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-#[path = "statistics_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use lakerace_format::names::column_not_found;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 
 /// What a field that the rows lack means.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lakerace_delta::{At, Table, VacuumOptions, WriteMode, vacuum};
+use lakerace_delta::{Table, VacuumOptions, VersionSpec, WriteMode, vacuum};
 use lakerace_io::{Error, ErrorKind, Job, Location, StorageOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -263,10 +263,10 @@ fn times_before_the_first_version_are_not_found() {
         fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
     }
     for millis in [0, 1_700_000_000_000] {
-        let error = open(folder.path()).snapshot(Some(At::Timestamp(millis))).map(drop).unwrap_err();
+        let error = open(folder.path()).snapshot(Some(VersionSpec::Timestamp(millis))).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(error.to_string().contains("days later"), "{error}");
     }
-    let last = open(folder.path()).snapshot(Some(At::Timestamp(i64::MAX / 2))).unwrap();
+    let last = open(folder.path()).snapshot(Some(VersionSpec::Timestamp(i64::MAX / 2))).unwrap();
     assert_eq!(last.version(), 9);
 }

@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 use futures::stream::BoxStream;
 use lakerace_delta::{
-    At, Changed, DeltaSink, DeltaSource, Evolve, Table, TableWrite, UpsertOptions, WriteMode, upsert,
+    Changed, DeltaSink, DeltaSource, Evolve, Table, TableWrite, UpsertOptions, VersionSpec, WriteMode, upsert,
 };
 use lakerace_format::{Batches, CompareOp, Expr, Literal, ReadRequest, Sink, Source, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
@@ -93,7 +93,7 @@ pub fn put(table: &Table, rows: &[(i64, String)]) -> Result<Changed> {
 
 /// The rows of a version. A key that comes twice is a failure.
 pub fn read_at(table: &Table, at: Option<u64>) -> Result<Model> {
-    let source = DeltaSource::open(table.snapshot(at.map(At::Version))?)?;
+    let source = DeltaSource::open(table.snapshot(at.map(VersionSpec::Version))?)?;
     let plan = source.plan(&ReadRequest::default())?;
     let mut model = Model::new();
     for batch in source.read(&plan)? {

@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lakerace_delta::{At, DeltaSource, Table};
+use lakerace_delta::{DeltaSource, Table, VersionSpec};
 use lakerace_format::{ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 use lakerace_testing::corpus_entry;
 use tempfile::TempDir;
 
-fn open(folder: &Path, at: Option<At>) -> Result<DeltaSource> {
+fn open(folder: &Path, at: Option<VersionSpec>) -> Result<DeltaSource> {
     let location = Location::parse(folder.to_str().unwrap())?;
     let table = Table::at(&location, &StorageOptions::default(), &Job::default())?;
     DeltaSource::open(table.snapshot(at)?)
 }
 
-fn rows(folder: &Path, at: Option<At>) -> Result<u64> {
+fn rows(folder: &Path, at: Option<VersionSpec>) -> Result<u64> {
     let source = open(folder, at)?;
     let plan = source.plan(&ReadRequest::default())?;
     source.read(&plan)?.map(|batch| Ok(batch?.num_rows() as u64)).sum()
@@ -93,7 +93,7 @@ fn an_entry_that_is_cut_short_is_named_with_its_version() {
         fs::write(&entry, &text[..text.len() - 40]).unwrap();
         check(rows(folder, None), ErrorKind::Corrupt, &["00000000000000000001.json", "version 1"]);
         // The version before it is whole.
-        assert!(rows(folder, Some(At::Version(0))).unwrap() > 0);
+        assert!(rows(folder, Some(VersionSpec::Version(0))).unwrap() > 0);
     });
 }
 
@@ -125,9 +125,9 @@ fn a_damaged_checkpoint_is_named() {
 #[test]
 fn versions_that_are_not_there_are_not_found() {
     golden("basic-with-inserts-merge", |folder| {
-        check(rows(folder, Some(At::Version(999))), ErrorKind::NotFound, &["999", "the last one is"]);
-        check(rows(folder, Some(At::Timestamp(0))), ErrorKind::NotFound, &[]);
-        let last = open(folder, Some(At::Timestamp(i64::MAX / 2))).unwrap();
+        check(rows(folder, Some(VersionSpec::Version(999))), ErrorKind::NotFound, &["999", "the last one is"]);
+        check(rows(folder, Some(VersionSpec::Timestamp(0))), ErrorKind::NotFound, &[]);
+        let last = open(folder, Some(VersionSpec::Timestamp(i64::MAX / 2))).unwrap();
         assert_eq!(last.snapshot().version(), open(folder, None).unwrap().snapshot().version());
     });
 }

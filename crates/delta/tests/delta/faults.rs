@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lakerace_delta::{At, CompactOptions, Table, compact, delete, restore};
+use lakerace_delta::{CompactOptions, Table, VersionSpec, compact, delete, restore};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
 
@@ -75,5 +75,5 @@ fn vacuums_that_break_off() {
 #[test]
 fn restores_that_break_off() {
     let after = |_: &Model| rows(0..50, "base").into_iter().collect();
-    every_end(made, |table| restore(table, At::Version(0)).map(drop), after);
+    every_end(made, |table| restore(table, VersionSpec::Version(0)).map(drop), after);
 }

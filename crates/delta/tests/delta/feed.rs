@@ -7,8 +7,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArra
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use lakerace_delta::{
-    At, CompactOptions, Table, UpsertOptions, VacuumOptions, WriteMode, changes, compact, delete, delete_keys, restore,
-    upsert, vacuum,
+    CompactOptions, Table, UpsertOptions, VacuumOptions, VersionSpec, WriteMode, changes, compact, delete, delete_keys,
+    restore, upsert, vacuum,
 };
 use lakerace_format::Batches;
 use lakerace_io::ErrorKind;
@@ -148,9 +148,9 @@ fn other_operations_tell_what_they_change() {
         changed(3, &[&gone[..], &[("delete", 4, "b 4"), ("insert", 1, "c 1")]].concat())
     );
     // To a version whose files came and went, and one whose files differ by their vectors only.
-    restore(&table, At::Version(1)).unwrap();
+    restore(&table, VersionSpec::Version(1)).unwrap();
     delete(&table, &less("id", 2)).unwrap();
-    restore(&table, At::Version(4)).unwrap();
+    restore(&table, VersionSpec::Version(4)).unwrap();
     assert_eq!(told(&table, 6, Some(6)), changed(6, &[("insert", 0, "a 0"), ("insert", 1, "b 1")]));
     replays(&table);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use lakerace_delta::{At, Table, VacuumOptions, WriteMode, restore, vacuum};
+use lakerace_delta::{Table, VacuumOptions, VersionSpec, WriteMode, restore, vacuum};
 use lakerace_io::{Job, Location, StorageOptions};
 use tempfile::TempDir;
 
@@ -100,7 +100,7 @@ fn files_in_a_linked_partition_are_read_and_restored() {
     let now = VacuumOptions { retain: Some(Duration::ZERO), allow_short_retention: true, dry_run: false };
     std::thread::sleep(Duration::from_millis(5));
     assert_eq!(vacuum(&table, &VacuumOptions { dry_run: true, ..now.clone() }).unwrap().files.len(), 1);
-    restore(&table, At::Version(0)).unwrap();
+    restore(&table, VersionSpec::Version(0)).unwrap();
     assert_eq!(read(&table).len(), 2);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use lakerace_delta::{
-    At, Changed, CompactOptions, DeltaSource, MergeOperator, Table, UpsertOptions, WriteMode, compact, delete,
+    Changed, CompactOptions, DeltaSource, MergeOperator, Table, UpsertOptions, VersionSpec, WriteMode, compact, delete,
     delete_keys, explain_upsert, restore, upsert,
 };
 use lakerace_format::{Batches, ReadRequest, Source};
@@ -297,7 +297,7 @@ fn another_writer_may_delete_compact_or_restore() {
     let acts: [Act; 4] = [
         (|table| assert_eq!(delete(table, &less("id", 15)).unwrap().hidden, 15), from_15),
         (|table| assert_eq!(compact(table, &CompactOptions::default()).unwrap().files_removed, 3), |model| model),
-        (|table| assert_eq!(restore(table, At::Version(0)).unwrap().files_removed, 2), below_10),
+        (|table| assert_eq!(restore(table, VersionSpec::Version(0)).unwrap().files_removed, 2), below_10),
         (|table| append(table, 100..110, "other"), |model| with(&model, rows(100..110, "other"))),
     ];
     for (number, (act, then)) in acts.into_iter().enumerate() {

@@ -66,5 +66,4 @@ impl StreamFile {
 }
 
 #[cfg(test)]
-#[path = "streams_tests.rs"]
 mod tests;

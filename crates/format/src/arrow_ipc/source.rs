@@ -15,7 +15,7 @@ use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
 use crate::csv::Steps;
-use crate::names::column_not_found;
+use crate::suggestions::column_not_found;
 use crate::{Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// Bytes of a step through a file.

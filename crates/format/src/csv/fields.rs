@@ -328,5 +328,4 @@ impl<'a> FieldSplitter<'a> {
 }
 
 #[cfg(test)]
-#[path = "fields_tests.rs"]
 mod tests;

@@ -173,5 +173,4 @@ fn time_kind(field: &[u8]) -> Option<Kinds> {
 }
 
 #[cfg(test)]
-#[path = "infer_tests.rs"]
 mod tests;

@@ -225,5 +225,4 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, is_instant: bool, out: &mut 
 }
 
 #[cfg(test)]
-#[path = "print_tests.rs"]
 mod tests;

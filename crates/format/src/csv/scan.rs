@@ -188,5 +188,4 @@ impl Assumed {
 }
 
 #[cfg(test)]
-#[path = "scan_tests.rs"]
 mod tests;

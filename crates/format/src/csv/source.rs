@@ -14,8 +14,8 @@ use super::parse::Parser;
 use super::read::{Reader, Work};
 use super::rules::{Dialect, Rules};
 use super::sample::Sample;
-use crate::names::column_not_found;
 use crate::schema_text::parse_schema;
+use crate::suggestions::column_not_found;
 use crate::{
     Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,

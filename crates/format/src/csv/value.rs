@@ -335,5 +335,4 @@ fn split_offset(text: &[u8]) -> Option<(&[u8], Option<i64>)> {
 }
 
 #[cfg(test)]
-#[path = "value_tests.rs"]
 mod tests;

@@ -47,5 +47,4 @@ impl FileCut {
 }
 
 #[cfg(test)]
-#[path = "cut_tests.rs"]
 mod tests;

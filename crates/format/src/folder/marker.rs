@@ -93,5 +93,4 @@ pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<
 }
 
 #[cfg(test)]
-#[path = "marker_tests.rs"]
 mod tests;

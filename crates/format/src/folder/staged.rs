@@ -8,7 +8,8 @@ use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{
-    Error, IfExists, JobStore, KeptPermissions, Output, Result, hold, make_folders, remove_folders, remove_left_overs,
+    Error, IfExists, JobStore, KeptPermissions, Output, Result, hold, make_folders, remove_folders,
+    remove_orphaned_files,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -82,7 +83,7 @@ impl Staged {
         hidden_name.push(name);
         hidden_name.push(format!(".lakerace-{:016x}.tmp", rand::random::<u64>()));
         let hidden = parent.join(hidden_name);
-        remove_left_overs(parent);
+        remove_orphaned_files(parent);
         let permissions = KeptPermissions::of(&target);
         // Nobody else reads what is to replace a folder of unknown readers.
         let mode = if permissions.is_some() { 0o700 } else { 0o777 };

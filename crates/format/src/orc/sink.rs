@@ -7,7 +7,7 @@ use lakerace_orc::Codec as OrcCodec;
 use lakerace_orc::write::{Writer, WriterOptions};
 
 use super::error::from_orc;
-use crate::names::column_not_found;
+use crate::suggestions::column_not_found;
 use crate::{Codec, Sink, WriteOptions, Written, warn_of_fixed_sizes};
 
 /// Writes one ORC file: zstd, row indexes of 10,000 rows and stripes of 64 MiB, unless the options say otherwise. At most

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
+use super::column_reader::Stripes;
 use super::fetch::read_stripe_footers;
 use super::file::{OrcFile, open};
 use super::groups::{Left, Question};
-use super::lane::Stripes;
 use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
 use super::unit::Unit;
 use crate::columns::Columns;
+use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
-use crate::merge::merge;
-use crate::steps::{Scan, Steps, batch_rows, run, steps_ahead};
+use crate::schema_merge::merge;
 use crate::{Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
@@ -204,7 +204,7 @@ impl Source for OrcSource {
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
         let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
-        let steps = Steps::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
+        let steps = BatchPlan::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
         let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
@@ -214,6 +214,6 @@ impl Source for OrcSource {
             Fetcher::start(objects, &self.requests(&units, &fields)?.0, &self.job)?
         };
         let units = Stripes::new(units, fields.clone(), step_rows, self.options, fetcher);
-        run(Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
+        run(ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

@@ -327,5 +327,4 @@ impl PageBytes {
 }
 
 #[cfg(test)]
-#[path = "block_tests.rs"]
 mod tests;

@@ -11,7 +11,7 @@ use super::block::PageBytes;
 use super::column::{PageEncoding, Values, page_ends};
 use super::hybrid::{Hybrid, Runs};
 use super::validity::{ValidBits, append_word};
-use crate::steps::Kept;
+use crate::exec::RowSelection;
 
 /// Collects booleans.
 pub(crate) struct Booleans {
@@ -64,7 +64,7 @@ impl Values for Booleans {
         }
     }
 
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         match &mut self.page {
             Page::Plain(data, bit) => {
                 let range = stored(data, bit, kept.len())?;
@@ -108,7 +108,7 @@ fn stored(page: &[u8], bit: &mut usize, count: usize) -> Result<Range<usize>> {
 }
 
 /// Appends those bits from `bit` on that are kept.
-fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: Kept<'_>) {
+fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: RowSelection<'_>) {
     let values = ValidBits::new(bytes, bit);
     for piece in kept.pieces() {
         append_word(bits, piece.compress(values.word(piece.start)), piece.count());
@@ -118,7 +118,7 @@ fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: 
 struct KeptBits<'a, 'k> {
     bits: &'a mut BooleanBufferBuilder,
     /// Of the values that are left.
-    kept: Kept<'k>,
+    kept: RowSelection<'k>,
 }
 
 impl Runs for KeptBits<'_, '_> {

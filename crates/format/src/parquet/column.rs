@@ -18,7 +18,7 @@ use super::fixed_bytes::FixedBytes;
 use super::pieces::Pieces;
 use super::validity::ValidBits;
 use super::views::Views;
-use crate::steps::Kept;
+use crate::exec::RowSelection;
 
 /// How the values of a page are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) trait Values: Send {
 
     /// Appends those of the next `kept.len()` values of the page that are kept. `begin` must have announced one row more
     /// than are kept: values are written before it is known whether they stay.
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()>;
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()>;
 
     /// Passes over the next `count` values of the page.
     fn skip(&mut self, count: usize) -> Result<()>;

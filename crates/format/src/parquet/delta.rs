@@ -315,5 +315,4 @@ impl Varints<'_> {
 }
 
 #[cfg(test)]
-#[path = "delta_tests.rs"]
 mod tests;

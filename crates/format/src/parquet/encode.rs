@@ -224,5 +224,4 @@ impl Sample {
 }
 
 #[cfg(test)]
-#[path = "encode_tests.rs"]
 mod tests;

@@ -90,5 +90,4 @@ impl Drop for Returning {
 }
 
 #[cfg(test)]
-#[path = "encode_block_tests.rs"]
 mod tests;

@@ -148,5 +148,4 @@ fn zigzag(value: i64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "encode_delta_tests.rs"]
 mod tests;

@@ -71,5 +71,4 @@ fn append_lz4(input: &[u8], output: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[path = "encode_literals_tests.rs"]
 mod tests;

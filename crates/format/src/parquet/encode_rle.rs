@@ -111,5 +111,4 @@ pub(crate) fn append_varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[path = "encode_rle_tests.rs"]
 mod tests;

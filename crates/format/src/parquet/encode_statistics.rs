@@ -349,5 +349,4 @@ fn next_text(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "encode_statistics_tests.rs"]
 mod tests;

@@ -14,7 +14,7 @@ use super::delta;
 use super::indexes::{Indexes, Slots};
 use super::pieces::Pieces;
 use super::validity::ValidBits;
-use crate::steps::{Kept, copy_kept};
+use crate::exec::{RowSelection, copy_kept};
 
 /// Collects values of a fixed width.
 pub(crate) struct Fixed<C: Convert> {
@@ -99,7 +99,7 @@ impl<C: Convert> Values for Fixed<C> {
         Ok(())
     }
 
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         let count = kept.count();
         let target = slots::<C::Out>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
@@ -201,7 +201,7 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
 }
 
 /// Writes the kept values, and one slot behind them.
-fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: Kept<'_>, target: &mut [C::Out]) {
+fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: RowSelection<'_>, target: &mut [C::Out]) {
     if C::IS_SAME && cfg!(target_endian = "little") {
         // SAFETY: any bits are a value of a plain type.
         unsafe { copy_kept(stored, kept, target) };

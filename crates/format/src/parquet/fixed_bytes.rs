@@ -12,7 +12,7 @@ use super::column::{PageEncoding, Values, page_ends, stored};
 use super::delta;
 use super::indexes::{Gather, Indexes};
 use super::validity::ValidBits;
-use crate::steps::Kept;
+use crate::exec::RowSelection;
 
 /// Collects byte arrays of one length.
 pub(crate) struct FixedBytes {
@@ -77,7 +77,7 @@ impl Values for FixedBytes {
         Ok(())
     }
 
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         let (width, count) = (self.width, kept.count());
         let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
         let target = out.get_mut(self.len * width..(self.len + count) * width);

@@ -9,13 +9,13 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::block::Pool;
 use super::column::{PageEncoding, Values, values_for};
+use super::column_reader::LaneSource;
 use super::footer::FileMeta;
 use super::header::PageKind;
-use super::lane::LaneSource;
 use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
 use super::pieces::Pieces;
 use super::validity::{Levels, Validity};
-use crate::steps::{Kept, Selection};
+use crate::exec::{RowMask, RowSelection};
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.03;
@@ -75,7 +75,7 @@ impl FlatLane {
     }
 
     /// The next `rows` rows, or the selected ones of them.
-    pub fn next(&mut self, rows: usize, selection: Option<&Selection>) -> Result<ArrayRef> {
+    pub fn next(&mut self, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
         if let Some(selection) = selection {
             self.share = selection.count() as f64 / rows.max(1) as f64;
             let kept = match self.share <= PICK_AT_MOST {
@@ -97,7 +97,7 @@ impl FlatLane {
     }
 
     /// The selected rows alone. Pages without any are not decompressed.
-    fn pick(&mut self, selection: &Selection) -> Result<ArrayRef> {
+    fn pick(&mut self, selection: &RowMask) -> Result<ArrayRef> {
         self.values.begin(selection.count());
         let mut at = 0;
         let mut rows = selection.rows();
@@ -120,7 +120,7 @@ impl FlatLane {
     }
 
     /// The selected rows, of which there are many. Pages without any are not decompressed.
-    fn keep(&mut self, selection: &Selection) -> Result<ArrayRef> {
+    fn keep(&mut self, selection: &RowMask) -> Result<ArrayRef> {
         self.values.begin(selection.count() + 1);
         let mut at = 0;
         while at < selection.len() {
@@ -165,7 +165,7 @@ impl FlatLane {
     }
 
     /// Reads those of the next rows of the open page that are kept.
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         let count = kept.count();
         if count == kept.len() {
             return self.read(count);

@@ -20,8 +20,8 @@ use super::index::keep_indexes;
 use super::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
-use crate::parts::leaves_of_part;
-use crate::{Constants, HiddenRows, InputFile, TableSchema};
+use crate::projection::leaves_of_part;
+use crate::{Constants, DeletedRows, InputFile, TableSchema};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -50,7 +50,7 @@ pub(crate) struct FileMeta {
     /// The number of the first row of each row group.
     pub first_rows: Vec<u64>,
     /// Rows that are not read.
-    pub hidden: Option<Arc<HiddenRows>>,
+    pub hidden: Option<Arc<DeletedRows>>,
     /// For each root column of the schema, its leaf columns.
     pub leaves: Vec<Range<usize>>,
     /// The page indexes, once read: where their bytes begin, and the bytes.

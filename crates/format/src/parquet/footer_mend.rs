@@ -306,5 +306,4 @@ fn zigzag(value: u64) -> i64 {
 }
 
 #[cfg(test)]
-#[path = "footer_mend_tests.rs"]
 mod tests;

@@ -268,5 +268,4 @@ fn data_header_v2(input: &mut Input<'_>) -> Parsed<(PageKind, usize, i32)> {
 }
 
 #[cfg(test)]
-#[path = "header_tests.rs"]
 mod tests;

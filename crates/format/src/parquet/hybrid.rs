@@ -166,5 +166,4 @@ fn value_at(bytes: &[u8], bit: usize, mask: u32) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "hybrid_tests.rs"]
 mod tests;

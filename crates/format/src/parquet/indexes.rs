@@ -5,7 +5,7 @@ use lakerace_io::{Error, Result};
 use super::block::PageBytes;
 use super::column::page_ends;
 use super::hybrid::{Hybrid, Runs, unpack};
-use crate::steps::{Kept, compact};
+use crate::exec::{RowSelection, compact};
 
 /// Takes dictionary values by index.
 pub(crate) trait Gather {
@@ -42,7 +42,7 @@ impl Indexes {
     }
 
     /// Takes those of the next `kept.len()` values that are kept.
-    pub fn read_kept(&mut self, kept: Kept<'_>, gather: &mut impl Gather) -> Result<()> {
+    pub fn read_kept(&mut self, kept: RowSelection<'_>, gather: &mut impl Gather) -> Result<()> {
         let runs = KeptRunner { gather, width: self.width, kept };
         self.take(kept.len(), runs)
     }
@@ -73,7 +73,7 @@ struct KeptRunner<'a, 'k, G> {
     gather: &'a mut G,
     width: u32,
     /// Of the values that are left.
-    kept: Kept<'k>,
+    kept: RowSelection<'k>,
 }
 
 fn beyond(index: u32, len: usize) -> Error {

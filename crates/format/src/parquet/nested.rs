@@ -16,8 +16,8 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::column_reader::LaneSource;
 use super::footer::guarded;
-use super::lane::LaneSource;
 use super::nested_int96::CheckedGroup;
 use super::schema::is_int96;
 

@@ -15,10 +15,10 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::column_reader::LaneSource;
 use super::convert::{Convert, Int96};
 use super::fixed::unfit;
 use super::footer::FileMeta;
-use super::lane::LaneSource;
 use super::nested::{ChunkBytes, Failure, keep};
 use super::schema::{is_int96, leaf_types};
 

@@ -163,5 +163,4 @@ fn lz4_literals(stored: &[u8], length: usize) -> Option<Vec<Range<usize>>> {
 }
 
 #[cfg(test)]
-#[path = "pieces_tests.rs"]
 mod tests;

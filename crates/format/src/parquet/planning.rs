@@ -10,7 +10,7 @@ use super::flat::decoder;
 use super::footer::FileMeta;
 use super::index::{ChunkPages, chunk_pages};
 use crate::columns::roots;
-use crate::steps::batch_rows;
+use crate::exec::batch_rows;
 
 /// A row group that a read goes through.
 #[derive(Debug, Clone)]

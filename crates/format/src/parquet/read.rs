@@ -8,10 +8,10 @@ use arrow::datatypes::FieldRef;
 use lakerace_io::{Fetcher, Result};
 
 use super::block::Pool;
-use super::lane::{ColumnLane, LaneSource};
+use super::column_reader::{LaneSource, ParquetColumnReader};
 use super::planning::Unit;
 use crate::columns::roots;
-use crate::steps::Units;
+use crate::exec::DecodeUnits;
 
 /// The row groups of a read, and what their columns are decoded with.
 pub(crate) struct RowGroups {
@@ -36,14 +36,14 @@ impl RowGroups {
     }
 }
 
-impl Units for RowGroups {
-    type Lane = ColumnLane;
+impl DecodeUnits for RowGroups {
+    type ColumnReader = ParquetColumnReader;
 
     fn count(&self) -> usize {
         self.units.len()
     }
 
-    fn open(&self, unit: usize, column: usize) -> Result<ColumnLane> {
+    fn open(&self, unit: usize, column: usize) -> Result<ParquetColumnReader> {
         let plan = &self.units[unit];
         let roots = self.roots[unit].get_or_init(|| roots(plan.file.schema(), &self.fields));
         let source = LaneSource {
@@ -57,7 +57,7 @@ impl Units for RowGroups {
             fetcher: self.fetcher.clone(),
             pool: Arc::clone(&self.pools[column]),
         };
-        ColumnLane::open(source.clone()).map_err(|error| source.place(error))
+        ParquetColumnReader::open(source.clone()).map_err(|error| source.place(error))
     }
 
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {

@@ -208,5 +208,4 @@ impl Cost {
 }
 
 #[cfg(test)]
-#[path = "region_tests.rs"]
 mod tests;

@@ -10,8 +10,8 @@ use super::planning::{Unit, row_bytes};
 use super::prune::{Pruner, intersect};
 use super::source::ParquetSource;
 use crate::columns::Columns;
+use crate::exec::BATCH_BYTES;
 use crate::predicate::{ColumnRef, ColumnStatistics};
-use crate::steps::BATCH_BYTES;
 use crate::{Batches, ReadRequest};
 
 /// Rows of a batch at least, as each has buffers of its own, and at most.

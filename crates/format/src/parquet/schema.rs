@@ -105,5 +105,4 @@ fn with_leaves_of(field: &FieldRef, next: &mut usize, to: &dyn Fn(usize, &DataTy
 }
 
 #[cfg(test)]
-#[path = "schema_tests.rs"]
 mod tests;

@@ -223,5 +223,4 @@ fn careful(input: &[u8], output: &mut [u8], length: usize, at: At) -> Result<At>
 }
 
 #[cfg(test)]
-#[path = "snappy_tests.rs"]
 mod tests;

@@ -10,9 +10,9 @@ use super::planning::{Unit, default_step_rows, row_bytes, want};
 use super::prune::Pruner;
 use super::read::RowGroups;
 use crate::columns::{Columns, roots};
+use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
-use crate::merge::merge;
-use crate::steps::{Scan, Steps, run, steps_ahead};
+use crate::schema_merge::merge;
 use crate::{Batches, ColumnUnion, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
@@ -208,7 +208,7 @@ impl ParquetSource {
             Some(most) => vec![most; units.len()],
             None => units.iter().map(|unit| unit.step_rows(step_rows)).collect(),
         };
-        let steps = Steps::new(
+        let steps = BatchPlan::new(
             units.iter().zip(&unit_step_rows).map(|(unit, step_rows)| (unit.rows.as_slice(), *step_rows)),
             request.limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
@@ -220,7 +220,7 @@ impl ParquetSource {
             None => Fetcher::start(objects, &self.requests(units.iter(), &fields)?.0, &self.job)?,
         };
         let units = RowGroups::new(units, fields.clone(), unit_step_rows, fetcher);
-        let scan = Scan { columns, fields, units, steps, steps_ahead, job: self.job.clone() };
+        let scan = ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() };
         run(scan, step_rows, request.limit)
     }
 }

@@ -11,7 +11,7 @@ use super::column::page_ends;
 use super::delta::Lengths;
 use super::pieces::Pieces;
 use super::views::{INLINE_BYTES, is_continuation, view_of};
-use crate::steps::Kept;
+use crate::exec::RowSelection;
 
 /// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that nobody can
 /// foresee costs more.
@@ -93,7 +93,13 @@ impl Texts {
     }
 
     /// Takes the next texts that are kept to the front of `views`; `left` is how many rows the array may still get.
-    pub fn read_kept(&mut self, kept: Kept<'_>, views: &mut [u128], left: usize, out: &mut Taking<'_>) -> Result<()> {
+    pub fn read_kept(
+        &mut self,
+        kept: RowSelection<'_>,
+        views: &mut [u128],
+        left: usize,
+        out: &mut Taking<'_>,
+    ) -> Result<()> {
         let mut filled = 0;
         for piece in kept.pieces() {
             let views = views.get_mut(filled..).unwrap_or_default();
@@ -381,5 +387,4 @@ fn is_beyond_ascii(views: u128) -> bool {
 }
 
 #[cfg(test)]
-#[path = "texts_tests.rs"]
 mod tests;

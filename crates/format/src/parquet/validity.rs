@@ -6,7 +6,7 @@ use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
 use super::hybrid::{Hybrid, Runs};
-use crate::steps::{Kept, compress};
+use crate::exec::{RowSelection, compress};
 
 /// `parquet.thrift`'s numbers of the encodings of levels.
 const RLE: i32 = 3;
@@ -116,8 +116,8 @@ pub(crate) struct KeptValues {
 
 impl KeptValues {
     /// As decoders take them.
-    pub fn kept(&self) -> Kept<'_> {
-        Kept::new(&self.words, 0..self.len)
+    pub fn kept(&self) -> RowSelection<'_> {
+        RowSelection::new(&self.words, 0..self.len)
     }
 
     fn push(&mut self, bits: u64, count: usize) {
@@ -164,7 +164,7 @@ impl Validity {
     }
 
     /// Appends those of the rows of `all` that are kept; says which of the values in `all` belong to them.
-    pub fn append_kept(&mut self, all: &Self, kept: Kept<'_>) -> KeptValues {
+    pub fn append_kept(&mut self, all: &Self, kept: RowSelection<'_>) -> KeptValues {
         let valid = all.from(0);
         let mut values = KeptValues { words: Vec::with_capacity(kept.len() / 64 + 2), len: 0, nulls: 0 };
         let before = self.nulls;

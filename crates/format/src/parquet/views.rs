@@ -14,7 +14,7 @@ use super::indexes::{Indexes, Slots};
 use super::pieces::Pieces;
 use super::texts::{Doubt, LENGTH_BYTES, Taking, TextBytes, Texts};
 use super::validity::ValidBits;
-use crate::steps::Kept;
+use crate::exec::RowSelection;
 
 /// Values up to this length stand in the view itself.
 pub(crate) const INLINE_BYTES: usize = 12;
@@ -79,7 +79,7 @@ impl Plain {
     }
 
     /// Makes views of those of the next values that are kept, and one behind them.
-    fn make_kept(&self, kept: Kept<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+    fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
         let buffer = self.number(buffers);
         match &self.lengths {
             None => make_kept_views(&mut Walk::new(&self.data, self.at, buffer), kept, target),
@@ -210,7 +210,7 @@ impl Values for Views {
         Ok(())
     }
 
-    fn read_kept(&mut self, kept: Kept<'_>) -> Result<()> {
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         let count = kept.count();
         let left = self.rows.saturating_sub(self.len);
         let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
@@ -341,7 +341,7 @@ fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
 }
 
 /// The views of the values that are kept, and one behind them.
-fn make_kept_views(walk: &mut impl NextView, kept: Kept<'_>, target: &mut [u128]) -> Result<Made> {
+fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mut [u128]) -> Result<Made> {
     let (mut has_long, mut filled) = (false, 0);
     for piece in kept.pieces() {
         let slots = &mut target[filled..=filled + piece.count()];

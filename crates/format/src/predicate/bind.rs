@@ -14,7 +14,7 @@ use super::node::{Node, Scalar};
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
-use crate::names::column_not_found;
+use crate::suggestions::column_not_found;
 use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 
 /// Deeper nesting than any person writes; evaluation recurses as deep.

@@ -120,5 +120,4 @@ impl PartialOrd for Decimal {
 }
 
 #[cfg(test)]
-#[path = "decimal_tests.rs"]
 mod tests;

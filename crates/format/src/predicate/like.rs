@@ -134,5 +134,4 @@ fn general(tokens: &[Token], text: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "like_tests.rs"]
 mod tests;

@@ -100,5 +100,4 @@ fn digits(text: &str, least: usize, most: usize) -> Option<i64> {
 }
 
 #[cfg(test)]
-#[path = "time_tests.rs"]
 mod tests;

@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::DataType;
 use lakerace_format::{
-    Codec, ColumnUnion, CompareOp, Compression, Expr, HiddenRows, InputFile, Literal, ParquetSink, ParquetSource,
+    Codec, ColumnUnion, CompareOp, Compression, DeletedRows, Expr, InputFile, Literal, ParquetSink, ParquetSource,
     ReadPlan, ReadRequest, Source, WriteOptions,
 };
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
@@ -66,7 +66,7 @@ fn written(folder: &TempDir) -> std::path::PathBuf {
 fn open(path: &Path, hidden: &[u64], threads: usize) -> Result<ParquetSource> {
     let job = Job::new(JobOptions { threads, ..JobOptions::default() });
     let object = Location::parse(path.to_str().unwrap())?.object(&StorageOptions::default(), &job)?;
-    let hidden = HiddenRows::new(hidden.iter().copied(), hidden.last().copied(), u64::MAX >> 1)?;
+    let hidden = DeletedRows::new(hidden.iter().copied(), hidden.last().copied(), u64::MAX >> 1)?;
     ParquetSource::open_files(
         vec![InputFile { object, constants: None, hidden: Some(Arc::new(hidden)) }],
         ColumnUnion::default(),

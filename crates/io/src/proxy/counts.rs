@@ -83,5 +83,4 @@ fn is_listing(target: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "counts_tests.rs"]
 mod tests;

@@ -185,5 +185,4 @@ impl Chunks {
 }
 
 #[cfg(test)]
-#[path = "head_tests.rs"]
 mod tests;

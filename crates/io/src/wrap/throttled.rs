@@ -13,7 +13,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
 
-use crate::pace::Pace;
+use crate::rate_limit::Pace;
 
 /// Bytes that pass between two looks at the clock.
 const STEP_BYTES: usize = 64 << 10;

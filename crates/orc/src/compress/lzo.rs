@@ -105,5 +105,4 @@ pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> 
 }
 
 #[cfg(test)]
-#[path = "lzo_tests.rs"]
 mod tests;

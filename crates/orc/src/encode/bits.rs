@@ -70,5 +70,4 @@ fn pack_block<const WIDTH: u32>(values: &[u64; BLOCK], out: &mut [u8]) {
 }
 
 #[cfg(test)]
-#[path = "bits_tests.rs"]
 mod tests;

@@ -88,5 +88,4 @@ impl BitCollector {
 }
 
 #[cfg(test)]
-#[path = "booleans_tests.rs"]
 mod tests;

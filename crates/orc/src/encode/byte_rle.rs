@@ -31,5 +31,4 @@ fn put_literals(values: &[u8], out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[path = "byte_rle_tests.rs"]
 mod tests;

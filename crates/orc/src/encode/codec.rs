@@ -132,5 +132,4 @@ fn fail(error: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-#[path = "codec_tests.rs"]
 mod tests;

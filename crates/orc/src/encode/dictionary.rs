@@ -144,5 +144,4 @@ fn hash(value: &[u8], seed: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "dictionary_tests.rs"]
 mod tests;

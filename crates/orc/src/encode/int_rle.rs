@@ -307,5 +307,4 @@ impl Patches {
 }
 
 #[cfg(test)]
-#[path = "int_rle_tests.rs"]
 mod tests;

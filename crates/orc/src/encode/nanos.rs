@@ -20,5 +20,4 @@ pub(crate) fn encode(nanos: u32) -> i64 {
 }
 
 #[cfg(test)]
-#[path = "nanos_tests.rs"]
 mod tests;

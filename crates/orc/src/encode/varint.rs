@@ -86,5 +86,4 @@ fn put_wide(mut value: u128, out: &mut [u8]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "varint_tests.rs"]
 mod tests;

@@ -31,5 +31,4 @@ fn gregorian(year: i64, month: i64, day: i64) -> i64 {
 }
 
 #[cfg(test)]
-#[path = "calendar_tests.rs"]
 mod tests;

@@ -135,5 +135,4 @@ pub(crate) fn stream_end(later: impl IntoIterator<Item = Position>, compressed: 
 }
 
 #[cfg(test)]
-#[path = "index_tests.rs"]
 mod tests;

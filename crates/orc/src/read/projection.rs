@@ -115,5 +115,4 @@ fn find(node: &OrcType, path: &str) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[path = "projection_tests.rs"]
 mod tests;

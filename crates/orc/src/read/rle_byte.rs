@@ -142,5 +142,4 @@ impl Bits {
 }
 
 #[cfg(test)]
-#[path = "rle_byte_tests.rs"]
 mod tests;

@@ -86,5 +86,4 @@ impl IntsV1 {
 }
 
 #[cfg(test)]
-#[path = "rle_v1_tests.rs"]
 mod tests;

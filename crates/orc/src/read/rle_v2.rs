@@ -186,5 +186,4 @@ fn delta(bytes: &[u8], signed: bool, out: &mut [i64]) -> Result<usize> {
 }
 
 #[cfg(test)]
-#[path = "rle_v2_tests.rs"]
 mod tests;

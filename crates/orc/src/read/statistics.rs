@@ -138,5 +138,4 @@ fn decimal(text: &str, scale: u8, up: bool) -> Option<i128> {
 }
 
 #[cfg(test)]
-#[path = "statistics_tests.rs"]
 mod tests;

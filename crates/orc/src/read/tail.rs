@@ -358,5 +358,4 @@ fn stripe_statistics(metadata: &[u8], stripes: usize, columns: usize) -> Result<
 }
 
 #[cfg(test)]
-#[path = "tail_tests.rs"]
 mod tests;

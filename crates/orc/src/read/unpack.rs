@@ -97,5 +97,4 @@ fn wide(bytes: &[u8], width: u32, out: &mut [i64]) {
 }
 
 #[cfg(test)]
-#[path = "unpack_tests.rs"]
 mod tests;

@@ -59,5 +59,4 @@ pub(crate) fn zigzag128(value: u128) -> i128 {
 }
 
 #[cfg(test)]
-#[path = "varint_tests.rs"]
 mod tests;

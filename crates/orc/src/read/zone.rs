@@ -136,5 +136,4 @@ fn fixed(name: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-#[path = "zone_tests.rs"]
 mod tests;

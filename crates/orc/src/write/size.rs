@@ -33,5 +33,4 @@ pub(crate) fn value_bytes(array: &dyn Array) -> usize {
 }
 
 #[cfg(test)]
-#[path = "size_tests.rs"]
 mod tests;

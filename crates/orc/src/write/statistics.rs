@@ -320,5 +320,4 @@ pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
 }
 
 #[cfg(test)]
-#[path = "statistics_tests.rs"]
 mod tests;

@@ -237,5 +237,4 @@ impl Stream {
 }
 
 #[cfg(test)]
-#[path = "stream_tests.rs"]
 mod tests;

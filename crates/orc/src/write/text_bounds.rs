@@ -96,5 +96,4 @@ fn above(value: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "text_bounds_tests.rs"]
 mod tests;

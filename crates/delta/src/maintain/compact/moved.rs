@@ -74,5 +74,4 @@ fn split(places: &RoaringTreemap, new: &[(String, u64)]) -> Result<Vec<(String, 
 }
 
 #[cfg(test)]
-#[path = "moved_tests.rs"]
 mod tests;

@@ -115,5 +115,4 @@ fn rescale(value: i128, from: i64, to: i64) -> Result<i128> {
 }
 
 #[cfg(test)]
-#[path = "decimal_tests.rs"]
 mod tests;

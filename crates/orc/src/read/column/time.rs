@@ -149,5 +149,4 @@ fn digits(stored: i64) -> Result<i64> {
 }
 
 #[cfg(test)]
-#[path = "time_tests.rs"]
 mod tests;

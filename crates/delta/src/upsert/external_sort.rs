@@ -1,0 +1,292 @@
+//! Sources that don't fit into memory: sorted runs on the local disk, merged again in the order of keys.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use lakerace_io::{Error, Result};
+
+use super::operator::MergeOperators;
+use super::sorted_chunk::{Chunk, ChunkBuilder, OnDuplicate};
+use crate::key::{KeyColumns, Keys};
+use crate::spill::{self, RunReader, Spill};
+
+/// Rows that a run is written and read by at most.
+const BATCH_ROWS: usize = 8192;
+/// Runs that are read side by side at least and at most: more become one.
+const RUNS_AT_ONCE: RangeInclusive<usize> = 4..=256;
+/// What reading a run takes beside its rows, in bytes: its buffer and its messages, and what describes each column.
+const RUN_BYTES: usize = 16 << 10;
+const COLUMN_BYTES: usize = 2 << 10;
+/// Rows of several runs that are taken in as one piece, where each run has few of them: a piece takes memory of its own.
+const PIECE_ROWS: usize = 1024;
+
+/// Sorted chunks of one source, put on the local disk in the order of the source.
+#[derive(Debug, Clone)]
+pub(crate) struct ExternalSort {
+    columns: KeyColumns,
+    schema: SchemaRef,
+    on_duplicate: OnDuplicate,
+    operators: MergeOperators,
+    /// Bytes that merging them may take.
+    limit_bytes: usize,
+    spill: Spill,
+    /// In the order of the source; those of the same level are of about the same size.
+    places: Vec<Place>,
+    /// As many are read side by side.
+    at_once: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    level: u32,
+    run: spill::Run,
+}
+
+/// The runs' rows, in chunks that follow on each other in the order of keys, one row a key.
+#[derive(Debug)]
+pub(crate) struct MergedChunks {
+    columns: KeyColumns,
+    schema: SchemaRef,
+    runs: Vec<Run>,
+    limit_bytes: usize,
+    at_once: usize,
+    on_duplicate: OnDuplicate,
+    operators: MergeOperators,
+}
+
+/// A run that is being read.
+#[derive(Debug)]
+struct Run {
+    reader: RunReader,
+    /// The rows read and not yet given, with their keys. `None` at the end of the run.
+    ahead: Option<(RecordBatch, Keys)>,
+}
+
+impl ExternalSort {
+    /// No runs yet. Merging them takes about `limit_bytes`.
+    pub fn new(
+        columns: KeyColumns,
+        schema: SchemaRef,
+        on_duplicate: OnDuplicate,
+        operators: MergeOperators,
+        limit_bytes: usize,
+    ) -> Result<Self> {
+        let (spill, places) = (Spill::create()?, Vec::new());
+        let one_bytes = RUN_BYTES + schema.fields().len() * COLUMN_BYTES;
+        let at_once = (limit_bytes / 4 / one_bytes).clamp(*RUNS_AT_ONCE.start(), *RUNS_AT_ONCE.end());
+        Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, spill, places, at_once })
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Writes a chunk as the next run.
+    pub fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        while let Some(from) = self.full_level() {
+            self.join(from)?;
+        }
+        let batch_rows = self.batch_rows(chunk);
+        self.write(std::iter::once(Ok(chunk)), batch_rows, 0)
+    }
+
+    /// Behind the last chunk: leaves as many runs as are read side by side.
+    pub fn settle(&mut self) -> Result<()> {
+        while self.places.len() > self.at_once {
+            // One more than there are too many: they become one.
+            let joined = (self.places.len() - self.at_once + 1).min(self.at_once);
+            self.join(self.places.len() - joined)?;
+        }
+        Ok(())
+    }
+
+    /// Where the last runs begin that are of one level, if they are as many as are read side by side.
+    fn full_level(&self) -> Option<usize> {
+        let level = self.places.last()?.level;
+        let count = self.places.iter().rev().take_while(|place| place.level == level).count();
+        (count >= self.at_once).then(|| self.places.len() - count)
+    }
+
+    /// Makes one run of those from this one on.
+    fn join(&mut self, from: usize) -> Result<()> {
+        let joined: Vec<Place> = self.places.drain(from..).collect();
+        let (schema, operators) = (Arc::clone(&self.schema), self.operators.clone());
+        let mut merged = self.merged(&joined, schema, None, self.on_duplicate, operators)?;
+        let Some(first) = merged.next().transpose()? else { return Ok(()) };
+        let (batch_rows, level) = (self.batch_rows(&first), joined.iter().map(|place| place.level).max().unwrap_or(0));
+        self.write(std::iter::once(Ok(first)).chain(merged), batch_rows, level + 1)?;
+        joined.iter().for_each(|place| self.spill.forget(place.run));
+        Ok(())
+    }
+
+    /// Rows of a batch so that one of each run takes half of the memory, at most.
+    fn batch_rows(&self, chunk: &Chunk) -> usize {
+        let row_bytes = (chunk.row_bytes() / chunk.rows().max(1)).max(1);
+        (self.limit_bytes / 2 / self.at_once / row_bytes).clamp(1, BATCH_ROWS)
+    }
+
+    /// Writes a run.
+    fn write<C: std::borrow::Borrow<Chunk>>(
+        &mut self,
+        chunks: impl Iterator<Item = Result<C>>,
+        batch_rows: usize,
+        level: u32,
+    ) -> Result<()> {
+        let mut run = self.spill.begin(&self.schema)?;
+        for chunk in chunks {
+            for batch in chunk?.borrow().sorted().batches(batch_rows) {
+                let batch = batch?;
+                let columns = batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(internal)?;
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                run.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(internal)?)?;
+            }
+        }
+        let run = run.finish()?;
+        self.places.push(Place { level, run });
+        Ok(())
+    }
+
+    /// The runs' rows. Of rows in several runs with the same key, those of a later run are the later ones.
+    pub fn merge(&self) -> Result<MergedChunks> {
+        self.merged(&self.places, Arc::clone(&self.schema), None, self.on_duplicate, self.operators.clone())
+    }
+
+    /// The runs' keys, in rows of the key columns alone.
+    pub fn merge_keys(&self) -> Result<MergedChunks> {
+        let at = |name: &str| self.schema.index_of(name).map_err(internal);
+        let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(self.schema.project(&columns).map_err(internal)?);
+        self.merged(&self.places, schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
+    }
+
+    fn merged(
+        &self,
+        places: &[Place],
+        schema: SchemaRef,
+        projection: Option<Vec<usize>>,
+        on_duplicate: OnDuplicate,
+        operators: MergeOperators,
+    ) -> Result<MergedChunks> {
+        let open = |place: &Place| Run::open(self.spill.open(place.run, projection.clone())?, &self.columns);
+        let runs = places.iter().map(open).collect::<Result<_>>()?;
+        Ok(MergedChunks {
+            columns: self.columns.clone(),
+            schema,
+            runs,
+            limit_bytes: self.limit_bytes / 2,
+            at_once: self.at_once,
+            on_duplicate,
+            operators,
+        })
+    }
+}
+
+impl Run {
+    fn open(reader: RunReader, columns: &KeyColumns) -> Result<Self> {
+        let mut run = Self { reader, ahead: None };
+        run.read_ahead(columns)?;
+        Ok(run)
+    }
+
+    fn read_ahead(&mut self, columns: &KeyColumns) -> Result<()> {
+        let batch = self.reader.next().transpose().map_err(spill::broken)?;
+        self.ahead = match batch {
+            Some(batch) => Some((batch.clone(), columns.keys(&batch, 0)?)),
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// Gives the rows read ahead whose keys are not beyond `bound`.
+    fn take_up_to(&mut self, bound: &Keys, columns: &KeyColumns) -> Result<Option<RecordBatch>> {
+        let Some((batch, keys)) = self.ahead.take() else { return Ok(None) };
+        let rows = keys.rows_up_to(bound);
+        if rows == batch.num_rows() {
+            self.read_ahead(columns)?;
+        } else {
+            let rest: Vec<u32> = (rows as u32..batch.num_rows() as u32).collect();
+            self.ahead = Some((batch.slice(rows, batch.num_rows() - rows), keys.take(&rest)));
+        }
+        Ok((rows > 0).then(|| batch.slice(0, rows)))
+    }
+}
+
+impl MergedChunks {
+    fn next_chunk(&mut self) -> Result<Option<Chunk>> {
+        let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
+        let (mut pieces, mut rows, mut rounds) = (Vec::new(), 0, 0);
+        // One look ahead at least, however little memory there is.
+        while builder.rows() == 0 || !builder.is_full(self.limit_bytes) {
+            // All that has arrived of every run up to the nearest end of what was read ahead. Keys are distinct within
+            // a run, so the rows of one key are all among them.
+            let ends = self.runs.iter().filter_map(|run| run.ahead.as_ref()).map(|(_, keys)| keys.last());
+            let Some(bound) = ends.reduce(Keys::smaller) else { break };
+            let before = pieces.len();
+            for run in &mut self.runs {
+                pieces.extend(run.take_up_to(&bound, &self.columns)?);
+            }
+            // All that was read ahead is half of the memory: so a part of it is, about.
+            rows += pieces[before..].iter().map(RecordBatch::num_rows).sum::<usize>();
+            rounds += 1;
+            if rows >= PIECE_ROWS || rounds * 8 >= self.at_once {
+                self.take_in(&mut pieces, &mut builder)?;
+                (rows, rounds) = (0, 0);
+            }
+        }
+        self.take_in(&mut pieces, &mut builder)?;
+        if builder.rows() == 0 {
+            return Ok(None);
+        }
+        builder.finish(self.on_duplicate, &self.operators).map(Some)
+    }
+
+    /// Takes in pieces: as they are, or as one where they are small.
+    fn take_in(&self, pieces: &mut Vec<RecordBatch>, builder: &mut ChunkBuilder) -> Result<()> {
+        let rows: usize = pieces.iter().map(RecordBatch::num_rows).sum();
+        if pieces.len() > 1 && rows / pieces.len() < PIECE_ROWS / 2 {
+            let schema = pieces[0].schema();
+            let one = concat_batches(&schema, &*pieces).map_err(internal)?;
+            pieces.clear();
+            return builder.push(one);
+        }
+        pieces.drain(..).try_for_each(|piece| builder.push(piece))
+    }
+}
+
+impl Iterator for MergedChunks {
+    type Item = Result<Chunk>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_chunk().transpose()
+    }
+}
+
+/// An array whose buffers hold its own values only: views may share those of a whole source.
+fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Utf8View => Ok(Arc::new(array.as_string_view().gc())),
+        DataType::BinaryView => Ok(Arc::new(array.as_binary_view().gc())),
+        DataType::Dictionary(..) => Ok(Arc::clone(array)),
+        nested if nested.is_nested() => {
+            let data = array.to_data();
+            let children =
+                data.child_data().iter().map(|child| compact(&make_array(child.clone())).map(|a| a.to_data()));
+            let children = children.collect::<Result<Vec<_>, _>>()?;
+            Ok(make_array(data.into_builder().child_data(children).build()?))
+        }
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn internal(error: ArrowError) -> Error {
+    Error::internal(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

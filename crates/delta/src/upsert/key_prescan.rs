@@ -1,0 +1,85 @@
+//! Keys that are read ahead of their rows.
+//!
+//! Where the keys of a source are known before its rows, these need not be in memory together: they are sorted and written run
+//! by run while they are read ([`StreamingWrite`](super::streaming_write::InRuns)), and meanwhile the rows of the table that have one of the
+//! keys are looked for.
+
+use std::sync::Arc;
+
+use lakerace_io::{Error, Job, Result};
+
+use super::key_partitions::FIRST_ROW;
+use super::row_mapping::RowMapping;
+use super::sorted_chunk::{Chunk, OnDuplicate, kept_rows};
+use super::source::Again;
+use crate::key::{KeySet, Keys};
+use crate::rows::SORTING_BYTES_PER_ROW;
+
+/// The keys of all rows of a source.
+pub(crate) struct KeyPrescan {
+    /// The different ones, in order, without rows.
+    pub keys: Chunk,
+    /// How many rows the source has, those included that a later one replaces.
+    pub rows: u32,
+    /// The rows that no later one replaces, in the order of their keys, counted from 0. `None`: all of them as they come.
+    pub order: Option<Vec<u32>>,
+}
+
+impl KeyPrescan {
+    /// Reads the keys of a source. `None` where the rows have to be looked at in another way: keys that do not fit into
+    /// `limit_bytes`, or one that comes twice and is an error, which only rows can tell.
+    ///
+    /// Errors: those of the source, and `Invalid` for rows without a key.
+    pub fn read(
+        shape: &RowMapping,
+        source: &Again,
+        on_duplicate: OnDuplicate,
+        limit_bytes: usize,
+        job: &Job,
+    ) -> Result<Option<Self>> {
+        if source.rows > u64::from(u32::MAX / 2) {
+            return Ok(None);
+        }
+        let names: Vec<String> = shape.columns.names().map(str::to_owned).collect();
+        let mut keys = shape.columns.no_keys();
+        keys.reserve(source.rows as usize);
+        let batches = source.columns(&names)?;
+        let fit = shape.fit_keys(batches.schema())?;
+        for batch in batches {
+            job.check()?;
+            let first_row = FIRST_ROW + keys.len() as u64;
+            keys.append(shape.columns.keys(&fit.fit(&batch?)?, first_row)?);
+            let rows = keys.len();
+            let bytes = keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows);
+            if bytes > limit_bytes || rows as u64 > source.rows {
+                return Ok(None);
+            }
+        }
+        Ok(Self::of(shape, keys, on_duplicate, job.options().threads))
+    }
+
+    fn of(shape: &RowMapping, keys: Keys, on_duplicate: OnDuplicate, threads: usize) -> Option<Self> {
+        let rows = keys.len() as u32;
+        let (keys, order) = keys.sorted(threads);
+        let repeated = keys.repeated();
+        let ahead = |keys, order| {
+            let keys = Chunk::of_keys(Arc::clone(&shape.written), KeySet::new(keys));
+            Some(Self { keys, rows, order })
+        };
+        if repeated.is_empty() {
+            return ahead(keys, order);
+        }
+        if on_duplicate == OnDuplicate::Error {
+            return None;
+        }
+        let kept = kept_rows(keys.len(), &repeated);
+        let keys = keys.take(&kept);
+        let order = order.map(|order| kept.iter().map(|place| order[*place as usize]).collect());
+        ahead(keys, order.or(Some(kept)))
+    }
+}
+
+/// The error of a source that is another one than when its keys were read.
+pub(super) fn changed() -> Error {
+    Error::conflict("the source has other rows than when its keys were read").advice("run it again when it is complete")
+}

@@ -1,0 +1,183 @@
+//! What the rows of a source are to a table.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use lakerace_format::Batches;
+use lakerace_format::suggestions::column_not_found;
+use lakerace_io::{Error, Job, Result};
+
+use super::UpsertOptions;
+use super::key_partitions::{Gather, Windows};
+use super::key_prescan::KeyPrescan;
+use super::operator::{MergeOperator, MergeOperators};
+use super::source::Again;
+use super::streaming_write::StreamingWrite;
+use crate::Snapshot;
+use crate::key::KeyColumns;
+use crate::protocol::check_defaults;
+use crate::write::{Evolved, Fit, Target, evolve};
+
+/// The source's columns as the table's.
+pub(crate) struct RowMapping {
+    /// The key.
+    pub columns: KeyColumns,
+    /// From the source's columns to the same columns of the table.
+    fit: Fit,
+    /// How rows of the source with the same key are merged.
+    own: MergeOperators,
+    /// How they are merged with rows of the table; columns that the source lacks keep what the table has.
+    pub operators: MergeOperators,
+    /// The columns that are written.
+    pub written: SchemaRef,
+    /// The columns that the table is partitioned by.
+    partitions: Vec<String>,
+    /// The schema that the table gets, where it has to change for the rows.
+    pub evolved: Option<Evolved>,
+}
+
+/// Memory of an upsert that is left to readers and writers, at most.
+const BUFFER_BYTES: u64 = 128 << 20;
+
+impl RowMapping {
+    /// The rows of an upsert.
+    pub fn of_upsert(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
+        let key = key(snapshot, options)?;
+        let evolved = evolve(snapshot, source, options.evolve, &key)?;
+        let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
+        let columns = KeyColumns::new(schema, &key)?;
+        check_defaults(snapshot, source)?;
+        for field in source.fields() {
+            if schema.field_with_name(field.name()).is_err() {
+                return Err(column_not_found(field.name(), names(schema)).at("the table"));
+            }
+        }
+        let has = |name: &str| source.field_with_name(name).is_ok();
+        check_key(&key, source)?;
+        if let Some((name, _)) = options.merge.iter().find(|(name, _)| !has(name)) {
+            return Err(Error::usage(format!("there are no values of {name:?} to merge: the rows don't have it")));
+        }
+        let missing: Vec<FieldRef> = schema.fields().iter().filter(|field| !has(field.name())).cloned().collect();
+        let partitions = snapshot.partition_columns().to_vec();
+        let fit = fit(source, schema.fields().iter().filter(|field| has(field.name())), &partitions)?;
+        let kept = missing.iter().map(|field| (field.name().clone(), MergeOperator::LastNotNull));
+        let all = options.merge.iter().cloned().chain(kept.filter(|_| !options.insert_only));
+        let fields: Vec<FieldRef> = fit.schema().fields().iter().cloned().chain(missing.iter().cloned()).collect();
+        Ok(Self {
+            own: MergeOperators::new(options.merge.iter().cloned(), schema, &key)?,
+            operators: MergeOperators::new(all, schema, &key)?,
+            written: Arc::new(Schema::new(fields)),
+            columns,
+            fit,
+            partitions,
+            evolved: evolved.clone(),
+        })
+    }
+
+    /// The keys of a delete.
+    pub fn of_delete(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
+        let key = key(snapshot, options)?;
+        let schema = snapshot.schema();
+        let columns = KeyColumns::new(schema, &key)?;
+        check_key(&key, source)?;
+        let partitions = snapshot.partition_columns().to_vec();
+        let fit = fit(source, schema.fields().iter().filter(|field| key.contains(field.name())), &partitions)?;
+        let (own, operators) = (MergeOperators::default(), MergeOperators::default());
+        Ok(Self { columns, own, operators, written: Arc::clone(fit.schema()), fit, partitions, evolved: None })
+    }
+
+    /// Sorts the rows of the source into windows.
+    pub fn gather(&self, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Windows> {
+        let gather = Gather {
+            columns: &self.columns,
+            fit: &self.fit,
+            on_duplicate: options.on_duplicate,
+            operators: &self.own,
+            memory_bytes: memory_bytes(options),
+            job,
+        };
+        gather.gather(batches)
+    }
+
+    /// How rows whose keys are known ahead are written.
+    pub fn in_runs<'a>(&'a self, run_bytes: usize, job: &'a Job) -> StreamingWrite<'a> {
+        StreamingWrite { fit: &self.fit, run_bytes, job }
+    }
+
+    /// The keys of a source, read ahead of its rows, where runs of these take `run_bytes`. `None` where rows and keys have
+    /// to be gathered together.
+    pub fn keys_ahead(
+        &self,
+        source: &Again,
+        run_bytes: usize,
+        options: &UpsertOptions,
+        job: &Job,
+    ) -> Result<Option<KeyPrescan>> {
+        // A run that is written, and the next one.
+        let limit_bytes = memory_bytes(options).saturating_sub(2 * run_bytes);
+        KeyPrescan::read(self, source, options.on_duplicate, limit_bytes, job)
+    }
+
+    /// From the key columns of a source to those of the table.
+    pub fn fit_keys(&self, source: &SchemaRef) -> Result<Fit> {
+        let is_key = |field: &&FieldRef| self.columns.names().any(|name| name == field.name());
+        fit(source, self.written.fields().iter().filter(is_key), &self.partitions)
+    }
+
+    /// Whether rows with the same key become one that is neither of them.
+    pub fn combines_own(&self) -> bool {
+        self.own.combine_rows()
+    }
+
+    /// Rows with all the columns that are written: those that the source lacks are null.
+    pub fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+            Some(column) => Ok(Arc::clone(column)),
+            None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
+            None => Err(Error::invalid(format!("the rows have no {:?}, which the table needs", field.name()))),
+        };
+        let columns = self.written.fields().iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.written), columns, &options)
+            .map_err(|e| Error::invalid(format!("the rows don't fit the table: {e}")))
+    }
+}
+
+/// What rows and keys may take.
+fn memory_bytes(options: &UpsertOptions) -> usize {
+    let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
+    usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX)
+}
+
+/// The key's columns.
+pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<String>> {
+    let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
+    if key.is_empty() {
+        return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
+            .advice("name the key's columns by --key a,b (key)"));
+    }
+    Ok(key)
+}
+
+/// An error where the rows lack a key column.
+fn check_key(key: &[String], source: &SchemaRef) -> Result<()> {
+    match key.iter().find(|name| source.field_with_name(name).is_err()) {
+        Some(name) => Err(column_not_found(name, names(source)).at("the rows")),
+        None => Ok(()),
+    }
+}
+
+fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
+    schema.fields().iter().map(|field| field.name().as_str())
+}
+
+/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find. In the
+/// columns that the table is partitioned by, an empty text is one of them.
+fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<Fit> {
+    let same = |field: &FieldRef| {
+        let field = Arc::new(field.as_ref().clone().with_nullable(true));
+        Target { logical: Arc::clone(&field), stored: field }
+    };
+    Ok(Fit::exact(source, &fields.map(same).collect::<Vec<_>>())?.with_empty_as_null(partitions))
+}

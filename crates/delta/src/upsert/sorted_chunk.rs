@@ -1,0 +1,256 @@
+//! As many rows of a source as fit into memory, in the order of their keys, one row a key.
+
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use lakerace_io::{Error, Result};
+
+use super::operator::MergeOperators;
+use crate::key::{KeyColumns, KeySet, Keys};
+use crate::rows::{KeyedRows, OrderedRows, PackedBatch, Packing, Rows, SortedRows};
+
+/// What becomes of rows of one source that have the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDuplicate {
+    /// The last one counts. Where a column has an operator, the rows are merged by it in their order.
+    #[default]
+    Last,
+    /// They are an error that names the first two.
+    Error,
+}
+
+impl FromStr for OnDuplicate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "last" => Ok(Self::Last),
+            "error" => Ok(Self::Error),
+            other => {
+                Err(Error::usage(format!("{other:?} does not say what becomes of duplicates"))
+                    .advice("say last or error"))
+            }
+        }
+    }
+}
+
+/// Collects rows until they are many enough for a [`Chunk`].
+#[derive(Debug)]
+pub(crate) struct ChunkBuilder {
+    columns: KeyColumns,
+    rows: KeyedRows,
+    first_row: Option<u64>,
+}
+
+/// Makes of batches what a [`ChunkBuilder`] takes in: on several threads, while the builder is elsewhere.
+pub(crate) struct ChunkReader {
+    columns: KeyColumns,
+    packing: Option<Arc<Packing>>,
+}
+
+/// Rows with their keys.
+pub(crate) enum ReadRows {
+    Whole(RecordBatch, Keys),
+    Packed(PackedBatch),
+}
+
+impl ChunkReader {
+    /// For rows of this schema, read on so many threads.
+    pub fn new(columns: KeyColumns, schema: &SchemaRef, threads: usize) -> Self {
+        Self { columns, packing: Packing::new(schema, threads).map(Arc::new) }
+    }
+
+    /// Reads a batch on a thread of this number, packing its rows if they are to be. Errors are those of [`KeyColumns::keys`].
+    pub fn read(&self, batch: RecordBatch, first_row: u64, packs: bool, thread: usize) -> Result<ReadRows> {
+        let keys = self.columns.keys(&batch, first_row)?;
+        match self.packing.as_ref().filter(|_| packs) {
+            Some(packing) => packing.pack_alone(&batch, Some(&keys), thread).map(ReadRows::Packed),
+            None => Ok(ReadRows::Whole(batch, keys)),
+        }
+    }
+}
+
+/// Rows in the order of their keys, which are distinct.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    rows: OrderedRows,
+    keys: Arc<KeySet>,
+    /// The bytes of the rows' values, about.
+    row_bytes: usize,
+}
+
+impl ChunkBuilder {
+    /// No rows yet, of a source with this schema, to be packed and sorted on so many threads. Errors will count its rows from
+    /// `first_row`, or not name any.
+    pub fn new(columns: KeyColumns, schema: SchemaRef, first_row: Option<u64>, threads: usize) -> Self {
+        let rows = KeyedRows::new(schema, columns.no_keys(), threads);
+        Self { columns, rows, first_row }
+    }
+
+    /// As [`Self::new`], of rows that are packed in this way.
+    pub fn packed_by(reader: &ChunkReader, schema: SchemaRef, first_row: u64, threads: usize) -> Self {
+        let (columns, packing) = (reader.columns.clone(), reader.packing.clone());
+        let rows = KeyedRows::packed_by(schema, columns.no_keys(), threads, packing);
+        Self { columns, rows, first_row: Some(first_row) }
+    }
+
+    /// Takes in a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
+    pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let first_row = self.first_row.unwrap_or(0) + self.rows.len() as u64;
+        let keys = self.columns.keys(&batch, first_row)?;
+        self.rows.push(batch, keys)
+    }
+
+    /// Takes in rows that were read by the reader of this builder.
+    pub fn push_read(&mut self, rows: ReadRows) -> Result<()> {
+        match rows {
+            ReadRows::Whole(batch, keys) => self.rows.push(batch, keys),
+            ReadRows::Packed(batch) => self.rows.push_packed(batch),
+        }
+    }
+
+    /// Whether rows did not come in the order of their keys.
+    pub fn is_packed(&self) -> bool {
+        self.rows.is_packed()
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// See [`KeyedRows::make_room`].
+    pub fn make_room(&mut self, limit_bytes: usize) {
+        self.rows.make_room(limit_bytes);
+    }
+
+    /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
+    pub fn is_full(&self, limit_bytes: usize) -> bool {
+        self.rows.is_full(limit_bytes)
+    }
+
+    /// The memory that the rows take once they are sorted, in bytes.
+    #[cfg(test)]
+    pub fn memory_bytes(&self) -> usize {
+        self.rows.memory_bytes()
+    }
+
+    /// Sorts the rows and makes one of those with the same key.
+    ///
+    /// Errors: `Invalid` for a key that comes twice where that is to be one, and those of the operators.
+    pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<Chunk> {
+        let Self { columns, rows, first_row } = self;
+        let (count, row_bytes, schema) = (rows.len(), rows.bytes(), Arc::clone(rows.schema()));
+        let SortedRows { keys, mut rows, order: sorted } = rows.sort();
+        let chunk = |rows, keys, order| {
+            let rows = OrderedRows::new(Arc::clone(&schema), rows, order);
+            Chunk { rows, keys: Arc::new(KeySet::new(keys)), row_bytes }
+        };
+        let repeated = keys.repeated();
+        if repeated.is_empty() {
+            return Ok(chunk(rows, keys, sorted));
+        }
+        let mut order = sorted.unwrap_or_else(|| (0..count as u32).collect());
+        if let (OnDuplicate::Error, Some(two)) = (on_duplicate, repeated.first()) {
+            let number = |row: u32| first_row.map(|first| first + u64::from(rows.origin(row)));
+            let who = match (number(order[two.start]), number(order[two.start + 1])) {
+                (Some(first), Some(second)) => format!("rows {first} and {second}"),
+                _ => "two rows".to_owned(),
+            };
+            let key = rows.describe(&schema, order[two.start], &columns)?;
+            return Err(Error::invalid(format!("{who} have the same key, {key}"))
+                .advice("leave one out, or let the last one count by --on-duplicate last (on_duplicate)"));
+        }
+        if operators.combine_rows() {
+            let merged = merged_rows(&schema, &rows, &order, &repeated, operators)?;
+            for (row, range) in repeated.iter().enumerate() {
+                order[range.end - 1] = (count + row) as u32;
+            }
+            rows.push(merged)?;
+        }
+        let kept = kept_rows(order.len(), &repeated);
+        let order = kept.iter().map(|row| order[*row as usize]).collect();
+        Ok(chunk(rows, keys.take(&kept), Some(order)))
+    }
+}
+
+/// Of rows in order, the last one of each key.
+pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
+    let mut kept = Vec::with_capacity(rows);
+    let mut next = 0;
+    for range in repeated {
+        kept.extend(next as u32..range.start as u32);
+        kept.push(range.end as u32 - 1);
+        next = range.end;
+    }
+    kept.extend(next as u32..rows as u32);
+    kept
+}
+
+/// One row for each range of rows with the same key.
+fn merged_rows(
+    schema: &SchemaRef,
+    rows: &Rows,
+    order: &[u32],
+    repeated: &[Range<usize>],
+    operators: &MergeOperators,
+) -> Result<RecordBatch> {
+    let take = |of: &dyn Fn(&Range<usize>) -> usize| rows.gather(schema, repeated.iter().map(|range| order[of(range)]));
+    let mut merged = take(&|range| range.start)?;
+    let most = repeated.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+    for nth in 1..most {
+        // Keys that have no row any more keep what they have: their last row counts as no match.
+        let has_row: Vec<bool> = repeated.iter().map(|range| nth < range.len()).collect();
+        let next = take(&|range| (range.start + nth).min(range.end - 1))?;
+        merged = operators.merge_where(&has_row, &merged, &next)?;
+    }
+    Ok(merged)
+}
+
+impl Chunk {
+    /// The keys, in order.
+    pub fn keys(&self) -> &KeySet {
+        &self.keys
+    }
+
+    /// The source's columns.
+    #[cfg(test)]
+    pub fn schema(&self) -> &SchemaRef {
+        self.rows.schema()
+    }
+
+    /// How many rows, and keys, there are.
+    pub fn rows(&self) -> usize {
+        self.keys.keys().len()
+    }
+
+    /// The bytes of the rows' values, about.
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// The rows, in the order of the keys.
+    pub fn sorted(&self) -> &OrderedRows {
+        &self.rows
+    }
+
+    /// Keys without rows, which would have this schema.
+    pub fn of_keys(schema: SchemaRef, keys: KeySet) -> Self {
+        Self { rows: OrderedRows::none(schema), keys: Arc::new(keys), row_bytes: 0 }
+    }
+
+    /// The same keys, without their rows.
+    pub fn keys_alone(&self) -> Self {
+        let rows = OrderedRows::none(Arc::clone(self.rows.schema()));
+        Self { rows, keys: Arc::clone(&self.keys), row_bytes: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;

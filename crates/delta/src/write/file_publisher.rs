@@ -1,0 +1,176 @@
+//! Files on their way into sight.
+//!
+//! A store takes its time to make an object of its parts, and whole objects are a request each: this is done for several
+//! files at once, while the next ones are written, so that neither time nor memory grows with the number of files. Files of
+//! this machine only need a new name, and get it in the end.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use lakerace_io::{Error, Object, Output, Result};
+
+use super::files::{AddedFile, Published};
+
+/// Files at once at most.
+const FILES_AT_MOST: usize = 16;
+/// Bytes that a store may not have yet, of all files together; one file may always have more.
+const BYTES_AT_MOST: u64 = 64 << 20;
+
+/// A file whose bytes are all written.
+pub(super) struct DoneFile {
+    pub file: AddedFile,
+    pub output: Output,
+    pub object: Object,
+}
+
+/// Makes files visible. They are not the table's yet: dropped, it removes them again.
+pub(super) struct FilePublisher {
+    /// Those of this machine.
+    waiting: Vec<DoneFile>,
+    /// Those of a store, the oldest first.
+    under_way: VecDeque<UnderWay>,
+    held: Arc<ByteBudget>,
+    visible: Published,
+    files: usize,
+    /// A write that has lost a file has failed.
+    failed: Option<Error>,
+}
+
+struct UnderWay {
+    thread: JoinHandle<Result<()>>,
+    file: AddedFile,
+    object: Object,
+}
+
+impl UnderWay {
+    fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+/// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
+#[derive(Debug, Default)]
+struct ByteBudget {
+    bytes: Mutex<u64>,
+    changed: Condvar,
+}
+
+/// Those of one file.
+struct BudgetPermit {
+    held: Arc<ByteBudget>,
+    bytes: u64,
+}
+
+impl ByteBudget {
+    /// Waits until there is room for so many more; one file has it always.
+    fn share(held: &Arc<Self>, bytes: u64) -> BudgetPermit {
+        let is_full = |held: &mut u64| *held > 0 && *held + bytes > BYTES_AT_MOST;
+        let mut all = held.changed.wait_while(held.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
+        *all += bytes;
+        BudgetPermit { held: Arc::clone(held), bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BudgetPermit {
+    /// The store has all but so many by now.
+    fn keep(&mut self, bytes: u64) {
+        let kept = bytes.min(self.bytes);
+        *self.held.lock() -= std::mem::replace(&mut self.bytes, kept) - kept;
+        self.held.changed.notify_all();
+    }
+}
+
+impl Drop for BudgetPermit {
+    fn drop(&mut self) {
+        self.keep(0);
+    }
+}
+
+impl FilePublisher {
+    /// No files yet.
+    pub fn new() -> Self {
+        let (waiting, under_way, held) = (Vec::new(), VecDeque::new(), Arc::default());
+        Self { waiting, under_way, held, visible: Published::removed(), files: 0, failed: None }
+    }
+
+    /// Files so far.
+    pub fn files(&self) -> usize {
+        self.files
+    }
+
+    /// Takes a file. An error may be that of one before.
+    pub fn push(&mut self, done: DoneFile) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.files += 1;
+        if done.object.store.local_files {
+            self.waiting.push(done);
+            return Ok(());
+        }
+        let DoneFile { file, mut output, object } = done;
+        let mut share = ByteBudget::share(&self.held, output.unsent_bytes());
+        while self.under_way.len() >= FILES_AT_MOST || self.under_way.front().is_some_and(UnderWay::is_over) {
+            self.join_oldest()?;
+        }
+        let finish = move || {
+            output.prepare()?;
+            share.keep(output.unsent_bytes());
+            output.finish()
+        };
+        let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
+        let thread = begun.map_err(|e| self.fail(Error::from(e).at("a thread for an upload")))?;
+        self.under_way.push_back(UnderWay { thread, file, object });
+        Ok(())
+    }
+
+    /// Waits for all of them.
+    pub fn finish(mut self) -> Result<Published> {
+        while !self.under_way.is_empty() {
+            self.join_oldest()?;
+        }
+        self.failed.take().map_or(Ok(()), Err)?;
+        for DoneFile { file, output, object } in std::mem::take(&mut self.waiting) {
+            object.store.job.check()?;
+            let folders = output.made_folders().to_vec();
+            output.finish()?;
+            self.visible.push(file, object, folders);
+        }
+        Ok(std::mem::replace(&mut self.visible, Published::none()))
+    }
+
+    fn join_oldest(&mut self) -> Result<()> {
+        let Some(UnderWay { thread, file, object }) = self.under_way.pop_front() else { return Ok(()) };
+        match thread.join().unwrap_or_else(|_| Err(Error::internal("the thread of an upload panicked"))) {
+            Ok(()) => self.visible.push(file, object, Vec::new()),
+            Err(error) => {
+                // The store's answer may be all that is lost.
+                self.visible.push_failed(object);
+                return Err(self.fail(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        self.failed.get_or_insert_with(|| error.clone());
+        error
+    }
+}
+
+impl Drop for FilePublisher {
+    fn drop(&mut self) {
+        // What appears is removed with the others.
+        while !self.under_way.is_empty() {
+            let _ = self.join_oldest();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

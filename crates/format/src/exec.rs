@@ -1,0 +1,82 @@
+//! Reading by steps: a unit of a file (a row group, a stripe) yields its columns side by side, the same rows of each in
+//! a step. A format says how a column of a unit becomes arrays, its [`ColumnReader`]; here are the threads, the filter, the limit.
+
+mod batch_plan;
+mod batches;
+mod compact;
+mod row_mask;
+mod row_selection;
+mod schedule;
+
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use lakerace_io::Result;
+
+pub(crate) use batch_plan::BatchPlan;
+pub(crate) use batches::run;
+pub(crate) use compact::{compact, copy_kept};
+pub(crate) use row_mask::RowMask;
+pub(crate) use row_selection::{RowSelection, compress};
+pub(crate) use schedule::ScanTask;
+
+/// The units of a read, in the order of their rows.
+pub(crate) trait DecodeUnits: Send + Sync + 'static {
+    /// One column of one unit.
+    type ColumnReader: ColumnReader;
+
+    /// How many units there are.
+    fn count(&self) -> usize;
+
+    /// Begins the `column`-th decoded column of a unit. It may wait for the network.
+    fn open(&self, unit: usize, column: usize) -> Result<Self::ColumnReader>;
+
+    /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are left out while
+    /// the others around them are decoded, or passed over where no column needs them.
+    fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
+        let _ = (unit, rows);
+        None
+    }
+
+    /// Whether some rows of some unit are hidden.
+    fn hides_rows(&self) -> bool {
+        false
+    }
+
+    /// Nobody wants more: threads that wait for something of the units are to give up.
+    fn close(&self) {}
+}
+
+/// Yields the rows of one column of one unit, step by step, front to back.
+pub(crate) trait ColumnReader: Send {
+    /// The next `rows` rows, after `gap` rows that are not wanted. With a selection, only the selected ones of them.
+    fn next(&mut self, gap: u64, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef>;
+
+    /// Passes over the next `rows` rows, after a gap.
+    fn skip(&mut self, gap: u64, rows: usize) -> Result<()>;
+}
+
+/// Bytes of a batch, about.
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
+/// Below this many rows the work per batch outweighs the work per row.
+const LEAST_STEP_ROWS: u64 = 1024;
+/// A step of a column of 8 bytes is half a megabyte: it is still in the second-level cache when it is looked at.
+const MOST_STEP_ROWS: u64 = 64 << 10;
+
+/// A step of the fewest rows has no more bytes than these: offsets of 32 bits reach twice as far, and memory is finite.
+const STEP_BYTES_AT_MOST: u64 = 1 << 30;
+
+/// The rows of a step whose rows take so many bytes each.
+pub(crate) fn batch_rows(row_bytes: u64) -> usize {
+    let row_bytes = row_bytes.max(1);
+    let most = (STEP_BYTES_AT_MOST / row_bytes).max(1);
+    (BATCH_BYTES / row_bytes).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS).min(most) as usize
+}
+
+/// Decoded bytes that may wait for the consumer.
+const AHEAD_BYTES: u64 = 256 << 20;
+
+/// How many steps of so many bytes may be under way or wait for the consumer.
+pub(crate) fn steps_ahead(step_bytes: u64, threads: usize) -> usize {
+    (AHEAD_BYTES / step_bytes.max(1)).clamp(1, 2 * threads.max(1) as u64) as usize
+}

@@ -1,0 +1,97 @@
+//! The batches of a read from those of its steps.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::BatchCoalescer;
+use lakerace_io::{Error, Job, Result};
+
+use super::DecodeUnits;
+use super::schedule::{ScanTask, StepBatches};
+use crate::Batches;
+
+/// Batches that a filter has thinned out are joined up to this many rows. Those with at least half as many pass: joining
+/// copies every value.
+const COALESCED_ROWS: usize = 8192;
+
+/// Runs the steps. The small batches that a filter or a deletion vector leaves are joined to at most `step_rows` rows.
+pub(crate) fn run<U: DecodeUnits>(scan: ScanTask<U>, step_rows: usize, limit: Option<u64>) -> Result<Batches> {
+    let schema = Arc::clone(&scan.columns.schema);
+    let thins_out = scan.columns.predicate.is_some() || scan.units.hides_rows();
+    let job = scan.job.clone();
+    let limited = Limited { batches: StepBatches::start(scan)?, left: limit.unwrap_or(u64::MAX), job };
+    if !thins_out {
+        return Ok(Batches::new(schema, limited));
+    }
+    let target = step_rows.min(COALESCED_ROWS);
+    let coalescer = (!schema.fields().is_empty()).then(|| BatchCoalescer::new(Arc::clone(&schema), target));
+    Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer, passing_rows: target / 2, next: None }))
+}
+
+/// Ends after a number of rows, and counts them.
+struct Limited<U: DecodeUnits> {
+    batches: StepBatches<U>,
+    left: u64,
+    job: Job,
+}
+
+impl<U: DecodeUnits> Iterator for Limited<U> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let batch = match self.batches.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
+        let rows = (batch.num_rows() as u64).min(self.left);
+        self.left -= rows;
+        self.job.meter().read_rows(rows);
+        Some(Ok(if rows < batch.num_rows() as u64 { batch.slice(0, rows as usize) } else { batch }))
+    }
+}
+
+/// Joins the small batches that a filter leaves; large ones pass.
+struct Coalesced<U: DecodeUnits> {
+    batches: Option<Limited<U>>,
+    coalescer: Option<BatchCoalescer>,
+    /// Batches of so many rows pass.
+    passing_rows: usize,
+    /// One that passes, once what came before it has been given.
+    next: Option<RecordBatch>,
+}
+
+impl<U: DecodeUnits> Iterator for Coalesced<U> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
+        loop {
+            let Some(coalescer) = &mut self.coalescer else { return self.batches.as_mut()?.next() };
+            if let Some(batch) = coalescer.next_completed_batch() {
+                return Some(Ok(batch));
+            }
+            if let Some(batch) = self.next.take() {
+                return Some(Ok(batch));
+            }
+            let Some(batches) = &mut self.batches else { return None };
+            let outcome = match batches.next() {
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(batch)) if batch.num_rows() >= self.passing_rows => {
+                    self.next = Some(batch);
+                    coalescer.finish_buffered_batch().map_err(internal)
+                }
+                Some(Ok(batch)) => coalescer.push_batch(batch).map_err(internal),
+                None => {
+                    self.batches = None;
+                    coalescer.finish_buffered_batch().map_err(internal)
+                }
+            };
+            if let Err(error) = outcome {
+                return Some(Err(error));
+            }
+        }
+    }
+}

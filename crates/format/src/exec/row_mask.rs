@@ -1,0 +1,77 @@
+//! The rows of a step that stay: those that a filter has kept, or that no deletion vector hides.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, GenericByteViewArray};
+use arrow::compute::{filter, prep_null_mask_filter};
+use arrow::datatypes::{ByteViewType, DataType};
+use lakerace_io::{Error, Result};
+
+use super::row_selection::RowSelection;
+
+/// Which rows of a step stay.
+#[derive(Debug)]
+pub(crate) struct RowMask {
+    mask: BooleanArray,
+    words: Vec<u64>,
+    count: usize,
+    rows: OnceLock<Vec<u32>>,
+}
+
+impl RowMask {
+    /// The rows where `mask` is true; null counts as false.
+    pub fn new(mask: &BooleanArray) -> Self {
+        let mask = if mask.null_count() > 0 { prep_null_mask_filter(mask) } else { mask.clone() };
+        let words = mask.values().bit_chunks().iter_padded().collect();
+        Self { count: mask.values().count_set_bits(), mask, words, rows: OnceLock::new() }
+    }
+
+    /// How many rows stay.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.mask.len()
+    }
+
+    /// The numbers of the rows that stay, ascending.
+    pub fn rows(&self) -> &[u32] {
+        self.rows.get_or_init(|| self.mask.values().set_indices_u32().collect())
+    }
+
+    /// Which of these rows stay.
+    pub fn part(&self, rows: Range<usize>) -> RowSelection<'_> {
+        RowSelection::new(&self.words, rows)
+    }
+
+    /// The rows of an array that stay.
+    pub fn filter(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        let kept = filter(array, &self.mask).map_err(|e| Error::internal(e.to_string()))?;
+        Ok(self.let_go(kept))
+    }
+
+    /// Rows that stay, without the bytes of the others: texts that were picked out of pages keep the whole pages in
+    /// memory. Where most rows stay, that costs less than a copy.
+    pub fn let_go(&self, kept: ArrayRef) -> ArrayRef {
+        if self.count * 2 > self.len() {
+            return kept;
+        }
+        match kept.data_type() {
+            DataType::Utf8View => let_go(kept.as_string_view()).map_or(kept, |copy| Arc::new(copy)),
+            DataType::BinaryView => let_go(kept.as_binary_view()).map_or(kept, |copy| Arc::new(copy)),
+            _ => kept,
+        }
+    }
+}
+
+/// A copy of texts that take less than half of what they keep in memory.
+fn let_go<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<GenericByteViewArray<T>> {
+    let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    (held > 2 * array.total_buffer_bytes_used()).then(|| array.gc())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Rows that follow one another, and which of them are kept.
+
+use std::ops::Range;
+
+/// Which of some rows are kept, a bit each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowSelection<'a> {
+    words: &'a [u64],
+    /// The first row's bit.
+    start: usize,
+    len: usize,
+}
+
+/// Up to 64 rows of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    /// The number of the first one.
+    pub start: usize,
+    /// How many there are.
+    pub rows: usize,
+    /// Which of them are kept, the first one in the lowest bit.
+    pub bits: u64,
+}
+
+impl<'a> RowSelection<'a> {
+    /// The rows of these numbers, of which row 0 has the lowest bit of the first word. They must lie within the words.
+    pub fn new(words: &'a [u64], rows: Range<usize>) -> Self {
+        Self { words, start: rows.start, len: rows.len() }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many of them are kept. Goes through all of them.
+    pub fn count(&self) -> usize {
+        self.pieces().map(|piece| piece.count()).sum()
+    }
+
+    /// Takes the first `rows` rows off, or all where there are fewer.
+    pub fn take(&mut self, rows: usize) -> Self {
+        let rows = rows.min(self.len);
+        let first = Self::new(self.words, self.start..self.start + rows);
+        (self.start, self.len) = (self.start + rows, self.len - rows);
+        first
+    }
+
+    /// All rows, in pieces.
+    pub fn pieces(self) -> impl Iterator<Item = Piece> + 'a {
+        (0..self.len).step_by(64).map(move |start| {
+            let rows = (self.len - start).min(64);
+            Piece { start, rows, bits: self.word(start) & all(rows) }
+        })
+    }
+
+    /// The ranges of rows that are kept, each as long as it can be within a piece.
+    pub fn runs(self) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.pieces().flat_map(|Piece { start, mut bits, .. }| {
+            std::iter::from_fn(move || {
+                let first = bits.trailing_zeros() as usize;
+                let length = bits.checked_shr(first as u32)?.trailing_ones() as usize;
+                bits &= !(all(length) << first);
+                Some(start + first..start + first + length)
+            })
+        })
+    }
+
+    /// How many rows lie before the first one that is kept.
+    pub fn leading(self) -> usize {
+        let first = self.pieces().find(|piece| piece.bits != 0);
+        first.map_or(self.len, |piece| piece.start + piece.bits.trailing_zeros() as usize)
+    }
+
+    /// 64 bits from that of row `at` on, zeros behind the last word.
+    fn word(&self, at: usize) -> u64 {
+        let bit = self.start + at;
+        let word = |number: usize| self.words.get(number).copied().unwrap_or(0);
+        let low = word(bit / 64) >> (bit % 64);
+        if bit.is_multiple_of(64) { low } else { low | word(bit / 64 + 1) << (64 - bit % 64) }
+    }
+}
+
+impl Piece {
+    /// How many of its rows are kept.
+    pub fn count(&self) -> usize {
+        self.bits.count_ones() as usize
+    }
+
+    /// Whether all are.
+    pub fn is_all(&self) -> bool {
+        self.bits == all(self.rows)
+    }
+
+    /// 1 if its row of this number, below 64, is kept, else 0.
+    #[inline(always)]
+    pub fn bit(&self, row: usize) -> usize {
+        (self.bits >> row & 1) as usize
+    }
+
+    /// Those of as many bits, the lowest being the first row's, that belong to rows that are kept.
+    pub fn compress(&self, bits: u64) -> u64 {
+        compress(bits, self.bits)
+    }
+}
+
+/// So many bits, up to 64.
+fn all(rows: usize) -> u64 {
+    if rows >= 64 { u64::MAX } else { (1 << rows) - 1 }
+}
+
+/// The bits of `bits` where `mask` has ones, moved together to the lowest places: Hacker's Delight, section 7-4. Each round
+/// moves those bits by a power of two that have an odd number of such moves of zeros to their right.
+pub(crate) fn compress(bits: u64, mask: u64) -> u64 {
+    let (mut bits, mut mask) = (bits & mask, mask);
+    let mut zeros = !mask << 1;
+    for round in 0..6 {
+        let mut parity = zeros;
+        for shift in 0..6 {
+            parity ^= parity << (1 << shift);
+        }
+        let moved = parity & mask;
+        mask = (mask ^ moved) | moved >> (1 << round);
+        let moving = bits & moved;
+        bits = (bits ^ moving) | moving >> (1 << round);
+        zeros &= !parity;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! An object under way to an object store: one PUT, or parts sent while the caller goes on.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use object_store::path::Path;
+use object_store::{
+    Attribute, Attributes, GetOptions, MultipartUpload, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
+    PutPayload, UploadPart,
+};
+use tokio::task::AbortHandle;
+
+use super::IfExists;
+use crate::job::block_with_grace;
+use crate::store_error::{is_transient, store_error};
+use crate::wrap::if_absent;
+use crate::{Error, JobStore, Result};
+
+/// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
+const PARTS_OF_A_SIZE: usize = 1000;
+
+/// Bytes of parts under way at most; two parts may always be. A row group comes all at once: who writes it goes on with the next one
+/// while it is on its way.
+const IN_FLIGHT_BYTES: usize = 128 << 20;
+
+/// Smaller writes are copied together, so that a part is not thousands of them.
+const SMALL_WRITE_BYTES: usize = 64 << 10;
+
+/// Names the metadata that tells by which upload an object was made.
+const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakerace-upload"));
+
+/// How often a waiting thread looks at the job's cancel flag.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(super) struct Upload {
+    store: JobStore,
+    path: Path,
+    url: String,
+    if_exists: IfExists,
+    pending: Vec<Bytes>,
+    pending_bytes: usize,
+    small: BytesMut,
+    multipart: Option<Multipart>,
+    /// The value of [`UPLOAD_METADATA`] of an object of several parts.
+    token: String,
+    parts: usize,
+    sent_bytes: u64,
+    tasks: Vec<AbortHandle>,
+    under_way: Arc<UnderWay>,
+    published: bool,
+}
+
+/// Whether the object is there, and is of the upload with this token.
+async fn is_made_by(store: &Arc<dyn ObjectStore>, path: &Path, token: &str) -> bool {
+    let head = store.get_opts(path, GetOptions { head: true, ..GetOptions::default() }).await;
+    head.is_ok_and(|made| made.attributes.get(&UPLOAD_METADATA).is_some_and(|value| value.as_ref() == token))
+}
+
+/// Locked while it is completed, so that a completion that was cancelled can still be given up. Otherwise free.
+type Multipart = Arc<tokio::sync::Mutex<Box<dyn MultipartUpload>>>;
+
+/// Parts that are being sent.
+#[derive(Debug, Default)]
+struct UnderWay {
+    state: Mutex<Sending>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Sending {
+    bytes: usize,
+    error: Option<Error>,
+}
+
+impl Upload {
+    pub(super) fn create(store: &JobStore, path: &Path, if_exists: IfExists) -> Result<Self> {
+        if if_exists == IfExists::Error && store.stat(path)?.is_some() {
+            return Err(exists().at(store.url(path)));
+        }
+        Ok(Self {
+            store: store.clone(),
+            path: path.clone(),
+            url: store.url(path),
+            if_exists,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            small: BytesMut::new(),
+            multipart: None,
+            token: format!("{:032x}", rand::random::<u128>()),
+            parts: 0,
+            sent_bytes: 0,
+            tasks: Vec::new(),
+            under_way: Arc::default(),
+            published: false,
+        })
+    }
+
+    pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.store.job.check()?;
+        self.pending_bytes += bytes.len();
+        if bytes.len() < SMALL_WRITE_BYTES {
+            self.small.extend_from_slice(&bytes);
+        } else {
+            self.gather_small();
+            self.pending.push(bytes);
+        }
+        // One byte more than a part is kept back: an object of exactly one part needs no multipart upload.
+        while self.pending_bytes > self.part_bytes() {
+            self.gather_small();
+            let part = self.take(self.part_bytes());
+            self.send_part(part)?;
+        }
+        Ok(())
+    }
+
+    /// What is kept back for the next part, and parts that are under way.
+    pub(super) fn unsent_bytes(&self) -> u64 {
+        (self.pending_bytes + self.under_way.lock().bytes) as u64
+    }
+
+    pub(super) fn prepare(&mut self) -> Result<()> {
+        self.send_rest()?;
+        self.wait_until(|sending| sending.bytes == 0)
+    }
+
+    /// Sends what is left of an object of several parts, and does not wait for them.
+    pub(super) fn send_rest(&mut self) -> Result<()> {
+        self.gather_small();
+        if self.multipart.is_some() && self.pending_bytes > 0 {
+            let part = self.take(self.pending_bytes);
+            self.send_part(part)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn publish(&mut self) -> Result<()> {
+        let url = self.url.clone();
+        match self.multipart.clone() {
+            Some(multipart) => self.complete(multipart)?,
+            None => {
+                let payload: PutPayload = self.take(self.pending_bytes).into_iter().collect();
+                let mode = if self.if_exists.is_error() { PutMode::Create } else { PutMode::Overwrite };
+                let (store, path) = (Arc::clone(&self.store.store), self.path.clone());
+                self.store.wait(async move {
+                    store.put_opts(&path, payload, PutOptions::from(mode)).await.map_err(|e| store_error(e, &url))
+                })?;
+            }
+        }
+        self.published = true;
+        Ok(())
+    }
+
+    fn complete(&self, multipart: Multipart) -> Result<()> {
+        let (store, path, url, token) =
+            (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.token.clone());
+        let must_be_absent = self.if_exists.is_error();
+        self.store.wait(async move {
+            let mut multipart = multipart.lock().await;
+            let outcome =
+                if must_be_absent { if_absent(multipart.complete()).await } else { multipart.complete().await };
+            let Err(error) = outcome else { return Ok(()) };
+            let refused = must_be_absent
+                && matches!(
+                    error,
+                    object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }
+                );
+            // The answer may have been lost after the object was made: the object tells which upload made it.
+            if (refused || is_transient(&error)) && is_made_by(&store, &path, &token).await {
+                return Ok(());
+            }
+            let _ = multipart.abort().await;
+            Err(if refused { exists().at(&url) } else { store_error(error, &url) })
+        })
+    }
+
+    fn part_bytes(&self) -> usize {
+        PART_BYTES << (self.parts / PARTS_OF_A_SIZE).min(9)
+    }
+
+    fn gather_small(&mut self) {
+        if !self.small.is_empty() {
+            self.pending.push(self.small.split().freeze());
+        }
+    }
+
+    /// Takes the first `n` of the pending bytes, without copying them.
+    fn take(&mut self, n: usize) -> Vec<Bytes> {
+        let mut taken = Vec::new();
+        let mut missing = n;
+        let mut used = 0;
+        for chunk in &mut self.pending {
+            if missing == 0 {
+                break;
+            }
+            let part = chunk.split_to(chunk.len().min(missing));
+            missing -= part.len();
+            taken.push(part);
+            used += usize::from(chunk.is_empty());
+        }
+        self.pending.drain(..used);
+        self.pending_bytes -= n - missing;
+        taken
+    }
+
+    fn send_part(&mut self, chunks: Vec<Bytes>) -> Result<()> {
+        let payload: PutPayload = chunks.into_iter().collect();
+        let bytes = payload.content_length();
+        let most = IN_FLIGHT_BYTES.max(2 * bytes) - bytes;
+        self.wait_until(|sending| sending.bytes <= most)?;
+        if self.multipart.is_none() {
+            let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());
+            let mut attributes = Attributes::new();
+            attributes.insert(UPLOAD_METADATA, self.token.clone().into());
+            let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
+            let begun = self
+                .store
+                .wait(async move { store.put_multipart_opts(&path, options).await.map_err(|e| store_error(e, &url)) });
+            self.multipart = Some(Arc::new(tokio::sync::Mutex::new(begun?)));
+        }
+        let part = self.multipart.as_ref().and_then(|multipart| Some(multipart.try_lock().ok()?.put_part(payload)));
+        let part = part.ok_or_else(|| Error::internal("no upload is under way"))?;
+        self.parts += 1;
+        self.sent_bytes += bytes as u64;
+        self.spawn(part, bytes)
+    }
+
+    fn spawn(&mut self, part: UploadPart, bytes: usize) -> Result<()> {
+        self.under_way.lock().bytes += bytes;
+        let (under_way, url) = (Arc::clone(&self.under_way), self.url.clone());
+        let task = crate::runtime()?.spawn(async move {
+            let outcome = part.await;
+            let mut sending = under_way.lock();
+            sending.bytes -= bytes;
+            if let Err(e) = outcome {
+                sending.error.get_or_insert(store_error(e, &url));
+            }
+            drop(sending);
+            under_way.changed.notify_all();
+        });
+        self.tasks.retain(|task| !task.is_finished());
+        self.tasks.push(task.abort_handle());
+        Ok(())
+    }
+
+    fn wait_until(&self, reached: impl Fn(&Sending) -> bool) -> Result<()> {
+        let mut sending = self.under_way.lock();
+        loop {
+            if let Some(error) = &sending.error {
+                return Err(error.clone());
+            }
+            if reached(&sending) {
+                return Ok(());
+            }
+            self.store.job.check()?;
+            let wait = self.under_way.changed.wait_timeout(sending, CANCEL_POLL);
+            sending = wait.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+fn exists() -> Error {
+    Error::conflict("it exists already").advice(
+        "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+    )
+}
+
+impl UnderWay {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sending> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if self.published {
+            return;
+        }
+        for task in &self.tasks {
+            task.abort();
+        }
+        let Some(multipart) = self.multipart.take() else { return };
+        // The parts must not be billed for ever.
+        block_with_grace(async move {
+            let _ = multipart.lock().await.abort().await;
+        });
+    }
+}
