@@ -4,7 +4,7 @@ use lakerace_io::ErrorKind;
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 
-use super::bitset;
+use super::bits;
 
 fn stored(rows: &RoaringTreemap) -> Vec<u8> {
     let mut bytes = Vec::new();
