@@ -1,5 +1,10 @@
 //! Opening a file: one tail read, the footer, and the checks that everything later relies on.
 
+pub(super) mod empty_groups;
+pub(super) mod mend;
+pub(super) mod page_index;
+pub(super) mod schema;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -14,10 +19,10 @@ use parquet::file::metadata::{
     ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
-use super::empty_groups::without_empty_groups;
-use super::footer_mend::{encrypted_leaves, without_wrong_fields};
-use super::index::keep_indexes;
-use super::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
+use self::empty_groups::without_empty_groups;
+use self::mend::{encrypted_leaves, without_wrong_fields};
+use self::page_index::keep_indexes;
+use self::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::projection::leaves_of_part;

@@ -1,5 +1,16 @@
 //! The row groups of a read as units of its steps.
 
+pub(super) mod column_reader;
+pub(super) mod flat_reader;
+pub(super) mod nested_int96;
+pub(super) mod nested_reader;
+pub(super) mod page_header;
+pub(super) mod pages;
+pub(super) mod planning;
+pub(super) mod prune;
+pub(super) mod row_group;
+pub(super) mod trust;
+
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -7,9 +18,9 @@ use arrow::array::BooleanArray;
 use arrow::datatypes::FieldRef;
 use lakerace_io::{Fetcher, Result};
 
-use super::block::Pool;
-use super::column_reader::{LaneSource, ParquetColumnReader};
-use super::planning::Unit;
+use self::column_reader::{LaneSource, ParquetColumnReader};
+use self::planning::Unit;
+use super::decode::block::Pool;
 use crate::columns::roots;
 use crate::exec::DecodeUnits;
 

@@ -5,6 +5,11 @@
 //! end, so the same rows give the same file whatever the batches and threads were. At most two row groups are in
 //! memory: one that takes rows and one whose last columns are being encoded.
 
+pub(super) mod file;
+pub(super) mod nested;
+pub(super) mod options;
+pub(super) mod pool;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,11 +20,12 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Output, Result};
 
-use super::encode::{ColumnEncoder, Scratch, flat_encoder};
-use super::write_file::FileParts;
-use super::write_nested::NestedEncoder;
-use super::write_options::{ColumnLayout, Layout, Settings};
-use super::write_pool::{Group, Pool};
+use self::file::FileParts;
+use self::nested::NestedEncoder;
+use self::options::{ColumnLayout, Layout, Settings};
+use self::pool::{Group, Pool};
+use super::encode::encoder::{ColumnEncoder, Scratch};
+use super::encode::flat_encoder;
 use crate::{Sink, WriteOptions, Written};
 
 /// Rows that go to an encoder at once.

@@ -1,0 +1,89 @@
+//! Decoding flat columns: from the bytes of pages to Arrow arrays.
+//!
+//! Each type has a decoder that collects [`Values`] page by page ([`booleans`], [`fixed`], [`fixed_bytes`],
+//! [`byte_view`]). Memory for pages and arrays is recycled ([`block`]).
+
+#[cfg(target_os = "linux")]
+pub(super) mod arena;
+pub(super) mod block;
+pub(super) mod booleans;
+pub(super) mod byte_view;
+pub(super) mod codec;
+pub(super) mod convert;
+pub(super) mod copied_text;
+pub(super) mod delta;
+pub(super) mod dictionary_indices;
+pub(super) mod fixed;
+pub(super) mod fixed_bytes;
+pub(super) mod literal_page;
+pub(super) mod rle;
+pub(super) mod snappy;
+pub(super) mod validity;
+pub(super) mod values;
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use parquet::basic::Type as Physical;
+use parquet::schema::types::ColumnDescriptor;
+
+use self::block::Pool;
+use self::booleans::Booleans;
+use self::byte_view::Views;
+use self::convert::*;
+use self::fixed::Fixed;
+use self::fixed_bytes::FixedBytes;
+use self::values::Values;
+
+/// The decoder for a column; `None` where there is none for its type.
+pub(crate) fn values_for(column: &ColumnDescriptor, to: &DataType, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
+    use DataType as T;
+    let to_type = to.clone();
+    macro_rules! fixed {
+        ($convert:expr) => {
+            Some(Box::new(Fixed::new($convert, to_type, Arc::clone(pool))))
+        };
+    }
+    let length = usize::try_from(column.type_length()).unwrap_or(0);
+    match (column.physical_type(), to) {
+        (Physical::BOOLEAN, T::Boolean) => Some(Box::new(Booleans::new())),
+        (Physical::INT32, T::Int8 | T::UInt8) => fixed!(Narrow8),
+        (Physical::INT32, T::Int16 | T::UInt16) => fixed!(Narrow16),
+        (Physical::INT32, T::Int32 | T::UInt32 | T::Date32 | T::Time32(_) | T::Decimal32(..)) => fixed!(Same32),
+        (Physical::INT32, T::Timestamp(..) | T::Decimal64(..)) => fixed!(Widen64),
+        (Physical::INT32, T::Date64) => fixed!(DaysToMillis),
+        (Physical::INT32, T::Decimal128(..)) => fixed!(Widen128From32),
+        (
+            Physical::INT64,
+            T::Int64 | T::UInt64 | T::Time64(_) | T::Timestamp(..) | T::Duration(_) | T::Date64 | T::Decimal64(..),
+        ) => fixed!(Same64),
+        (Physical::INT64, T::Decimal128(..)) => fixed!(Widen128From64),
+        (Physical::FLOAT, T::Float32) => fixed!(Same32),
+        (Physical::DOUBLE, T::Float64) => fixed!(Same64),
+        (Physical::INT96, T::Timestamp(unit, _)) => match unit {
+            TimeUnit::Second => fixed!(Int96::seconds()),
+            TimeUnit::Millisecond => fixed!(Int96::milliseconds()),
+            TimeUnit::Microsecond => fixed!(Int96::microseconds()),
+            TimeUnit::Nanosecond => fixed!(Int96::nanoseconds()),
+        },
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Float16) if length == 2 => fixed!(Same16),
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Decimal32(..)) if (1..=4).contains(&length) => {
+            fixed!(BigEndian::<u32>::new(length))
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Decimal64(..)) if (1..=8).contains(&length) => {
+            fixed!(BigEndian::<u64>::new(length))
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Decimal128(..)) if (1..=16).contains(&length) => {
+            fixed!(BigEndian::<u128>::new(length))
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Decimal256(..)) if (1..=32).contains(&length) => {
+            fixed!(BigEndian::<[u64; 4]>::new(length))
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::FixedSizeBinary(width)) if *width >= 1 && *width as usize == length => {
+            Some(Box::new(FixedBytes::new(length, to_type, Arc::clone(pool))))
+        }
+        (Physical::BYTE_ARRAY, T::Utf8View) => Some(Box::new(Views::new(true, Arc::clone(pool)))),
+        (Physical::BYTE_ARRAY, T::BinaryView) => Some(Box::new(Views::new(false, Arc::clone(pool)))),
+        _ => None,
+    }
+}

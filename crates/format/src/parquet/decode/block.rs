@@ -1,0 +1,330 @@
+//! Recycled memory for pages and arrays.
+//!
+//! A scan makes and drops gigabytes of buffers of a few sizes. Taken from the system each time, half of the work would be
+//! the kernel's: mapping and zeroing pages. A [`Block`] goes back to its [`Pool`] when the last array that points into
+//! it is dropped, by whomever. Memory of a block is always initialised: zeroed when it is new, else with what it held.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::ops::RangeInclusive;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::buffer::Buffer;
+use bytes::Bytes;
+
+#[cfg(target_os = "linux")]
+use super::arena::{Cursor, LARGEST_BYTES, Part};
+
+/// Arrow's recommendation, and the size of a cache line.
+const ALIGNMENT: usize = 64;
+/// Bytes beyond what was asked for, so that decoders may write whole vectors at the end.
+pub(crate) const SLACK_BYTES: usize = 64;
+/// Smaller blocks cost the allocator nothing and are not kept.
+const LEAST_KEPT_BYTES: usize = 16 << 10;
+/// What a column takes from the allocator before it takes regions: small scans have no use for those.
+#[cfg(target_os = "linux")]
+const HEAP_BYTES: usize = 4 << 20;
+/// Blocks that are taken from regions.
+#[cfg(target_os = "linux")]
+const REGION_BLOCK_BYTES: RangeInclusive<usize> = 64 << 10..=LARGEST_BYTES;
+/// What the pools of a scan keep at most.
+const KEPT_BYTES: usize = 192 << 20;
+
+/// Memory of one column: blocks that wait to be used again, by capacity, and where new ones come from. Columns have
+/// their own, as what is kept of a table is whole columns as a rule.
+#[derive(Debug, Default)]
+pub struct Pool {
+    state: Mutex<PoolState>,
+    /// Bytes that wait, in all pools of the scan.
+    kept_bytes: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    blocks: BTreeMap<usize, Vec<Memory>>,
+    closed: bool,
+    /// Bytes taken so far from the allocator.
+    #[cfg(target_os = "linux")]
+    taken_bytes: usize,
+    #[cfg(target_os = "linux")]
+    region: Option<Cursor>,
+}
+
+/// Owned, initialised, aligned bytes.
+#[derive(Debug)]
+struct Memory {
+    start: NonNull<u8>,
+    bytes: usize,
+    origin: Origin,
+}
+
+#[derive(Debug)]
+enum Origin {
+    /// The allocator.
+    Heap(Layout),
+    #[cfg(target_os = "linux")]
+    Region { _part: Part },
+}
+
+// SAFETY: it owns its bytes like a `Box<[u8]>` does.
+unsafe impl Send for Memory {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeroed bytes from the allocator.
+    fn heap(capacity: usize) -> Self {
+        // A capacity that overflows a layout can't be asked for: pages are bounded far below.
+        let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
+        // SAFETY: the size is not zero: every capacity is a multiple of the slack.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        Self { start, bytes: layout.size(), origin: Origin::Heap(layout) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match &self.origin {
+            // SAFETY: allocated in `heap` by the same allocator with the same layout.
+            Origin::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            #[cfg(target_os = "linux")]
+            Origin::Region { .. } => {}
+        }
+    }
+}
+
+/// Memory on loan from a pool.
+#[derive(Debug)]
+pub struct Block {
+    /// `None` only while it is dropped.
+    memory: Option<Memory>,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    /// A pool of its own.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// One pool for each of `columns` columns; together they keep no more than one would.
+    pub(crate) fn for_columns(columns: usize) -> Vec<Arc<Self>> {
+        let kept_bytes = Arc::<AtomicUsize>::default();
+        let pool = || Arc::new(Self { kept_bytes: Arc::clone(&kept_bytes), ..Self::default() });
+        std::iter::repeat_with(pool).take(columns).collect()
+    }
+
+    /// A block of at least `bytes` bytes and the slack, with unspecified contents.
+    pub(crate) fn take_with_slack(self: &Arc<Self>, bytes: usize) -> Block {
+        self.take(bytes.saturating_add(SLACK_BYTES))
+    }
+
+    /// A block of at least `bytes` bytes, with unspecified contents.
+    pub fn take(self: &Arc<Self>, bytes: usize) -> Block {
+        let capacity = class(bytes.max(1));
+        let mut state = self.lock();
+        let memory = match state.recycle(capacity) {
+            Some(memory) => {
+                self.kept_bytes.fetch_sub(memory.bytes, Ordering::Relaxed);
+                memory
+            }
+            None => state.fresh(capacity),
+        };
+        drop(state);
+        Block { memory: Some(memory), pool: Arc::clone(self) }
+    }
+
+    /// Frees what is kept, and from now on what comes back.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        #[cfg(target_os = "linux")]
+        {
+            state.region = None;
+        }
+        let blocks = std::mem::take(&mut state.blocks);
+        drop(state);
+        let bytes = blocks.values().flatten().map(|memory| memory.bytes).sum();
+        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Keeps memory for the next block of its size, or frees it.
+    fn give_back(&self, memory: Memory) {
+        let bytes = memory.bytes;
+        if bytes < LEAST_KEPT_BYTES {
+            return;
+        }
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        if self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEPT_BYTES {
+            self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return;
+        }
+        state.blocks.entry(bytes).or_default().push(memory);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PoolState {
+    /// The smallest kept block of `capacity` bytes or up to a quarter more.
+    fn recycle(&mut self, capacity: usize) -> Option<Memory> {
+        let most = capacity.saturating_add(capacity / 4);
+        let (_, kept) = self.blocks.range_mut(capacity..=most).find(|(_, kept)| !kept.is_empty())?;
+        kept.pop()
+    }
+
+    /// New memory: of the allocator at first, later and where the block is large of a region.
+    #[cfg(target_os = "linux")]
+    fn fresh(&mut self, capacity: usize) -> Memory {
+        if self.taken_bytes < HEAP_BYTES || !REGION_BLOCK_BYTES.contains(&capacity) {
+            self.taken_bytes = self.taken_bytes.saturating_add(capacity);
+            return Memory::heap(capacity);
+        }
+        let mut part = self.region.as_mut().and_then(|region| region.take(capacity));
+        if part.is_none() {
+            self.region = Cursor::new();
+            part = self.region.as_mut().and_then(|region| region.take(capacity));
+        }
+        match part {
+            Some(part) => Memory { start: part.start(), bytes: part.len(), origin: Origin::Region { _part: part } },
+            None => Memory::heap(capacity),
+        }
+    }
+
+    /// New memory.
+    #[cfg(not(target_os = "linux"))]
+    fn fresh(&mut self, capacity: usize) -> Memory {
+        Memory::heap(capacity)
+    }
+}
+
+/// Capacities come in steps of a sixteenth, so that blocks fit again and little of them is left over.
+fn class(bytes: usize) -> usize {
+    let step = (bytes.next_power_of_two() / 32).max(SLACK_BYTES);
+    bytes.div_ceil(step).saturating_mul(step)
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.pool.give_back(memory);
+        }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.memory {
+            // SAFETY: the memory is initialised and as long as its layout says.
+            Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.bytes) },
+            None => &[],
+        }
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            // SAFETY: as in `deref`, and the block is borrowed mutably.
+            Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start.as_ptr(), memory.bytes) },
+            None => &mut [],
+        }
+    }
+}
+
+impl Block {
+    /// The bytes as values of a plain type; what does not fill a value is left out.
+    pub(crate) fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
+        let bytes: &mut [u8] = self;
+        // SAFETY: `T: Plain` may hold any bits, and the start is aligned to more than `T`.
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
+    }
+
+    /// The first `bytes` bytes as an Arrow buffer, without a copy.
+    pub(crate) fn into_buffer(self, bytes: usize) -> Buffer {
+        shared_buffer(&Arc::new(self), 0..bytes)
+    }
+}
+
+fn shared_buffer(block: &Arc<Block>, range: Range<usize>) -> Buffer {
+    let bytes = &block[range];
+    let start = NonNull::from(bytes).cast::<u8>();
+    let length = bytes.len();
+    // SAFETY: the bytes live as long as the block, which the buffer keeps, and are written to no more: a shared block
+    // is only read.
+    unsafe { Buffer::from_custom_allocation(start, length, Arc::clone(block) as _) }
+}
+
+/// Types of which every bit pattern is a value.
+///
+/// # Safety
+/// No padding, no invalid values, alignment of at most [`ALIGNMENT`].
+pub(crate) unsafe trait Plain: Copy + Default + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($t:ty),*) => {$(
+        // SAFETY: integers and arrays of them hold any bits.
+        unsafe impl Plain for $t {}
+    )*};
+}
+plain!(u8, u16, u32, u64, u128, [u64; 4]);
+
+/// The bytes of a page: decompressed into a block, or as they came.
+#[derive(Debug, Clone)]
+pub(crate) enum PageBytes {
+    /// Decompressed.
+    Block(Arc<Block>, Range<usize>),
+    /// As stored, or made from another encoding.
+    Stored(Bytes),
+}
+
+impl Deref for PageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Block(block, range) => &block[range.clone()],
+            Self::Stored(bytes) => bytes,
+        }
+    }
+}
+
+impl PageBytes {
+    /// No bytes.
+    pub fn empty() -> Self {
+        Self::Stored(Bytes::new())
+    }
+
+    /// A part of the bytes, without a copy. The range must lie within them.
+    pub fn slice(&self, part: Range<usize>) -> Self {
+        match self {
+            Self::Block(block, range) => {
+                Self::Block(Arc::clone(block), range.start + part.start..range.start + part.end)
+            }
+            Self::Stored(bytes) => Self::Stored(bytes.slice(part)),
+        }
+    }
+
+    /// The bytes as an Arrow buffer, without a copy.
+    pub fn buffer(&self) -> Buffer {
+        match self {
+            Self::Block(block, range) => shared_buffer(block, range.clone()),
+            Self::Stored(bytes) => Buffer::from(bytes.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

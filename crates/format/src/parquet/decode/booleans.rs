@@ -1,0 +1,148 @@
+//! Columns of booleans.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder};
+use arrow::buffer::NullBuffer;
+use lakerace_io::{Error, Result};
+
+use super::block::PageBytes;
+use super::rle::{Hybrid, Runs};
+use super::validity::{ValidBits, append_word};
+use super::values::{PageEncoding, Values, page_ends};
+use crate::exec::RowSelection;
+
+/// Collects booleans.
+pub(crate) struct Booleans {
+    page: Page,
+    bits: BooleanBufferBuilder,
+}
+
+enum Page {
+    /// The next value is this bit.
+    Plain(PageBytes, usize),
+    Rle(PageBytes, Hybrid),
+}
+
+impl Booleans {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { page: Page::Plain(PageBytes::empty(), 0), bits: BooleanBufferBuilder::new(0) }
+    }
+}
+
+impl Values for Booleans {
+    fn dictionary(&mut self, _: PageBytes, _: usize) -> Result<()> {
+        Err(Error::corrupt("a dictionary of booleans"))
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, _: usize) -> Result<()> {
+        self.page = match encoding {
+            PageEncoding::Plain => Page::Plain(data, 0),
+            // The length of the runs stands before them.
+            PageEncoding::Rle if data.is_empty() => Page::Plain(data, 0),
+            PageEncoding::Rle if data.len() < 4 => return Err(page_ends()),
+            PageEncoding::Rle => Page::Rle(data, Hybrid::new(1, 4)?),
+            other => return Err(other.unfit()),
+        };
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.bits = BooleanBufferBuilder::new(rows);
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, bit) => {
+                let range = stored(data, bit, count)?;
+                self.bits.append_packed_range(range, data);
+                Ok(())
+            }
+            Page::Rle(data, hybrid) => hybrid.take(data, count, &mut Bits(&mut self.bits)),
+        }
+    }
+
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, bit) => {
+                let range = stored(data, bit, kept.len())?;
+                append_kept(&mut self.bits, data, range.start, kept);
+                Ok(())
+            }
+            Page::Rle(data, hybrid) => hybrid.take(data, kept.len(), &mut KeptBits { bits: &mut self.bits, kept }),
+        }
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, bit) => stored(data, bit, count).map(drop),
+            Page::Rle(data, hybrid) => hybrid.skip(data, count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+        let start = self.bits.len() - dense;
+        let values: Vec<bool> = (start..self.bits.len()).map(|bit| self.bits.get_bit(bit)).collect();
+        self.bits.truncate(start);
+        let mut values = values.into_iter();
+        for row in 0..rows {
+            let value = valid.get(row) && values.next().unwrap_or(false);
+            self.bits.append(value);
+        }
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let bits = std::mem::replace(&mut self.bits, BooleanBufferBuilder::new(0));
+        Ok(Arc::new(BooleanArray::new(bits.build(), nulls)))
+    }
+}
+
+/// The next `count` bits of a page that was read up to `bit`.
+fn stored(page: &[u8], bit: &mut usize, count: usize) -> Result<Range<usize>> {
+    let end = bit.checked_add(count).filter(|end| end.div_ceil(8) <= page.len()).ok_or_else(page_ends)?;
+    let range = *bit..end;
+    *bit = end;
+    Ok(range)
+}
+
+/// Appends those bits from `bit` on that are kept.
+fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: RowSelection<'_>) {
+    let values = ValidBits::new(bytes, bit);
+    for piece in kept.pieces() {
+        append_word(bits, piece.compress(values.word(piece.start)), piece.count());
+    }
+}
+
+struct KeptBits<'a, 'k> {
+    bits: &'a mut BooleanBufferBuilder,
+    /// Of the values that are left.
+    kept: RowSelection<'k>,
+}
+
+impl Runs for KeptBits<'_, '_> {
+    fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
+        self.bits.append_n(self.kept.take(count).count(), value & 1 == 1);
+        Ok(())
+    }
+
+    fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
+        append_kept(self.bits, bytes, bit, self.kept.take(count));
+        Ok(())
+    }
+}
+
+struct Bits<'a>(&'a mut BooleanBufferBuilder);
+
+impl Runs for Bits<'_> {
+    fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
+        self.0.append_n(count, value & 1 == 1);
+        Ok(())
+    }
+
+    fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
+        self.0.append_packed_range(bit..bit + count, bytes);
+        Ok(())
+    }
+}

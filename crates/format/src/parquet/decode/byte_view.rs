@@ -1,0 +1,515 @@
+//! Columns of text and bytes: views into the pages' own memory.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use lakerace_io::{Error, Result};
+
+use super::block::{Block, PageBytes, Pool};
+use super::copied_text::{Doubt, LENGTH_BYTES, Taking, TextBytes, Texts};
+use super::delta::{self, Lengths};
+use super::dictionary_indices::{Indexes, Slots};
+use super::fixed::spread;
+use super::literal_page::Pieces;
+use super::validity::ValidBits;
+use super::values::{PageEncoding, Values, page_ends, slots};
+use crate::exec::RowSelection;
+
+/// Values up to this length stand in the view itself.
+pub(crate) const INLINE_BYTES: usize = 12;
+
+/// Collects text or bytes.
+pub(crate) struct Views {
+    is_text: bool,
+    pool: Arc<Pool>,
+    /// Views of the dictionary's values, which have buffer 0 of every array.
+    dictionary: Vec<u128>,
+    dictionary_buffer: Option<Buffer>,
+    page: Page,
+    /// The array under way.
+    out: Option<Block>,
+    /// Rows that it may have.
+    rows: usize,
+    len: usize,
+    buffers: Vec<Buffer>,
+    /// Bytes of its own.
+    bytes: TextBytes,
+}
+
+enum Page {
+    Plain(Plain),
+    /// Values that are copied.
+    Texts(Box<Texts>),
+    Dictionary(Indexes),
+}
+
+/// A page of values one after the other, each with its length (4 bytes, little-endian) before it unless these are stored apart.
+struct Plain {
+    data: PageBytes,
+    at: usize,
+    lengths: Option<Lengths>,
+    /// The page as a whole is UTF-8, lengths before values included.
+    is_utf8: bool,
+    /// Its number among the buffers of the array under way.
+    buffer: Option<u32>,
+}
+
+impl Plain {
+    fn new(data: PageBytes, is_text: bool) -> Self {
+        let is_utf8 = is_text && simdutf8::basic::from_utf8(&data).is_ok();
+        Self { data, at: 0, lengths: None, is_utf8, buffer: None }
+    }
+
+    /// A page of values of these lengths, which begin at `at`.
+    fn apart(data: PageBytes, at: usize, lengths: Lengths, is_text: bool) -> Result<Self> {
+        let end = usize::try_from(lengths.sum()).ok().and_then(|sum| at.checked_add(sum));
+        let values = end.and_then(|end| data.get(at..end)).ok_or_else(page_ends)?;
+        let is_utf8 = is_text && simdutf8::basic::from_utf8(values).is_ok();
+        Ok(Self { data, at, lengths: Some(lengths), is_utf8, buffer: None })
+    }
+
+    /// Makes views of the next values.
+    fn make(&self, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+        let buffer = self.number(buffers);
+        match &self.lengths {
+            None => make_views(&mut Walk::new(&self.data, self.at, buffer), target),
+            Some(lengths) => make_views(&mut Sums::new(&self.data, self.at, buffer, lengths, target.len())?, target),
+        }
+    }
+
+    /// Makes views of those of the next values that are kept, and one behind them.
+    fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+        let buffer = self.number(buffers);
+        match &self.lengths {
+            None => make_kept_views(&mut Walk::new(&self.data, self.at, buffer), kept, target),
+            Some(lengths) => {
+                make_kept_views(&mut Sums::new(&self.data, self.at, buffer, lengths, kept.len())?, kept, target)
+            }
+        }
+    }
+}
+
+impl Views {
+    /// For text (checked to be UTF-8) or bytes.
+    pub fn new(is_text: bool, pool: Arc<Pool>) -> Self {
+        Self {
+            is_text,
+            bytes: TextBytes::new(Arc::clone(&pool)),
+            pool,
+            dictionary: Vec::new(),
+            dictionary_buffer: None,
+            page: Page::Plain(Plain::new(PageBytes::empty(), false)),
+            out: None,
+            rows: 0,
+            len: 0,
+            buffers: Vec::new(),
+        }
+    }
+}
+
+impl Values for Views {
+    fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
+        if self.len > 0 || self.dictionary_buffer.is_some() {
+            return Err(Error::corrupt("a dictionary page after data pages"));
+        }
+        // Each value has a length of 4 bytes: a false count takes no memory.
+        if count > data.len() / 4 {
+            return Err(page_ends());
+        }
+        let mut page = Plain::new(data, self.is_text);
+        let mut views = vec![0; count];
+        let made = page.make(&mut views, &[])?;
+        page.note(&made, count, self.is_text, &mut Vec::new())?;
+        self.dictionary = views;
+        self.dictionary_buffer = Some(page.data.buffer());
+        self.buffers = self.dictionary_buffer.iter().cloned().collect();
+        Ok(())
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
+        let data = match encoding {
+            PageEncoding::Plain => data,
+            PageEncoding::Dictionary => {
+                self.page = Page::Dictionary(Indexes::new(data)?);
+                return Ok(());
+            }
+            PageEncoding::DeltaLengthByteArray => {
+                let (lengths, at) = delta::lengths(&data, count)?;
+                self.page = Page::Plain(Plain::apart(data, at, lengths, self.is_text)?);
+                return Ok(());
+            }
+            PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
+            other => return Err(other.unfit()),
+        };
+        self.page = Page::Plain(Plain::new(data, self.is_text));
+        Ok(())
+    }
+
+    fn takes_pieces(&self, encoding: PageEncoding) -> bool {
+        matches!(encoding, PageEncoding::Plain | PageEncoding::DeltaLengthByteArray)
+    }
+
+    fn pieces(&mut self, mut pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
+        let texts = match encoding {
+            PageEncoding::Plain => Texts::new(pieces, count),
+            PageEncoding::DeltaLengthByteArray => {
+                // Lengths may go on behind the first piece, which looks as if the page ended early then.
+                let head = pieces.head();
+                let is_all = head.len() == pieces.left();
+                let (lengths, end) = match delta::lengths(&head, count) {
+                    Ok(found) if is_all || found.1 < head.len() => found,
+                    Err(error) if is_all => return Err(error),
+                    _ => {
+                        let whole = pieces.join(&self.pool)?;
+                        let found = delta::lengths(&whole, count)?;
+                        pieces = Pieces::whole(whole);
+                        found
+                    }
+                };
+                pieces.skip(end)?;
+                if lengths.sum() > pieces.left() as u64 {
+                    return Err(page_ends());
+                }
+                Texts::apart(pieces, lengths)
+            }
+            other => return Err(other.unfit()),
+        };
+        self.page = Page::Texts(Box::new(texts));
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.out = Some(self.pool.take(rows * size_of::<u128>()));
+        self.rows = rows;
+        self.bytes.begin();
+        self.len = 0;
+        self.buffers = self.dictionary_buffer.iter().cloned().collect();
+        if let Page::Plain(page) = &mut self.page {
+            page.buffer = None;
+        }
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        let left = self.rows.saturating_sub(self.len);
+        let target = slots::<u128>(&mut self.out, self.len..self.len + count)?;
+        match &mut self.page {
+            Page::Plain(page) => {
+                let made = page.make(target, &self.buffers)?;
+                page.note(&made, count, self.is_text, &mut self.buffers)?;
+            }
+            Page::Texts(texts) => {
+                let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
+                texts.read(target, left, &mut Taking { bytes, buffers, is_text })?;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
+        let count = kept.count();
+        let left = self.rows.saturating_sub(self.len);
+        let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
+        match &mut self.page {
+            Page::Plain(page) => {
+                let made = page.make_kept(kept, target, &self.buffers)?;
+                page.note(&made, kept.len(), self.is_text, &mut self.buffers)?;
+            }
+            Page::Texts(texts) => {
+                let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
+                texts.read_kept(kept, target, left, &mut Taking { bytes, buffers, is_text })?;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(page) => page.skip(count),
+            Page::Texts(texts) => texts.skip(count),
+            Page::Dictionary(indexes) => indexes.skip(count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+        let Some(out) = &mut self.out else { return };
+        let start = self.len - dense;
+        if let Some(slots) = out.typed_mut::<u128>().get_mut(start..start + rows) {
+            // A view of no bytes is all zeros.
+            spread(slots, dense, valid);
+        }
+        self.len = start + rows;
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let views = ScalarBuffer::new(out.into_buffer(self.len * size_of::<u128>()), 0, self.len);
+        let doubt = self.bytes.finish(&mut self.buffers, self.is_text);
+        if self.is_text && doubt != Doubt::default() {
+            check_views(&views, &self.buffers, doubt)?;
+        }
+        let buffers: Arc<[Buffer]> = std::mem::take(&mut self.buffers).into();
+        self.len = 0;
+        // SAFETY: every view was made by `view_of`: short ones hold their bytes, padded with zeros, long ones the
+        // first four bytes and a place within the buffer of the number they have. Text was checked to be UTF-8.
+        let array: ArrayRef = unsafe {
+            if self.is_text {
+                Arc::new(StringViewArray::new_unchecked(views, buffers, nulls))
+            } else {
+                Arc::new(BinaryViewArray::new_unchecked(views, buffers, nulls))
+            }
+        };
+        Ok(array)
+    }
+}
+
+impl Plain {
+    /// The number that its buffer has among these, or will have.
+    fn number(&self, buffers: &[Buffer]) -> u32 {
+        self.buffer.unwrap_or(buffers.len() as u32)
+    }
+
+    /// Passes over the next `count` values, of which views were made: checks them, and adds its buffer where one of these
+    /// points into it.
+    fn note(&mut self, made: &Made, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
+        let start = std::mem::replace(&mut self.at, made.end);
+        let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
+        if !is_checked {
+            check_each(&self.data, start, count, self.lengths.as_ref())?;
+        }
+        if let Some(lengths) = &mut self.lengths {
+            lengths.pass(count);
+        }
+        if made.has_long && self.buffer.is_none() {
+            self.buffer = Some(buffers.len() as u32);
+            buffers.push(self.data.buffer());
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        if let Some(lengths) = &mut self.lengths {
+            let next = lengths.peek(count);
+            if next.len() < count {
+                return Err(page_ends());
+            }
+            // All of them together were checked to be within the page.
+            self.at += next.iter().map(|length| *length as usize).sum::<usize>();
+            lengths.pass(count);
+            return Ok(());
+        }
+        for _ in 0..count {
+            let length = length_at(&self.data, self.at)?;
+            self.at += LENGTH_BYTES + length;
+        }
+        Ok(())
+    }
+}
+
+/// What [`make_views`] found.
+struct Made {
+    end: usize,
+    has_long: bool,
+    /// A value begins or ends within what looks like a character of the page as a whole.
+    cuts_characters: bool,
+}
+
+/// The length of the value at `at`, which is checked to lie within the page.
+#[inline(always)]
+fn length_at(data: &[u8], at: usize) -> Result<usize> {
+    let stored = data.get(at..at + LENGTH_BYTES).ok_or_else(page_ends)?;
+    let length = stored.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
+    if length > data.len() - at - LENGTH_BYTES { Err(page_ends()) } else { Ok(length) }
+}
+
+fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
+    let mut has_long = false;
+    for slot in target.iter_mut() {
+        let (view, length) = walk.next()?;
+        *slot = view;
+        has_long |= length > INLINE_BYTES;
+    }
+    Ok(walk.made(has_long))
+}
+
+/// The views of the values that are kept, and one behind them.
+fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mut [u128]) -> Result<Made> {
+    let (mut has_long, mut filled) = (false, 0);
+    for piece in kept.pieces() {
+        let slots = &mut target[filled..=filled + piece.count()];
+        filled += piece.count();
+        let mut at = 0;
+        for row in 0..piece.rows {
+            let (view, length) = walk.next()?;
+            // SAFETY: `at` is the number of kept rows before this one, and there is a slot for each, and one more.
+            unsafe { *slots.get_unchecked_mut(at) = view };
+            at += piece.bit(row);
+            has_long |= piece.bit(row) == 1 && length > INLINE_BYTES;
+        }
+    }
+    Ok(walk.made(has_long))
+}
+
+/// Goes through values, front to back.
+trait NextView {
+    /// The view of the next value, and its length.
+    fn next(&mut self) -> Result<(u128, usize)>;
+
+    fn made(&self, has_long: bool) -> Made;
+}
+
+/// Values with their lengths before them.
+struct Walk<'a> {
+    data: &'a [u8],
+    at: usize,
+    buffer: u32,
+    cuts_characters: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(data: &'a [u8], at: usize, buffer: u32) -> Self {
+        Self { data, at, buffer, cuts_characters: false }
+    }
+}
+
+impl NextView for Walk<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Result<(u128, usize)> {
+        let (data, from) = (self.data, self.at + LENGTH_BYTES);
+        let length = length_at(data, self.at)?;
+        // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
+        // neither border lies within a character, the value is UTF-8.
+        self.cuts_characters |= is_continuation(data[self.at]);
+        let word = head_at(data, from, length);
+        self.cuts_characters |= length > 0 && is_continuation(word as u8);
+        self.at = from + length;
+        Ok((view_of(word, length, self.buffer, from), length))
+    }
+
+    fn made(&self, has_long: bool) -> Made {
+        let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
+        Made { end: self.at, has_long, cuts_characters }
+    }
+}
+
+/// Values whose lengths are stored apart, and were checked to be within the page.
+struct Sums<'a> {
+    data: &'a [u8],
+    at: usize,
+    buffer: u32,
+    lengths: std::slice::Iter<'a, u32>,
+    cuts_characters: bool,
+}
+
+impl<'a> Sums<'a> {
+    fn new(data: &'a [u8], at: usize, buffer: u32, lengths: &'a Lengths, count: usize) -> Result<Self> {
+        let lengths = lengths.peek(count);
+        if lengths.len() < count {
+            return Err(page_ends());
+        }
+        Ok(Self { data, at, buffer, lengths: lengths.iter(), cuts_characters: false })
+    }
+}
+
+impl NextView for Sums<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Result<(u128, usize)> {
+        let (from, length) = (self.at, self.lengths.next().map_or(0, |length| *length as usize));
+        let word = head_at(self.data, from, length);
+        // A value ends where the next one begins.
+        self.cuts_characters |= length > 0 && is_continuation(word as u8);
+        self.at = from + length;
+        Ok((view_of(word, length, self.buffer, from), length))
+    }
+
+    fn made(&self, has_long: bool) -> Made {
+        // What follows may be of another array, and begins a value too.
+        let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
+        Made { end: self.at, has_long, cuts_characters }
+    }
+}
+
+/// The first bytes of a value, up to 16; what is behind a shorter one has no meaning.
+#[inline(always)]
+fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
+    let mut word = [0; 16];
+    match data.get(from..from + 16) {
+        Some(bytes) => word.copy_from_slice(bytes),
+        None => {
+            let value = &data[from..from + length];
+            word[..value.len().min(16)].copy_from_slice(&value[..value.len().min(16)]);
+        }
+    }
+    u128::from_le_bytes(word)
+}
+
+/// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
+/// four, the buffer's number and the place in it.
+#[inline(always)]
+pub(crate) fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
+    if length <= INLINE_BYTES {
+        let kept = (1u128 << (8 * length)) - 1;
+        (word & kept) << 32 | length as u128
+    } else {
+        let head = u64::from(word as u32) << 32 | length as u64;
+        let place = (from as u64) << 32 | u64::from(buffer);
+        u128::from(place) << 64 | u128::from(head)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Checks the value of each view that is in doubt to be UTF-8.
+fn check_views(views: &[u128], buffers: &[Buffer], doubt: Doubt) -> Result<()> {
+    for view in views {
+        let length = *view as u32 as usize;
+        if !(if length <= INLINE_BYTES { doubt.short } else { doubt.long }) {
+            continue;
+        }
+        let inline = view.to_le_bytes();
+        let value = match length <= INLINE_BYTES {
+            true => inline.get(4..4 + length),
+            false => {
+                let (number, from) = ((*view >> 64) as u32 as usize, (*view >> 96) as usize);
+                buffers.get(number).and_then(|buffer| buffer.get(from..from + length))
+            }
+        };
+        let value = value.ok_or_else(|| Error::internal("a view of bytes that are not there"))?;
+        check_utf8(value)?;
+    }
+    Ok(())
+}
+
+fn check_utf8(value: &[u8]) -> Result<()> {
+    simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("text that is not UTF-8"))
+}
+
+/// Checks each of `count` values to be UTF-8.
+fn check_each(data: &[u8], start: usize, count: usize, lengths: Option<&Lengths>) -> Result<()> {
+    let mut at = start;
+    if let Some(lengths) = lengths {
+        return lengths.peek(count).iter().try_for_each(|length| {
+            let from = at;
+            at += *length as usize;
+            check_utf8(data.get(from..at).ok_or_else(page_ends)?)
+        });
+    }
+    for _ in 0..count {
+        let length = length_at(data, at)?;
+        let from = at + LENGTH_BYTES;
+        check_utf8(&data[from..from + length])?;
+        at = from + length;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Columns of numbers: values of one width.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+use lakerace_io::{Error, Result};
+
+use super::block::{Block, PageBytes, Pool};
+use super::convert::{Convert, Flaw};
+use super::delta;
+use super::dictionary_indices::{Indexes, Slots};
+use super::literal_page::Pieces;
+use super::validity::ValidBits;
+use super::values::{PageEncoding, Values, page_ends, slots, stored};
+use crate::exec::{RowSelection, copy_kept};
+
+/// Collects values of a fixed width.
+pub(crate) struct Fixed<C: Convert> {
+    convert: C,
+    data_type: DataType,
+    pool: Arc<Pool>,
+    dictionary: Vec<C::Out>,
+    page: Page,
+    /// The array under way.
+    out: Option<Block>,
+    len: usize,
+}
+
+enum Page {
+    /// The next value is at this byte.
+    Plain(PageBytes, usize),
+    Pieces(Pieces),
+    Dictionary(Indexes),
+}
+
+impl<C: Convert> Fixed<C> {
+    /// For arrays of `data_type`, whose values must be as wide as `C::Out`.
+    pub fn new(convert: C, data_type: DataType, pool: Arc<Pool>) -> Self {
+        let page = Page::Plain(PageBytes::empty(), 0);
+        Self { convert, data_type, pool, dictionary: Vec::new(), page, out: None, len: 0 }
+    }
+}
+
+impl<C: Convert> Values for Fixed<C> {
+    fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
+        let width = self.convert.width();
+        let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
+        self.dictionary = bytes.chunks_exact(width).map(|stored| self.convert.convert(stored)).collect();
+        Ok(())
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
+        let width = self.convert.width();
+        self.page = match encoding {
+            PageEncoding::Plain => Page::Plain(data, 0),
+            PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
+            PageEncoding::DeltaBinaryPacked => Page::Plain(delta::integers(&data, width, count)?, 0),
+            PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, width)?, 0),
+            PageEncoding::DeltaByteArray if C::IS_BYTES => {
+                Page::Plain(delta::fixed_byte_arrays(&data, count, width)?, 0)
+            }
+            other => return Err(other.unfit()),
+        };
+        Ok(())
+    }
+
+    fn takes_pieces(&self, encoding: PageEncoding) -> bool {
+        encoding == PageEncoding::Plain && self.convert.width() <= WIDTH_IN_PIECES
+    }
+
+    fn pieces(&mut self, pieces: Pieces, _: PageEncoding, _: usize) -> Result<()> {
+        self.page = Page::Pieces(pieces);
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.out = Some(self.pool.take(rows * size_of::<C::Out>()));
+        self.len = 0;
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        let target = slots::<C::Out>(&mut self.out, self.len..self.len + count)?;
+        match &mut self.page {
+            Page::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
+            Page::Pieces(pieces) => {
+                let mut filled = 0;
+                in_pieces(pieces, self.convert.width(), count, |stored, values| {
+                    plain(&self.convert, stored, &mut target[filled..filled + values]);
+                    filled += values;
+                })?;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
+        let count = kept.count();
+        let target = slots::<C::Out>(&mut self.out, self.len..self.len + count + 1)?;
+        match &mut self.page {
+            Page::Plain(data, at) => {
+                plain_kept(&self.convert, stored(data, at, self.convert.width(), kept.len())?, kept, target);
+            }
+            Page::Pieces(pieces) => {
+                let (mut filled, mut rest) = (0, kept);
+                in_pieces(pieces, self.convert.width(), kept.len(), |stored, values| {
+                    let kept = rest.take(values);
+                    let slots = filled..=filled + kept.count();
+                    filled = *slots.end();
+                    plain_kept(&self.convert, stored, kept, &mut target[slots]);
+                })?;
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, at) => stored(data, at, self.convert.width(), count).map(drop),
+            Page::Pieces(pieces) => pieces.skip(count.checked_mul(self.convert.width()).ok_or_else(page_ends)?),
+            Page::Dictionary(indexes) => indexes.skip(count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+        let Some(out) = &mut self.out else { return };
+        let start = self.len - dense;
+        if let Some(slots) = out.typed_mut::<C::Out>().get_mut(start..start + rows) {
+            spread(slots, dense, valid);
+        }
+        self.len = start + rows;
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        if let Some(flaw) = self.convert.flaw() {
+            return Err(unfit(flaw, &self.data_type));
+        }
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let buffer = out.into_buffer(self.len * size_of::<C::Out>());
+        let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
+        // SAFETY: one buffer of `len` values of the type's width, aligned to 64 bytes, and `len` validity bits.
+        Ok(make_array(unsafe { array.build_unchecked() }))
+    }
+}
+
+/// The error for a value that its type can't hold.
+pub(crate) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
+    match flaw {
+        Flaw::Range => Error::unsupported(format!("a value lies outside of the range of {data_type}")).advice(
+            "timestamps of 96 bits are read as nanoseconds, but for files of Spark: write the column with 64 bits",
+        ),
+        Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps"))
+            .advice("write the column with nanoseconds of 64 bits"),
+    }
+}
+
+/// Wider values are not taken from pieces.
+const WIDTH_IN_PIECES: usize = 32;
+
+/// Hands the next `count` values of `width` bytes to `each`, as many at once as lie in a piece. A value that goes on in the next
+/// one is put together.
+fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl FnMut(&[u8], usize)) -> Result<()> {
+    while count > 0 {
+        let (bytes, place) = pieces.window();
+        let values = (place.len() / width.max(1)).min(count);
+        if values > 0 {
+            let end = place.start + values * width;
+            each(&bytes[place.start..end], values);
+            pieces.read_to(end);
+            count -= values;
+        } else {
+            let mut value = [0; WIDTH_IN_PIECES];
+            let value = value.get_mut(..width).ok_or_else(|| Error::internal("values too wide for pieces"))?;
+            pieces.take(value)?;
+            each(value, 1);
+            count -= 1;
+        }
+    }
+    Ok(())
+}
+
+fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
+    if C::IS_SAME && cfg!(target_endian = "little") {
+        debug_assert_eq!(stored.len(), size_of_val(target));
+        // SAFETY: `stored` was cut to `target.len()` values of the same width, and any bits are a value.
+        unsafe { std::ptr::copy_nonoverlapping(stored.as_ptr(), target.as_mut_ptr().cast(), stored.len()) };
+        return;
+    }
+    for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
+        *slot = convert.convert(stored);
+    }
+}
+
+/// Writes the kept values, and one slot behind them.
+fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: RowSelection<'_>, target: &mut [C::Out]) {
+    if C::IS_SAME && cfg!(target_endian = "little") {
+        // SAFETY: any bits are a value of a plain type.
+        unsafe { copy_kept(stored, kept, target) };
+        return;
+    }
+    let width = convert.width();
+    let mut filled = 0;
+    for piece in kept.pieces() {
+        let stored = &stored[piece.start * width..(piece.start + piece.rows) * width];
+        let slots = &mut target[filled..=filled + piece.count()];
+        filled += piece.count();
+        if piece.is_all() {
+            plain(convert, stored, &mut slots[..piece.rows]);
+            continue;
+        }
+        let mut at = 0;
+        for (row, stored) in stored.chunks_exact(width).enumerate() {
+            // SAFETY: `at` is the number of kept rows before this one, and there is a slot for each, and one more.
+            unsafe { *slots.get_unchecked_mut(at) = convert.convert(stored) };
+            at += piece.bit(row);
+        }
+    }
+}
+
+/// Moves the first `dense` slots to the valid ones, from the end on; the others become zero.
+pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, valid: ValidBits<'_>) {
+    for row in (0..slots.len()).rev() {
+        slots[row] = if valid.get(row) && dense > 0 {
+            dense -= 1;
+            slots[dense]
+        } else {
+            T::default()
+        };
+    }
+}

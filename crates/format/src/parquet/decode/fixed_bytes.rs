@@ -1,0 +1,166 @@
+//! Columns of byte arrays of one length.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+use lakerace_io::{Error, Result};
+
+use super::block::{Block, PageBytes, Pool};
+use super::delta;
+use super::dictionary_indices::{Gather, Indexes};
+use super::validity::ValidBits;
+use super::values::{PageEncoding, Values, page_ends, stored};
+use crate::exec::RowSelection;
+
+/// Collects byte arrays of one length.
+pub(crate) struct FixedBytes {
+    width: usize,
+    data_type: DataType,
+    pool: Arc<Pool>,
+    dictionary: PageBytes,
+    page: Page,
+    out: Option<Block>,
+    len: usize,
+}
+
+enum Page {
+    /// The next value is at this byte.
+    Plain(PageBytes, usize),
+    Dictionary(Indexes),
+}
+
+impl FixedBytes {
+    /// Of `width` bytes each.
+    pub fn new(width: usize, data_type: DataType, pool: Arc<Pool>) -> Self {
+        let page = Page::Plain(PageBytes::empty(), 0);
+        Self { width, data_type, pool, dictionary: PageBytes::empty(), page, out: None, len: 0 }
+    }
+}
+
+impl Values for FixedBytes {
+    fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
+        let end = count.checked_mul(self.width).filter(|end| *end <= data.len()).ok_or_else(page_ends)?;
+        self.dictionary = data.slice(0..end);
+        Ok(())
+    }
+
+    fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
+        self.page = match encoding {
+            PageEncoding::Plain => Page::Plain(data, 0),
+            PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
+            PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, self.width)?, 0),
+            PageEncoding::DeltaByteArray => Page::Plain(delta::fixed_byte_arrays(&data, count, self.width)?, 0),
+            other => return Err(other.unfit()),
+        };
+        Ok(())
+    }
+
+    fn begin(&mut self, rows: usize) {
+        self.out = Some(self.pool.take(rows.saturating_mul(self.width)));
+        self.len = 0;
+    }
+
+    fn read(&mut self, count: usize) -> Result<()> {
+        let width = self.width;
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.get_mut(self.len * width..(self.len + count) * width);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        match &mut self.page {
+            Page::Plain(data, at) => target.copy_from_slice(stored(data, at, width, count)?),
+            Page::Dictionary(indexes) => {
+                indexes.read(count, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
+        let (width, count) = (self.width, kept.count());
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let target = out.get_mut(self.len * width..(self.len + count) * width);
+        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        match &mut self.page {
+            Page::Plain(data, at) => {
+                let stored = stored(data, at, width, kept.len())?;
+                let mut filled = 0;
+                for run in kept.runs() {
+                    let run = &stored[run.start * width..run.end * width];
+                    target[filled..filled + run.len()].copy_from_slice(run);
+                    filled += run.len();
+                }
+            }
+            Page::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
+            }
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, count: usize) -> Result<()> {
+        match &mut self.page {
+            Page::Plain(data, at) => stored(data, at, self.width, count).map(drop),
+            Page::Dictionary(indexes) => indexes.skip(count),
+        }
+    }
+
+    fn spread(&mut self, rows: usize, dense: usize, valid: ValidBits<'_>) {
+        let (width, start) = (self.width, self.len - dense);
+        if let Some(slots) = self.out.as_mut().and_then(|out| out.get_mut(start * width..(start + rows) * width)) {
+            let mut dense = dense;
+            for row in (0..rows).rev() {
+                if valid.get(row) && dense > 0 {
+                    dense -= 1;
+                    slots.copy_within(dense * width..(dense + 1) * width, row * width);
+                } else {
+                    slots[row * width..(row + 1) * width].fill(0);
+                }
+            }
+        }
+        self.len = start + rows;
+    }
+
+    fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let buffer = out.into_buffer(self.len * self.width);
+        let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
+        // SAFETY: one buffer of `len` values of the type's width, and `len` validity bits.
+        Ok(make_array(unsafe { array.build_unchecked() }))
+    }
+}
+
+struct Slots<'a> {
+    dictionary: &'a [u8],
+    width: usize,
+    target: &'a mut [u8],
+    at: usize,
+}
+
+impl Slots<'_> {
+    fn put(&mut self, index: u32) {
+        let (width, from) = (self.width, index as usize * self.width);
+        self.target[self.at..self.at + width].copy_from_slice(&self.dictionary[from..from + width]);
+        self.at += width;
+    }
+}
+
+impl Gather for Slots<'_> {
+    fn len(&self) -> usize {
+        self.dictionary.len() / self.width
+    }
+
+    fn repeat(&mut self, index: u32, count: usize) {
+        for _ in 0..count {
+            self.put(index);
+        }
+    }
+
+    fn gather(&mut self, indexes: &[u32]) {
+        for index in indexes {
+            self.put(*index);
+        }
+    }
+}

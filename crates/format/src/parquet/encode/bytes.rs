@@ -1,0 +1,455 @@
+//! Encoding columns of byte strings, of any length or of one fixed length.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ByteView, MAX_INLINE_VIEW_LEN};
+use arrow::buffer::NullBuffer;
+use lakerace_io::{Error, Result};
+use parquet::basic::Type;
+use parquet::bloom_filter::Sbbf;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::buffer::PageBuffer;
+use super::dictionary::BytesDictionary;
+use super::encoder::{
+    ColumnEncoder, DICTIONARY_BYTES, Held, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+};
+use super::page::{EncodedChunk, PageWriter};
+use super::rle::index_bits;
+use super::statistics::{Bounds, Order};
+use super::values::{ByteStrings, Layout, Words};
+use crate::parquet::write::options::Settings;
+use crate::prefetch;
+
+/// Bytes that may be held back before deciding on a dictionary.
+const HELD_BYTES: u64 = 4 << 20;
+/// Parquet stores lengths as positive i32, of pages as well: leave room for what a page adds to its value.
+const VALUE_BYTES: usize = i32::MAX as usize - (1 << 20);
+
+/// Encodes byte strings.
+pub(crate) struct BytesEncoder {
+    writer: PageWriter,
+    bloom: Option<Sbbf>,
+    order: Order,
+    has_lengths: bool,
+    page_bytes: usize,
+    mode: Mode,
+    held: Held<ByteStrings>,
+    held_bytes: u64,
+    page: PageBuffer,
+    /// Bytes of the page's values without their lengths.
+    value_bytes: u64,
+}
+
+enum Mode {
+    Undecided,
+    Plain,
+    Dictionary(BytesDictionary),
+}
+
+/// Values by their position.
+trait Access {
+    fn get(&self, at: usize) -> &[u8];
+    /// Bytes of the values in a range, nulls included.
+    fn total(&self, from: usize, to: usize) -> usize;
+    /// Has the values of a range on their way into the cache, where they may lie anywhere in memory.
+    fn prefetch(&self, _from: usize, _to: usize) {}
+    /// The words of a range by number, where equal values have equal numbers.
+    fn numbers(&self, _from: usize, _to: usize) -> Option<&[u8]> {
+        None
+    }
+}
+
+impl BytesEncoder {
+    /// An encoder for one chunk of `column`.
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
+        let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
+        let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
+        let page = PageBuffer::new(column.max_def_level() > 0);
+        let page = if has_lengths && settings.differences { page.of_lengths() } else { page };
+        let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
+        let page_bytes = settings.page_bytes;
+        let writer = PageWriter::new(column, settings);
+        Ok(Self {
+            order: writer.wanted_order(),
+            writer,
+            bloom,
+            has_lengths,
+            page_bytes,
+            mode,
+            held: Held::new(),
+            held_bytes: 0,
+            page,
+            value_bytes: 0,
+        })
+    }
+
+    fn decide(&mut self, is_all: bool, scratch: &mut Scratch) -> Result<()> {
+        let mut seen = BytesDictionary::new(self.has_lengths);
+        let (mut values, mut bytes) = (0, 0);
+        let step = self.held.step();
+        for held in self.held.iter() {
+            for at in (0..held.rows).step_by(step) {
+                if held.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at)) {
+                    let value = held.layout.get(at);
+                    // A value of this size pays for no dictionary, and need not be copied to find out.
+                    if value.len() <= DICTIONARY_BYTES / 4 {
+                        seen.index(value);
+                    }
+                    values += 1;
+                    bytes += value.len() + if self.has_lengths { 4 } else { 0 };
+                }
+            }
+        }
+        let sample = Sample { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
+        let favours = seen.len() > 0 && sample.favours_dictionary();
+        self.mode = if favours { Mode::Dictionary(BytesDictionary::new(self.has_lengths)) } else { Mode::Plain };
+        self.held_bytes = 0;
+        for held in self.held.take() {
+            self.append(&held, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+        match &strings.layout {
+            Layout::Offsets32(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
+            Layout::Offsets64(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
+            Layout::Texts(texts) => self.append_from(texts, strings, scratch),
+            Layout::Words(words) => self.append_from(words, strings, scratch),
+            Layout::Binaries(binaries) => self.append_from(binaries, strings, scratch),
+            Layout::Fixed(width, data) => self.append_from(&(*width, data.as_slice()), strings, scratch),
+        }
+    }
+
+    fn append_from(&mut self, access: &impl Access, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+        let mut at = 0;
+        while at < strings.rows {
+            let mut rows = (strings.rows - at).min(PIECE_ROWS).min(PAGE_ROWS - self.page.levels.rows());
+            let mut bytes = access.total(at, at + rows);
+            while rows > 1 && bytes > self.page_bytes {
+                rows /= 2;
+                bytes = access.total(at, at + rows);
+            }
+            if self.page.plain_bytes() > 0 && self.page.plain_bytes() + bytes + 4 * rows > self.page_bytes {
+                self.flush_page(scratch)?;
+            }
+            let nulls = strings.nulls.as_ref().map(|nulls| nulls.slice(at, rows)).filter(|n| n.null_count() > 0);
+            self.append_piece(access, at, rows, nulls)?;
+            at += rows;
+            if self.page.levels.rows() == PAGE_ROWS {
+                self.flush_page(scratch)?;
+            }
+            if matches!(&self.mode, Mode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES) {
+                self.flush_page(scratch)?;
+                self.end_dictionary(scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_piece(
+        &mut self,
+        access: &impl Access,
+        from: usize,
+        rows: usize,
+        nulls: Option<NullBuffer>,
+    ) -> Result<()> {
+        match nulls {
+            None => {
+                self.page.levels.push_valid(rows);
+                self.append_run(access, from, from + rows)
+            }
+            Some(nulls) => {
+                self.page.levels.push(&nulls)?;
+                nulls.valid_slices().try_for_each(|(start, end)| self.append_run(access, from + start, from + end))
+            }
+        }
+    }
+
+    /// Appends values without nulls.
+    fn append_run(&mut self, access: &impl Access, from: usize, to: usize) -> Result<()> {
+        if let (Some(numbers), Mode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
+            self.value_bytes += access.total(from, to) as u64;
+            // Each word is looked at where it is first used, as if all were: the dictionary has the same order.
+            let mut indices = [None; 256];
+            for (at, number) in numbers.iter().enumerate() {
+                let index = match indices[usize::from(*number)] {
+                    Some(index) => index,
+                    None => {
+                        let at = from + at;
+                        if self.order != Order::None {
+                            widen(&mut self.page.bounds, access, at, at + 1, self.order);
+                        }
+                        *indices[usize::from(*number)].insert(dictionary.index(checked(access.get(at))?))
+                    }
+                };
+                self.page.indices.push(index);
+            }
+            return Ok(());
+        }
+        access.prefetch(from, to);
+        if self.order != Order::None {
+            widen(&mut self.page.bounds, access, from, to, self.order);
+        }
+        match &mut self.mode {
+            Mode::Dictionary(dictionary) => {
+                for at in from..to {
+                    let value = access.get(at);
+                    self.value_bytes += value.len() as u64;
+                    self.page.indices.push(dictionary.index(checked(value)?));
+                }
+                return Ok(());
+            }
+            Mode::Plain | Mode::Undecided if self.has_lengths => {
+                let bytes = access.total(from, to);
+                self.page.push_strings(bytes, (from..to).map(|at| checked(access.get(at))))?;
+                self.value_bytes += bytes as u64;
+            }
+            Mode::Plain | Mode::Undecided => {
+                for at in from..to {
+                    self.page.plain.extend_from_slice(access.get(at));
+                }
+            }
+        }
+        if let Some(bloom) = &mut self.bloom {
+            (from..to).for_each(|at| bloom.insert(access.get(at)));
+        }
+        Ok(())
+    }
+
+    fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
+        let dictionary = match &self.mode {
+            Mode::Dictionary(dictionary) => Some(dictionary.len()),
+            Mode::Plain | Mode::Undecided => None,
+        };
+        let value_bytes = std::mem::take(&mut self.value_bytes);
+        let value_bytes = self.has_lengths.then_some(value_bytes as i64);
+        self.page.flush(dictionary, value_bytes, &mut self.writer, scratch)
+    }
+
+    /// Writes the dictionary and goes on without.
+    fn end_dictionary(&mut self, scratch: &mut Scratch) -> Result<()> {
+        if let Mode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+            if let Some(bloom) = &mut self.bloom {
+                dictionary.values().for_each(|value| bloom.insert(value));
+            }
+            if !self.writer.is_empty() {
+                self.writer.dictionary_page(dictionary.plain(), dictionary.len(), &mut scratch.compressor)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
+    fn reconsider(&mut self) -> Result<()> {
+        let Mode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
+        let page = &mut self.page;
+        let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
+        let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
+        let dictionary_bytes = (dictionary.plain().len() + index_bytes) as u64;
+        if self.writer.is_empty() && dictionary_bytes >= self.value_bytes + length_bytes {
+            let indices = std::mem::take(&mut page.indices);
+            let values = indices.iter().map(|index| dictionary.value(*index));
+            match self.has_lengths {
+                true => page.push_strings(self.value_bytes as usize, values.map(Ok))?,
+                false => values.for_each(|value| page.plain.extend_from_slice(value)),
+            }
+            if let Some(bloom) = &mut self.bloom {
+                dictionary.values().for_each(|value| bloom.insert(value));
+            }
+            self.mode = Mode::Plain;
+        }
+        Ok(())
+    }
+}
+
+impl ColumnEncoder for BytesEncoder {
+    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()> {
+        let strings = ByteStrings::of(array, self.writer.column())?;
+        if !matches!(self.mode, Mode::Undecided) {
+            return self.append(&strings, scratch);
+        }
+        let rows = strings.rows;
+        self.held_bytes += strings.layout.total(0, rows) as u64;
+        if self.held.push(strings, rows) || self.held_bytes > HELD_BYTES { self.decide(false, scratch) } else { Ok(()) }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
+    }
+
+    fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
+        if matches!(self.mode, Mode::Undecided) {
+            self.decide(true, scratch)?;
+        }
+        self.reconsider()?;
+        self.flush_page(scratch)?;
+        self.end_dictionary(scratch)?;
+        Ok(vec![self.writer.finish(folded(self.bloom))?])
+    }
+}
+
+/// Widens bounds by the values of a range.
+fn widen(bounds: &mut Bounds, access: &impl Access, from: usize, to: usize, order: Order) {
+    if from == to {
+        return;
+    }
+    if order == Order::Float16 {
+        return (from..to).for_each(|at| {
+            let value = access.get(at).to_vec();
+            let min_max = order.float_bounds(value.clone(), value);
+            let nans = u64::from(min_max.is_none());
+            bounds.merge(&Bounds { min_max, nans }, order);
+        });
+    }
+    let (min, max) = extremes(access, from, to, order);
+    let (min, max) = (access.get(min), access.get(max));
+    match &mut bounds.min_max {
+        Some((old_min, old_max)) => {
+            if order.compare(min, old_min) == Ordering::Less {
+                old_min.clear();
+                old_min.extend_from_slice(min);
+            }
+            if order.compare(max, old_max) == Ordering::Greater {
+                old_max.clear();
+                old_max.extend_from_slice(max);
+            }
+        }
+        None => bounds.min_max = Some((min.to_vec(), max.to_vec())),
+    }
+}
+
+/// The positions of the least and the greatest value. Eight bytes decide almost always, as one number.
+fn extremes(access: &impl Access, from: usize, to: usize, order: Order) -> (usize, usize) {
+    // The sign of a decimal is its first bit: turned over, negative numbers come first.
+    let flip = if order == Order::SignedBytes { 1 << 63 } else { 0 };
+    let first = prefix(access.get(from)) ^ flip;
+    let ((mut min, mut min_at), (mut max, mut max_at)) = ((first, from), (first, from));
+    for at in from + 1..to {
+        let key = prefix(access.get(at)) ^ flip;
+        if key <= min && (key < min || order.compare(access.get(at), access.get(min_at)).is_lt()) {
+            (min, min_at) = (key, at);
+        }
+        if key >= max && (key > max || order.compare(access.get(at), access.get(max_at)).is_gt()) {
+            (max, max_at) = (key, at);
+        }
+    }
+    (min_at, max_at)
+}
+
+/// The first eight bytes as a number of the same order; a shorter value is filled up with zeros.
+fn prefix(value: &[u8]) -> u64 {
+    match value.first_chunk::<8>() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..value.len()].copy_from_slice(value);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+fn checked(value: &[u8]) -> Result<&[u8]> {
+    if value.len() <= VALUE_BYTES {
+        return Ok(value);
+    }
+    Err(Error::invalid(format!("a value of {} bytes is more than Parquet can hold", value.len())))
+}
+
+impl Access for (&[i32], &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[self.0[at] as usize..self.0[at + 1] as usize]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (self.0[to] - self.0[from]) as usize
+    }
+}
+
+impl Access for (&[i64], &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[self.0[at] as usize..self.0[at + 1] as usize]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (self.0[to] - self.0[from]) as usize
+    }
+}
+
+impl<T: arrow::datatypes::ByteViewType> Access for arrow::array::GenericByteViewArray<T> {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        self.value(at).as_ref()
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        // The low half of a view is its length.
+        self.views()[from..to].iter().map(|view| *view as u32 as usize).sum()
+    }
+
+    /// Rows that were sorted have their texts in no order: one miss of the cache for each, unless many are under way.
+    fn prefetch(&self, from: usize, to: usize) {
+        for view in &self.views()[from..to] {
+            let view = ByteView::from(*view);
+            if view.length > MAX_INLINE_VIEW_LEN {
+                let buffer = &self.data_buffers()[view.buffer_index as usize];
+                prefetch(&buffer[view.offset as usize]);
+            }
+        }
+    }
+}
+
+impl Access for Words {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        self.words.value(usize::from(self.numbers[at])).as_bytes()
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        let views = self.words.views();
+        self.numbers[from..to].iter().map(|number| views[usize::from(*number)] as u32 as usize).sum()
+    }
+
+    fn numbers(&self, from: usize, to: usize) -> Option<&[u8]> {
+        Some(&self.numbers[from..to])
+    }
+}
+
+impl Access for (usize, &[u8]) {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        &self.1[at * self.0..(at + 1) * self.0]
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        (to - from) * self.0
+    }
+}
+
+impl Layout {
+    fn get(&self, at: usize) -> &[u8] {
+        match self {
+            Self::Offsets32(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
+            Self::Offsets64(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
+            Self::Texts(texts) => texts.value(at).as_bytes(),
+            Self::Words(words) => Access::get(words, at),
+            Self::Binaries(binaries) => binaries.value(at),
+            Self::Fixed(width, data) => &data.as_slice()[at * width..(at + 1) * width],
+        }
+    }
+
+    fn total(&self, from: usize, to: usize) -> usize {
+        match self {
+            Self::Offsets32(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
+            Self::Offsets64(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
+            Self::Texts(texts) => Access::total(texts, from, to),
+            Self::Words(words) => words.total(from, to),
+            Self::Binaries(binaries) => Access::total(binaries, from, to),
+            Self::Fixed(width, _) => (to - from) * width,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the encoders of all columns share: pages' levels, the sample that decides on a dictionary, bloom filters.
+
+use arrow::array::{ArrayRef, BooleanBufferBuilder};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use lakerace_io::{Error, Result};
+use parquet::bloom_filter::Sbbf;
+
+use super::compress::Compressor;
+use super::page::EncodedChunk;
+use super::rle::append_definition_levels;
+use crate::parquet::write::options::Settings;
+
+/// Rows of a page at most: small enough that a page index can leave out much, large enough that headers cost nothing.
+pub(crate) const PAGE_ROWS: usize = 32_768;
+/// Rows that are looked at together: they stay in the nearest cache between the passes over them.
+pub(crate) const PIECE_ROWS: usize = 2048;
+/// Rows that a column waits for before it decides on a dictionary.
+const DECIDE_ROWS: usize = 32_768;
+/// Values in the sample for that decision.
+const SAMPLE_VALUES: usize = 4096;
+/// Bytes of a dictionary at most; above, the rest of the chunk goes without. As other writers do.
+pub(crate) const DICTIONARY_BYTES: usize = 1 << 20;
+/// A bloom filter answers wrongly yes this often.
+pub(crate) const BLOOM_FALSE_POSITIVES: f64 = 0.01;
+
+/// Encodes one column of one row group.
+pub(crate) trait ColumnEncoder: Send {
+    /// Appends the values of an array.
+    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()>;
+
+    /// Bytes encoded so far, and those waiting to be.
+    fn bytes(&self) -> u64;
+
+    /// Ends the chunk; a nested column gives one for each of its leaves.
+    fn finish(self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>>;
+}
+
+/// What one thread needs to encode, kept from column to column.
+pub(crate) struct Scratch {
+    pub(crate) compressor: Compressor,
+    /// A page's body is put together here.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Scratch {
+    /// For pages of these settings.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { compressor: Compressor::new(settings.compression), body: Vec::new() }
+    }
+}
+
+/// A filter for a chunk of at most `rows` rows, to be folded to what it really holds.
+pub(crate) fn new_bloom_filter(rows: usize) -> Result<Sbbf> {
+    Sbbf::new_with_ndv_fpp(rows.max(1) as u64, BLOOM_FALSE_POSITIVES).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// Shrinks a filter to what its values need.
+pub(crate) fn folded(filter: Option<Sbbf>) -> Option<Sbbf> {
+    filter.map(|mut filter| {
+        filter.fold_to_target_fpp(BLOOM_FALSE_POSITIVES);
+        filter
+    })
+}
+
+/// Which rows of a page under way are null.
+pub(crate) struct Levels {
+    is_optional: bool,
+    rows: usize,
+    nulls: usize,
+    /// Made at the first null.
+    validity: Option<BooleanBufferBuilder>,
+}
+
+impl Levels {
+    /// No rows yet.
+    pub(crate) fn new(is_optional: bool) -> Self {
+        Self { is_optional, rows: 0, nulls: 0, validity: None }
+    }
+
+    /// Rows so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Nulls so far.
+    pub(crate) fn nulls(&self) -> usize {
+        self.nulls
+    }
+
+    /// Appends rows without a null.
+    pub(crate) fn push_valid(&mut self, rows: usize) {
+        self.rows += rows;
+        if let Some(validity) = &mut self.validity {
+            validity.append_n(rows, true);
+        }
+    }
+
+    /// Appends rows. A null in a column that is not optional is the caller's error.
+    pub(crate) fn push(&mut self, nulls: &NullBuffer) -> Result<()> {
+        if !self.is_optional && nulls.null_count() > 0 {
+            return Err(Error::invalid("a null in a column that is declared not null"));
+        }
+        let before = self.rows;
+        let validity = self.validity.get_or_insert_with(|| {
+            let mut builder = BooleanBufferBuilder::new(PAGE_ROWS);
+            builder.append_n(before, true);
+            builder
+        });
+        validity.append_buffer(nulls.inner());
+        self.rows += nulls.len();
+        self.nulls += nulls.null_count();
+        Ok(())
+    }
+
+    /// Appends the definition levels to a page's body, nothing for a column that is not optional, and begins anew.
+    pub(crate) fn flush(&mut self, body: &mut Vec<u8>) {
+        let validity: Option<BooleanBuffer> = self.validity.take().map(|mut builder| builder.finish());
+        if self.is_optional {
+            append_definition_levels(validity.as_ref(), self.rows, body);
+        }
+        (self.rows, self.nulls) = (0, 0);
+    }
+}
+
+/// A chunk's first values, held back until there are enough to decide whether a dictionary pays.
+pub(crate) struct Held<V> {
+    values: Vec<V>,
+    rows: usize,
+}
+
+impl<V> Held<V> {
+    /// Nothing held.
+    pub(crate) fn new() -> Self {
+        Self { values: Vec::new(), rows: 0 }
+    }
+
+    /// Holds one more; true where it is time to decide.
+    pub(crate) fn push(&mut self, values: V, rows: usize) -> bool {
+        self.values.push(values);
+        self.rows += rows;
+        self.rows >= DECIDE_ROWS
+    }
+
+    /// Lets go of all of them.
+    pub(crate) fn take(&mut self) -> Vec<V> {
+        std::mem::take(&mut self.values)
+    }
+
+    /// The values held.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &V> {
+        self.values.iter()
+    }
+
+    /// A step through the rows that meets about as many as a sample needs.
+    pub(crate) fn step(&self) -> usize {
+        self.rows.div_ceil(SAMPLE_VALUES).max(1)
+    }
+}
+
+/// What a sample of a column's values says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// Values in it.
+    pub(crate) values: usize,
+    /// Different ones.
+    pub(crate) distinct: usize,
+    /// Bytes of all of them in PLAIN encoding.
+    pub(crate) bytes: usize,
+    /// Whether nothing but the sample will come.
+    pub(crate) is_all: bool,
+}
+
+impl Sample {
+    /// Whether a dictionary is worth trying.
+    ///
+    /// Among `n` values drawn from `d` equally likely ones, about n²/2d are repeats: turned around, the repeats tell
+    /// how many different values there are, as long as there are far more of them than the sample has.
+    pub(crate) fn favours_dictionary(self) -> bool {
+        let repeats = self.values - self.distinct;
+        if repeats == 0 {
+            return false;
+        }
+        let (values, distinct) = (self.values as f64, self.distinct as f64);
+        let value_bytes = self.bytes as f64 / values;
+        if self.is_all {
+            let index_bytes = f64::from(super::rle::index_bits(self.distinct)) / 8.0;
+            return distinct * value_bytes + values * index_bytes < values * value_bytes;
+        }
+        let expected =
+            if distinct < values / 2.0 { distinct * 1.25 } else { (values * values) / (2.0 * repeats as f64) };
+        let index_bytes = expected.max(2.0).log2().ceil() / 8.0;
+        expected * value_bytes <= DICTIONARY_BYTES as f64 && index_bytes <= value_bytes * 0.75
+    }
+}
+
+#[cfg(test)]
+mod tests;

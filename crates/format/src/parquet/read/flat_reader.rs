@@ -1,0 +1,331 @@
+//! Flat columns: our own decoder, from pages to arrays.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use lakerace_io::{Error, Result};
+use parquet::basic::{CompressionCodec, Encoding};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::column_reader::LaneSource;
+use super::page_header::PageKind;
+use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
+use crate::exec::{RowMask, RowSelection};
+use crate::parquet::decode::block::Pool;
+use crate::parquet::decode::literal_page::Pieces;
+use crate::parquet::decode::validity::{Levels, Validity};
+use crate::parquet::decode::values::{PageEncoding, Values};
+use crate::parquet::decode::values_for;
+use crate::parquet::footer::FileMeta;
+
+/// Above this share of selected rows, going through all values and keeping some is faster than picking.
+const PICK_AT_MOST: f64 = 0.03;
+
+/// Up to this share of selected rows, texts are copied: else they would keep more in memory than they are.
+const COPY_AT_MOST: f64 = 0.5;
+
+/// One flat column of one row group.
+pub(crate) struct FlatLane {
+    pages: PageWalk,
+    is_optional: bool,
+    values: Box<dyn Values>,
+    page: Page,
+    /// Rows of the current page that are left.
+    rows_left: usize,
+    /// Rows to pass over before the next ones are decoded.
+    to_skip: u64,
+    /// The share of rows that are selected, about.
+    share: f64,
+    validity: Validity,
+}
+
+enum Page {
+    None,
+    /// Its header was read, its body not yet.
+    Closed(ClosedPage),
+    /// Being decoded; without levels where no row is null.
+    Open(Option<Levels>),
+}
+
+impl FlatLane {
+    /// A lane for root column `root`; `None` where this decoder does not know its type or an encoding in it.
+    pub fn open(source: &LaneSource, root: usize) -> Result<Option<Self>> {
+        let Some(values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
+        let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
+        let chunk = source.file.metadata().row_group(source.row_group).column(leaf);
+        let places = source.pages(root, leaf)?;
+        let pages = PageWalk::new(Chunk {
+            fetcher: source.fetcher.clone(),
+            file: source.file_number,
+            range: source.file.chunk_range(source.row_group, leaf)?,
+            places,
+            rows: Arc::clone(&source.rows),
+            codec: chunk.compression_codec(),
+            plain_bytes: u64::try_from(chunk.uncompressed_size()).unwrap_or(0),
+            values: chunk.num_values() as u64,
+            pool: Arc::clone(&source.pool),
+        });
+        let is_optional = chunk.column_descr().max_def_level() == 1;
+        let validity = Validity::default();
+        Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, share: 1.0, validity }))
+    }
+
+    /// Passes over `rows` rows.
+    pub fn skip(&mut self, rows: u64) {
+        self.to_skip += rows;
+    }
+
+    /// The next `rows` rows, or the selected ones of them.
+    pub fn next(&mut self, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
+        if let Some(selection) = selection {
+            self.share = selection.count() as f64 / rows.max(1) as f64;
+            let kept = match self.share <= PICK_AT_MOST {
+                true => self.pick(selection),
+                false => self.keep(selection),
+            };
+            return kept.map(|array| selection.let_go(array));
+        }
+        self.share = 1.0;
+        self.values.begin(rows);
+        let mut missing = rows;
+        while missing > 0 {
+            self.advance()?;
+            let count = missing.min(self.rows_left);
+            self.read(count)?;
+            missing -= count;
+        }
+        self.finish()
+    }
+
+    /// The selected rows alone. Pages without any are not decompressed.
+    fn pick(&mut self, selection: &RowMask) -> Result<ArrayRef> {
+        self.values.begin(selection.count());
+        let mut at = 0;
+        let mut rows = selection.rows();
+        while let Some(&first) = rows.first() {
+            let first = first as usize;
+            let length = rows.iter().enumerate().take_while(|(n, row)| **row as usize == first + n).count();
+            self.to_skip += (first - at) as u64;
+            let mut missing = length;
+            while missing > 0 {
+                self.advance()?;
+                let count = missing.min(self.rows_left);
+                self.read(count)?;
+                missing -= count;
+            }
+            at = first + length;
+            rows = &rows[length..];
+        }
+        self.to_skip += (selection.len() - at) as u64;
+        self.finish()
+    }
+
+    /// The selected rows, of which there are many. Pages without any are not decompressed.
+    fn keep(&mut self, selection: &RowMask) -> Result<ArrayRef> {
+        self.values.begin(selection.count() + 1);
+        let mut at = 0;
+        while at < selection.len() {
+            let leading = selection.part(at..selection.len()).leading();
+            self.to_skip += leading as u64;
+            at += leading;
+            if at == selection.len() {
+                break;
+            }
+            self.advance()?;
+            let count = self.rows_left.min(selection.len() - at);
+            self.read_kept(selection.part(at..at + count))?;
+            at += count;
+        }
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let nulls = self.validity.finish();
+        self.values.finish(nulls)
+    }
+
+    /// Reads `count` rows of the open page.
+    fn read(&mut self, count: usize) -> Result<()> {
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= count;
+        match levels {
+            None => {
+                self.validity.append_valid(count);
+                self.values.read(count)
+            }
+            Some(levels) => {
+                let start = self.validity.rows();
+                let valid = levels.read(count, &mut self.validity)?;
+                self.values.read(valid)?;
+                if valid < count {
+                    self.values.spread(count, valid, self.validity.from(start));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads those of the next rows of the open page that are kept.
+    fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
+        let count = kept.count();
+        if count == kept.len() {
+            return self.read(count);
+        }
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= kept.len();
+        let mut all = Validity::default();
+        let valid = match levels {
+            None => kept.len(),
+            Some(levels) => levels.read(kept.len(), &mut all)?,
+        };
+        if valid == kept.len() {
+            self.validity.append_valid(count);
+            return self.values.read_kept(kept);
+        }
+        let start = self.validity.rows();
+        let of_values = self.validity.append_kept(&all, kept);
+        self.values.read_kept(of_values.kept())?;
+        if of_values.nulls > 0 {
+            self.values.spread(count, count - of_values.nulls, self.validity.from(start));
+        }
+        Ok(())
+    }
+
+    /// Passes over what is to be skipped and opens the page with the next row.
+    fn advance(&mut self) -> Result<()> {
+        loop {
+            if self.rows_left == 0 {
+                self.next_page()?;
+            }
+            if self.to_skip >= self.rows_left as u64 && self.rows_left > 0 && self.to_skip > 0 {
+                self.to_skip -= self.rows_left as u64;
+                self.rows_left = 0;
+                if let Page::Closed(page) = std::mem::replace(&mut self.page, Page::None) {
+                    self.pages.skip(&page);
+                }
+                continue;
+            }
+            if let Page::Closed(page) = &self.page {
+                let levels = open(&mut self.pages, page, self.is_optional, self.share, self.values.as_mut())?;
+                self.page = Page::Open(levels);
+            }
+            if self.rows_left == 0 {
+                continue;
+            }
+            let skip = std::mem::take(&mut self.to_skip) as usize;
+            if skip > 0 {
+                self.skip_in_page(skip)?;
+            }
+            return Ok(());
+        }
+    }
+
+    /// Passes over `count` rows of the open page.
+    fn skip_in_page(&mut self, count: usize) -> Result<()> {
+        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        self.rows_left -= count;
+        let valid = match levels {
+            None => count,
+            Some(levels) => levels.read(count, &mut Validity::default())?,
+        };
+        self.values.skip(valid)
+    }
+
+    fn next_page(&mut self) -> Result<()> {
+        if self.to_skip > 0 {
+            self.to_skip -= self.pages.skip_places(self.to_skip)?;
+        }
+        let page = self.pages.next()?;
+        if page.header.kind == PageKind::Dictionary {
+            let data = self.pages.open(&page, false)?.values.whole(self.pages.pool())?;
+            return self.values.dictionary(data, page.header.values);
+        }
+        self.rows_left = page.header.values;
+        if self.rows_left == 0 {
+            self.pages.skip(&page);
+        } else {
+            self.page = Page::Closed(page);
+        }
+        Ok(())
+    }
+}
+
+/// Decompresses a data page, of which this share of rows is wanted, and prepares its levels and values. Where some are not
+/// wanted, literals are not copied, only what is wanted of them.
+fn open(
+    pages: &mut PageWalk,
+    page: &ClosedPage,
+    is_optional: bool,
+    share: f64,
+    values: &mut dyn Values,
+) -> Result<Option<Levels>> {
+    let header = &page.header;
+    let encoding = PageEncoding::of(header.encoding)?;
+    let takes_pieces = values.takes_pieces(encoding);
+    let opened = pages.open(page, takes_pieces && share < 1.0)?;
+    let mut data = opened.values;
+    let levels = match header.kind {
+        PageKind::Data { definition_encoding } if is_optional => {
+            let found = match Levels::v1(&data.head(), definition_encoding, header.values) {
+                // They may go on behind the first piece.
+                Err(_) if matches!(data, PageData::Pieces(_)) => {
+                    data = PageData::Whole(data.whole(pages.pool())?);
+                    Levels::v1(&data.head(), definition_encoding, header.values)
+                }
+                found => found,
+            };
+            let (levels, start) = found?;
+            data = data.behind(start)?;
+            Some(levels)
+        }
+        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => Some(Levels::v2(opened.levels)?),
+        _ => None,
+    };
+    match data {
+        PageData::Pieces(pieces) => values.pieces(pieces, encoding, header.values)?,
+        PageData::Whole(bytes) if takes_pieces && share <= COPY_AT_MOST => {
+            values.pieces(Pieces::whole(bytes), encoding, header.values)?;
+        }
+        PageData::Whole(bytes) => values.page(bytes, encoding, header.values)?,
+    }
+    Ok(levels)
+}
+
+/// The decoder for a root column of a row group; `None` where it is left to the parquet crate, which walks through
+/// all pages of a chunk, and so needs all of its bytes.
+pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
+    let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
+    let chunk = file.metadata().row_group(row_group).columns().get(leaves.start)?;
+    let descriptor = chunk.column_descr();
+    let is_flat = leaves.len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
+    let file_type = file.schema().field(root).data_type();
+    if !is_flat || file_type.is_nested() || !are_known(chunk) {
+        return None;
+    }
+    values_for(descriptor, file_type, pool)
+}
+
+/// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
+fn are_known(chunk: &ColumnChunkMetaData) -> bool {
+    use Encoding as E;
+    let is_known = |encoding: Encoding| {
+        #[allow(deprecated, reason = "old files have it for levels")]
+        let for_levels = E::BIT_PACKED;
+        encoding == for_levels
+            || matches!(
+                encoding,
+                E::PLAIN
+                    | E::PLAIN_DICTIONARY
+                    | E::RLE
+                    | E::RLE_DICTIONARY
+                    | E::DELTA_BINARY_PACKED
+                    | E::DELTA_LENGTH_BYTE_ARRAY
+                    | E::DELTA_BYTE_ARRAY
+                    | E::BYTE_STREAM_SPLIT
+            )
+    };
+    use CompressionCodec as C;
+    let codec = chunk.compression_codec();
+    let has_codec = matches!(codec, C::UNCOMPRESSED | C::SNAPPY | C::GZIP | C::BROTLI | C::LZ4 | C::ZSTD | C::LZ4_RAW);
+    has_codec && chunk.encodings().all(is_known)
+}

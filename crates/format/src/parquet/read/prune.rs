@@ -1,0 +1,352 @@
+//! What need not be read: row groups and pages that can't hold a row for which the filter is true.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, SchemaRef};
+use bytes::{Buf, Bytes};
+use lakerace_io::{Job, Object, Result};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::basic::Type as Physical;
+use parquet::bloom_filter::Sbbf;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::planning::Unit;
+use super::trust;
+use crate::columns::Columns;
+use crate::parquet::footer::page_index::{chunk_pages, chunk_values};
+use crate::parquet::footer::{FileMeta, guarded};
+use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
+
+/// Bloom filters above this are not read: the data they could spare is hardly larger.
+const BLOOM_BYTES_AT_MOST: usize = 32 << 20;
+
+/// Prunes the row groups of one source.
+pub(crate) struct Pruner<'a> {
+    schema: &'a SchemaRef,
+    job: &'a Job,
+}
+
+impl<'a> Pruner<'a> {
+    /// For a source with this schema.
+    pub fn new(schema: &'a SchemaRef, job: &'a Job) -> Self {
+        Self { schema, job }
+    }
+
+    /// What remains of a unit, or the reason why nothing does.
+    pub fn prune(&self, unit: &Unit, columns: &Columns) -> Result<Result<Unit, String>> {
+        let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
+        self.job.check()?;
+        if let Err(reason) = predicate.can_match(&self.group_statistics(unit)) {
+            return Ok(Err(reason));
+        }
+        let kept = self.pages(unit, columns)?;
+        if kept.row_count() == 0 {
+            return Ok(Err("page statistics: no page can match".to_owned()));
+        }
+        Ok(match self.excluded_by_bloom_filter(unit, predicate)? {
+            Some(reason) => Err(reason),
+            None => Ok(kept),
+        })
+    }
+
+    /// The unit with the rows that page statistics can't exclude. The same for the same file and filter, wherever it
+    /// is called.
+    pub fn pages(&self, unit: &Unit, columns: &Columns) -> Result<Unit> {
+        let mut kept = unit.rows.as_ref().clone();
+        for conjunct in columns.predicate.iter().flat_map(Predicate::conjuncts) {
+            let refs: Vec<&ColumnRef> = conjunct.column_refs().collect();
+            let [column] = refs.as_slice() else { continue };
+            let keeps = |statistics: &dyn ColumnStatistics| conjunct.can_match(statistics).is_ok();
+            if let Some(ranges) = self.matching_pages(unit, column, &keeps)? {
+                kept = intersect(&kept, &ranges);
+            }
+        }
+        Ok(if kept == *unit.rows { unit.clone() } else { Unit { rows: Arc::new(kept), ..unit.clone() } })
+    }
+
+    /// The rows of the pages that have to be looked into by the statistics of one column; `None` where the file does not
+    /// say.
+    pub fn matching_pages(
+        &self,
+        unit: &Unit,
+        column: &ColumnRef,
+        keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
+    ) -> Result<Option<Vec<Range<u64>>>> {
+        let Some((root, leaf)) = flat_leaf(&unit.file, column) else { return Ok(None) };
+        if !trust::of_column(&unit.file, leaf) {
+            return Ok(None);
+        }
+        let Some(values) = chunk_values(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
+        let Some(pages) = chunk_pages(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
+        let groups = [unit.row_group];
+        let bounds = guarded("the column index", || {
+            let converter = converter(&unit.file, root, leaf)?;
+            let mins = converter.data_page_mins(&values, &groups)?;
+            let maxes = converter.data_page_maxes(&values, &groups)?;
+            Ok((mins, maxes, converter.data_page_null_counts(&values, &groups)?))
+        });
+        let Ok((mins, maxes, null_counts)) = bounds else { return Ok(None) };
+        let count = pages.pages.len();
+        if [mins.len(), maxes.len(), null_counts.len()] != [count; 3] {
+            return Ok(None);
+        }
+        let (Some(mins), Some(maxes)) = (self.widened(column, mins), self.widened(column, maxes)) else {
+            return Ok(None);
+        };
+        let of_chunk = self.group_statistics(unit).bounds(column);
+        if !trust::cover_chunk(&mins, &maxes, &null_counts, &of_chunk) {
+            return Ok(None);
+        }
+        let mut kept: Vec<Range<u64>> = Vec::new();
+        for (number, page) in pages.pages.iter().enumerate() {
+            let bounds = Bounds {
+                min: Value::from_array(&mins, number),
+                max: Value::from_array(&maxes, number),
+                null_count: null_counts.is_valid(number).then(|| null_counts.value(number)),
+            };
+            let statistics = OneColumn { rows: page.rows.end - page.rows.start, column, bounds };
+            if page.rows.is_empty() || !keeps(&statistics) {
+                continue;
+            }
+            match kept.last_mut() {
+                Some(last) if last.end == page.rows.start => last.end = page.rows.end,
+                _ => kept.push(page.rows.clone()),
+            }
+        }
+        Ok(Some(kept))
+    }
+
+    /// What the footer says of a unit's values.
+    pub fn group_statistics<'b>(&'b self, unit: &'b Unit) -> impl ColumnStatistics + 'b {
+        GroupStatistics { pruner: self, file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
+    }
+
+    /// Statistics as the source's type, where a file's is narrower.
+    fn widened(&self, column: &ColumnRef, array: ArrayRef) -> Option<ArrayRef> {
+        let name = column.path.first()?;
+        let field = self.schema.field_with_name(name).ok()?;
+        if array.data_type() == field.data_type() { Some(array) } else { cast(&array, field.data_type()).ok() }
+    }
+
+    /// Why the bloom filters of a unit exclude it.
+    fn excluded_by_bloom_filter(&self, unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
+        for (column, values) in predicate.equalities() {
+            let Some((root, leaf)) = flat_leaf(&unit.file, &column) else { continue };
+            let chunk = unit.file.metadata().row_group(unit.row_group).column(leaf);
+            let length = chunk.bloom_filter_length().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
+            if chunk.bloom_filter_offset().is_none() || length > BLOOM_BYTES_AT_MOST {
+                continue;
+            }
+            let data_type = unit.file.schema().field(root).data_type();
+            // A value of the table's type is that of the file's where both count the same.
+            let table_type = &column.data_type;
+            if data_type != table_type
+                && !(data_type.is_integer() && table_type.is_integer())
+                && !(data_type.is_floating() && table_type.is_floating())
+            {
+                continue;
+            }
+            let stored: Option<Vec<Stored>> =
+                values.iter().map(|value| Stored::of(value, chunk.column_type(), data_type)).collect();
+            let Some(stored) = stored else { continue };
+            let reader = ObjectBytes { object: &unit.file.object, size: unit.file.size_bytes };
+            let filter = guarded("the bloom filter", || Sbbf::read_from_column_chunk(chunk, &reader));
+            // A damaged filter excludes nothing.
+            let Ok(Some(filter)) = filter else { continue };
+            if filter.num_blocks() > 0 && !stored.iter().any(|value| value.is_in(&filter)) {
+                return Ok(Some(format!("bloom filter: {} has none of the values", column.name())));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The root and the leaf of a column that is neither nested nor missing in the file.
+fn flat_leaf(file: &FileMeta, column: &ColumnRef) -> Option<(usize, usize)> {
+    let [name] = column.path.as_slice() else { return None };
+    let root = file.schema().fields().iter().position(|field| field.name() == name)?;
+    let leaves = file.leaves.get(root)?;
+    let is_flat = leaves.len() == 1 && !file.schema().field(root).data_type().is_nested();
+    is_flat.then_some((root, leaves.start))
+}
+
+fn converter(file: &FileMeta, root: usize, leaf: usize) -> Result<StatisticsConverter<'_>, ParquetError> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let converter = StatisticsConverter::from_column_index(leaf, file.schema().field(root), schema)?;
+    let orders = file.metadata().file_metadata().column_orders().map(Vec::as_slice);
+    Ok(converter.with_missing_null_counts_as_zero(false).with_column_orders(orders))
+}
+
+/// The rows that are in both lists of ranges.
+pub(crate) fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (mut i, mut j) = (0, 0);
+    let mut both = Vec::new();
+    while let (Some(a), Some(b)) = (left.get(i), right.get(j)) {
+        let range = a.start.max(b.start)..a.end.min(b.end);
+        if !range.is_empty() {
+            both.push(range);
+        }
+        if a.end < b.end { i += 1 } else { j += 1 }
+    }
+    both
+}
+
+/// The statistics of a row group.
+struct GroupStatistics<'a> {
+    pruner: &'a Pruner<'a>,
+    file: &'a FileMeta,
+    group: &'a RowGroupMetaData,
+}
+
+impl ColumnStatistics for GroupStatistics<'_> {
+    fn row_count(&self) -> Option<u64> {
+        u64::try_from(self.group.num_rows()).ok()
+    }
+
+    fn bounds(&self, column: &ColumnRef) -> Bounds {
+        if column.path.first().is_some_and(|name| self.file.schema().field_with_name(name).is_err()) {
+            if let Some(constants) = &self.file.constants
+                && column.path.first().is_some_and(|name| constants.get(name).is_some())
+            {
+                return constants.bounds_of(column, self.row_count()).unwrap_or_default();
+            }
+            // The file does not have the column: it is null in all rows.
+            return Bounds { null_count: self.row_count(), ..Bounds::default() };
+        }
+        let Some((root, leaf)) = flat_leaf(self.file, column) else { return Bounds::default() };
+        let found = guarded("the statistics", || {
+            let converter = converter(self.file, root, leaf)?;
+            let mins = converter.row_group_mins([self.group])?;
+            let maxes = converter.row_group_maxes([self.group])?;
+            Ok((mins, maxes, converter.row_group_null_counts([self.group])?))
+        });
+        let Ok((mins, maxes, null_counts)) = found else { return Bounds::default() };
+        let bound = |array| {
+            let array = self.pruner.widened(column, array)?;
+            Value::from_array(&array, 0)
+        };
+        let trusted = trust::of_chunk(self.file, leaf, self.group.column(leaf));
+        let null_count = (!null_counts.is_empty() && null_counts.is_valid(0)).then(|| null_counts.value(0));
+        let bound = |array| bound(array).filter(|_| trusted);
+        Bounds { min: bound(mins), max: bound(maxes), null_count }.plausible(self.row_count())
+    }
+}
+
+/// The statistics of one page.
+struct OneColumn<'a> {
+    rows: u64,
+    column: &'a ColumnRef,
+    bounds: Bounds,
+}
+
+impl ColumnStatistics for OneColumn<'_> {
+    fn row_count(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn bounds(&self, column: &ColumnRef) -> Bounds {
+        if column.path == self.column.path { self.bounds.clone() } else { Bounds::default() }
+    }
+
+    fn label(&self) -> &str {
+        "page statistics"
+    }
+}
+
+/// A value as a column chunk stores it.
+enum Stored {
+    Int32(i32),
+    Int64(i64),
+    Float(f32),
+    Double(f64),
+    Bytes(Vec<u8>),
+    /// The chunk's type can't hold it.
+    Nowhere,
+}
+
+impl Stored {
+    /// `None` where it is not known how the chunk stores it.
+    fn of(value: &Value, physical: Physical, data_type: &DataType) -> Option<Self> {
+        use DataType as T;
+        Some(match (physical, data_type, value) {
+            (Physical::INT32, T::UInt8 | T::UInt16 | T::UInt32, Value::Integer(v)) => match v.to_i128() {
+                Some(v) => u32::try_from(v).map_or(Self::Nowhere, |v| Self::Int32(v as i32)),
+                None => Self::Nowhere,
+            },
+            (
+                Physical::INT32,
+                T::Int8
+                | T::Int16
+                | T::Int32
+                | T::Date32
+                | T::Time32(_)
+                | T::Decimal32(..)
+                | T::Decimal64(..)
+                | T::Decimal128(..),
+                Value::Integer(v),
+            ) => v.to_i128().and_then(|v| i32::try_from(v).ok()).map_or(Self::Nowhere, Self::Int32),
+            (Physical::INT64, T::UInt64, Value::Integer(v)) => {
+                v.to_i128().and_then(|v| u64::try_from(v).ok()).map_or(Self::Nowhere, |v| Self::Int64(v as i64))
+            }
+            (
+                Physical::INT64,
+                T::Int64 | T::Time64(_) | T::Timestamp(..) | T::Decimal32(..) | T::Decimal64(..) | T::Decimal128(..),
+                Value::Integer(v),
+            ) => v.to_i128().and_then(|v| i64::try_from(v).ok()).map_or(Self::Nowhere, Self::Int64),
+            (Physical::FLOAT, T::Float32, Value::Float(v)) => {
+                if f64::from(*v as f32) == *v {
+                    Self::Float(*v as f32)
+                } else {
+                    Self::Nowhere
+                }
+            }
+            (Physical::DOUBLE, T::Float64, Value::Float(v)) => Self::Double(*v),
+            (Physical::BYTE_ARRAY, T::Utf8View | T::BinaryView, Value::Bytes(bytes)) => Self::Bytes(bytes.clone()),
+            (Physical::FIXED_LEN_BYTE_ARRAY, T::FixedSizeBinary(_), Value::Bytes(bytes)) => Self::Bytes(bytes.clone()),
+            _ => return None,
+        })
+    }
+
+    fn is_in(&self, filter: &Sbbf) -> bool {
+        match self {
+            Self::Int32(v) => filter.check(v),
+            Self::Int64(v) => filter.check(v),
+            Self::Float(v) => filter.check(v),
+            Self::Double(v) => filter.check(v),
+            Self::Bytes(v) => filter.check(v.as_slice()),
+            Self::Nowhere => false,
+        }
+    }
+}
+
+/// An object as the parquet crate reads bloom filters from it.
+struct ObjectBytes<'a> {
+    object: &'a Object,
+    size: u64,
+}
+
+impl Length for ObjectBytes<'_> {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for ObjectBytes<'_> {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let length = self.size.saturating_sub(start).min(4096) as usize;
+        Ok(self.get_bytes(start, length)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let end = start.checked_add(length as u64).filter(|end| *end <= self.size && length <= BLOOM_BYTES_AT_MOST);
+        let end = end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} are too many")))?;
+        self.object.read_range(start..end).map_err(|error| ParquetError::External(Box::new(error)))
+    }
+}

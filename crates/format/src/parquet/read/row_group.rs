@@ -1,0 +1,172 @@
+//! Row groups one by one, for callers that have to know the numbers that rows have in their file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use lakerace_io::{Error, Result};
+
+use super::planning::{Unit, row_bytes};
+use super::prune::{Pruner, intersect};
+use crate::columns::Columns;
+use crate::exec::BATCH_BYTES;
+use crate::parquet::source::ParquetSource;
+use crate::predicate::{ColumnRef, ColumnStatistics};
+use crate::{Batches, ReadRequest};
+
+/// Rows of a batch at least, as each has buffers of its own, and at most.
+const LEAST_BATCH_ROWS: usize = 64;
+const MOST_BATCH_ROWS: u64 = 64 << 10;
+
+/// A row group of a source, or some of its pages. Reading it gives hidden rows, too, where the source knows of none.
+#[derive(Debug, Clone)]
+pub struct RowGroup {
+    /// The number of its file among those of the source.
+    pub file: usize,
+    /// Its number in the file.
+    pub index: usize,
+    unit: Unit,
+}
+
+impl RowGroup {
+    /// How many of its rows are read.
+    pub fn rows(&self) -> u64 {
+        self.unit.row_count()
+    }
+
+    /// How many of them no deletion vector hides.
+    pub fn visible_rows(&self) -> u64 {
+        self.unit.visible_count()
+    }
+}
+
+/// What statistics have to be asked: whether rows of which this is known have to be looked into.
+pub type Keeps<'a> = &'a dyn Fn(&dyn ColumnStatistics) -> bool;
+
+impl ParquetSource {
+    /// The row groups of all files, in their order, but for those without a row to read.
+    pub fn row_groups(&self) -> Vec<RowGroup> {
+        let mut groups = Vec::new();
+        for (file, meta) in self.files.iter().enumerate() {
+            let units = (0..meta.metadata().num_row_groups()).map(|index| Unit::whole(meta, 0, index));
+            groups.extend(units.filter(|unit| unit.visible_count() > 0).map(|unit| RowGroup {
+                file,
+                index: unit.row_group,
+                unit,
+            }));
+        }
+        groups
+    }
+
+    /// Asks what the footer says of the values in a row group.
+    pub fn with_statistics<R>(&self, group: &RowGroup, ask: impl FnOnce(&dyn ColumnStatistics) -> R) -> R {
+        ask(&Pruner::new(&self.schema, &self.job).group_statistics(&group.unit))
+    }
+
+    /// The row group without the pages of which `keeps` says that they need not be looked into, asked by what the page index says of
+    /// one of these columns at a time. Columns without a page index leave out nothing. The first call for a file may read
+    /// its index.
+    pub fn narrow(&self, group: &RowGroup, columns: &[String], keeps: Keeps<'_>) -> Result<RowGroup> {
+        let pruner = Pruner::new(&self.schema, &self.job);
+        let mut rows = group.unit.rows.as_ref().clone();
+        for name in columns {
+            let Ok(root) = self.schema.index_of(name) else { continue };
+            let data_type = self.schema.field(root).data_type().clone();
+            let column = ColumnRef { root, path: vec![name.clone()], data_type };
+            if let Some(kept) = pruner.matching_pages(&group.unit, &column, keeps)? {
+                rows = intersect(&rows, &kept);
+            }
+        }
+        Ok(RowGroup { unit: Unit { rows: Arc::new(rows), ..group.unit.clone() }, ..group.clone() })
+    }
+
+    /// What reading some columns of a row group takes: bytes, and requests.
+    pub fn cost(&self, group: &RowGroup, columns: &[String]) -> Result<(u64, u64)> {
+        let resolved = Columns::resolve(&self.schema, &request(columns))?;
+        let (requests, bytes) = self.requests(std::iter::once(&group.unit), &resolved.fields(&self.schema))?;
+        Ok((bytes.iter().sum(), requests.requests.len() as u64))
+    }
+
+    /// The rows of a batch that takes so many bytes in memory, about, with all columns; `None` where batches are that small without
+    /// being asked for.
+    pub fn batch_rows_within(&self, bytes: u64) -> Option<usize> {
+        if bytes >= BATCH_BYTES {
+            return None;
+        }
+        let of_group = |group: RowGroup| row_bytes(&group.unit, self.schema.fields());
+        let row_bytes = self.row_groups().into_iter().map(of_group).max().unwrap_or(1);
+        Some(((bytes / row_bytes.max(1)).min(MOST_BATCH_ROWS) as usize).max(LEAST_BATCH_ROWS))
+    }
+
+    /// Reads some columns of a row group: batches of rows that follow one another, each with the number that its first row has in the
+    /// file.
+    pub fn read_row_group(
+        &self,
+        group: &RowGroup,
+        columns: &[String],
+    ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>>> {
+        let known = self.files.get(group.file).filter(|file| Arc::ptr_eq(file, &group.unit.file));
+        let file = known.ok_or_else(|| Error::internal("a row group of another source"))?;
+        let request = request(columns);
+        let resolved = Columns::resolve(&self.schema, &request)?;
+        let files = [Arc::clone(file)];
+        let batches = self.read_units(&request, resolved, &files, vec![group.unit.clone()], None)?;
+        Ok(Numbered::new(batches, file.rows_of(group.index).start, Arc::clone(&group.unit.rows)))
+    }
+}
+
+fn request(columns: &[String]) -> ReadRequest {
+    ReadRequest { columns: Some(columns.to_vec()), ..ReadRequest::default() }
+}
+
+/// Batches cut where rows are left out.
+struct Numbered {
+    batches: Batches,
+    /// The number of the row group's first row in the file.
+    first_row: u64,
+    /// The rows that are read, and the range of them that is next, and how many of that were read.
+    rows: Arc<Vec<Range<u64>>>,
+    range: usize,
+    passed: u64,
+    /// Rows of a batch that were not given out.
+    rest: Option<RecordBatch>,
+}
+
+impl Numbered {
+    fn new(batches: Batches, first_row: u64, rows: Arc<Vec<Range<u64>>>) -> Self {
+        Self { batches, first_row, rows, range: 0, passed: 0, rest: None }
+    }
+
+    fn cut(&mut self, batch: RecordBatch) -> Result<(u64, RecordBatch)> {
+        let range = self.rows.get(self.range).ok_or_else(|| Error::internal("more rows than were asked for"))?;
+        let start = range.start + self.passed;
+        let count = batch.num_rows().min((range.end - start) as usize);
+        self.passed += count as u64;
+        if range.start + self.passed == range.end {
+            (self.range, self.passed) = (self.range + 1, 0);
+        }
+        if count < batch.num_rows() {
+            self.rest = Some(batch.slice(count, batch.num_rows() - count));
+        }
+        Ok((self.first_row + start, batch.slice(0, count)))
+    }
+}
+
+impl Iterator for Numbered {
+    type Item = Result<(u64, RecordBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let batch = match self.rest.take() {
+                Some(rest) => rest,
+                None => match self.batches.next()? {
+                    Ok(batch) => batch,
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            if batch.num_rows() > 0 {
+                return Some(self.cut(batch));
+            }
+        }
+    }
+}

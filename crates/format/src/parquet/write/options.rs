@@ -1,0 +1,259 @@
+//! What a Parquet file will look like: checked options, stored types, the plan for each column.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
+use lakerace_io::{Error, Result};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
+use parquet::basic::{self, Type};
+use parquet::file::metadata::KeyValue;
+use parquet::schema::types::SchemaDescPtr;
+
+use crate::parquet::encode::block::BlockPool;
+use crate::parquet::encode::compress::parquet_codec;
+use crate::{Codec, Compression, WriteOptions};
+
+/// Rows in a row group unless options say otherwise: 2^20, as other writers do.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+/// Encoded bytes in a row group at most, unless options say otherwise.
+const ROW_GROUP_BYTES: u64 = 128 << 20;
+/// Bytes of a data page before compression, unless options say otherwise.
+const PAGE_BYTES: usize = 1 << 20;
+/// Parquet counts a page's bytes as i32; far below that, pages only get unwieldy.
+const MAX_PAGE_BYTES: usize = 256 << 20;
+
+/// Checked options.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) compression: Compression,
+    pub(crate) codec: basic::Compression,
+    pub(crate) row_group_rows: usize,
+    pub(crate) row_group_bytes: u64,
+    pub(crate) page_bytes: usize,
+    pub(crate) dictionary: bool,
+    pub(crate) statistics: bool,
+    pub(crate) differences: bool,
+    /// Memory of the row groups before.
+    pub(crate) blocks: BlockPool,
+}
+
+impl Settings {
+    /// Checks options and fills in defaults.
+    pub(crate) fn new(options: &WriteOptions) -> Result<Self> {
+        let compression = options.compression.unwrap_or(Compression::new(Codec::Snappy));
+        let positive = |value: Option<u64>, name: &str| match value {
+            Some(0) => Err(Error::usage(format!("{name} is 0")).advice("give at least 1, or leave it out")),
+            other => Ok(other),
+        };
+        let rows = positive(options.row_group_rows.map(|v| v as u64), "row_group_rows")?;
+        let bytes = positive(options.row_group_bytes, "row_group_bytes")?;
+        let page = positive(options.page_bytes.map(|v| v as u64), "page_bytes")?;
+        Ok(Self {
+            compression,
+            codec: parquet_codec(compression)?,
+            // Rows of a row group are counted as i32 in places.
+            row_group_rows: rows.map_or(ROW_GROUP_ROWS, |r| r.min(i32::MAX as u64) as usize),
+            row_group_bytes: bytes.unwrap_or(ROW_GROUP_BYTES),
+            page_bytes: page.map_or(PAGE_BYTES, |p| p.min(MAX_PAGE_BYTES as u64) as usize),
+            dictionary: options.dictionary,
+            statistics: options.statistics,
+            differences: options.differences,
+            blocks: BlockPool::default(),
+        })
+    }
+}
+
+/// A file's schema, and how each of its top-level columns is encoded.
+pub(crate) struct Layout {
+    /// Parquet's schema.
+    pub(crate) descriptor: SchemaDescPtr,
+    /// The Arrow schema for readers that know it, and the schema's own metadata.
+    pub(crate) key_values: Vec<KeyValue>,
+    /// The top-level columns.
+    pub(crate) columns: Vec<ColumnLayout>,
+}
+
+/// One top-level column.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnLayout {
+    /// Its name and type in the batches.
+    pub(crate) field: FieldRef,
+    /// As it is stored: units that Parquet lacks are replaced.
+    pub(crate) stored: FieldRef,
+    /// Its first leaf.
+    pub(crate) first_leaf: usize,
+    /// Its leaves.
+    pub(crate) leaves: usize,
+    /// Whether it has levels of its own.
+    pub(crate) is_nested: bool,
+    /// Which of its leaves get a bloom filter.
+    pub(crate) bloom: Vec<usize>,
+}
+
+impl Layout {
+    /// Lays out a file of this schema. A type that Parquet can't hold is an error that names the column.
+    pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
+        let mut stored_fields = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            check(field.data_type(), field.name())?;
+            stored_fields.push(Arc::new(stored_field(field)));
+        }
+        let stored = Schema::new_with_metadata(stored_fields.clone(), schema.metadata().clone());
+        let descriptor = ArrowSchemaConverter::new()
+            // The names of list elements and map entries as the format's specification has them.
+            .with_coerce_types(true)
+            .convert(&stored)
+            .map_err(|e| Error::unsupported(format!("the schema can't be stored as Parquet: {e}")))?;
+        let mut columns = Vec::with_capacity(stored_fields.len());
+        let mut first_leaf = 0;
+        for (at, (field, stored)) in schema.fields().iter().zip(stored_fields).enumerate() {
+            let leaves =
+                (first_leaf..descriptor.num_columns()).take_while(|l| descriptor.get_column_root_idx(*l) == at).count();
+            let is_nested = stored.data_type().is_nested() && !is_encoded_flat(stored.data_type());
+            columns.push(ColumnLayout {
+                field: Arc::clone(field),
+                stored,
+                first_leaf,
+                leaves,
+                is_nested,
+                bloom: Vec::new(),
+            });
+            first_leaf += leaves;
+        }
+        let mut layout = Self { key_values: key_values(&stored), descriptor: Arc::new(descriptor), columns };
+        for name in &options.bloom_filter_columns {
+            layout.add_bloom_filter(name)?;
+        }
+        Ok(layout)
+    }
+
+    fn add_bloom_filter(&mut self, name: &str) -> Result<()> {
+        let descriptor = &self.descriptor;
+        let path = |leaf: usize| descriptor.column(leaf).path().string();
+        let mut found = false;
+        for column in &mut self.columns {
+            for leaf in column.first_leaf..column.first_leaf + column.leaves {
+                if column.field.name() != name && path(leaf) != name {
+                    continue;
+                }
+                found = true;
+                if descriptor.column(leaf).physical_type() == Type::BOOLEAN {
+                    return Err(Error::usage(format!(
+                        "column {name:?} is boolean: bloom filters are not for booleans"
+                    ))
+                    .advice("leave it out of --bloom-filter (bloom_filter)"));
+                }
+                column.bloom.push(leaf);
+            }
+        }
+        if found {
+            return Ok(());
+        }
+        let known = self.columns.iter().map(|c| c.field.name().clone());
+        let known = known.chain((0..descriptor.num_columns()).map(path));
+        let nearest = known.min_by_key(|candidate| strsim::damerau_levenshtein(candidate, name));
+        let error = Error::not_found(format!("no column {name:?} to make a bloom filter for"));
+        Err(match nearest {
+            Some(nearest) => error.advice(format!("did you mean {nearest:?}?")),
+            None => error,
+        })
+    }
+}
+
+/// The Arrow schema, encoded, and what the schema's maker noted in it (pandas does).
+fn key_values(stored: &Schema) -> Vec<KeyValue> {
+    let fields: Fields = stored.fields().iter().map(|f| Arc::new(hint_field(f))).collect();
+    let hint = Schema::new_with_metadata(fields, stored.metadata().clone());
+    let mut key_values = vec![KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&hint))];
+    let mut notes: Vec<_> = stored.metadata().iter().filter(|(key, _)| *key != ARROW_SCHEMA_META_KEY).collect();
+    notes.sort();
+    key_values.extend(notes.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())));
+    key_values
+}
+
+/// Names the column of a type that Parquet can't hold.
+fn check(data_type: &DataType, path: &str) -> Result<()> {
+    let unsupported = |what: &str, advice: &str| {
+        Err(Error::unsupported(format!("Parquet has no type for {what}")).at(format!("column {path:?}")).advice(advice))
+    };
+    match data_type {
+        DataType::Union(..) => unsupported("a union", "write its variants as columns of their own"),
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            unsupported("intervals with nanoseconds", "cast the column to a duration or to an interval of days")
+        }
+        DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "leave the column out"),
+        DataType::Struct(fields) => {
+            fields.iter().try_for_each(|f| check(f.data_type(), &format!("{path}.{}", f.name())))
+        }
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::Map(field, _) => check(field.data_type(), &format!("{path}.{}", field.name())),
+        DataType::Dictionary(_, value) if value.is_nested() => {
+            unsupported("a dictionary of nested values", "cast the column to the dictionary's value type")
+        }
+        DataType::Dictionary(_, value) => check(value, path),
+        DataType::RunEndEncoded(_, value) if value.data_type().is_nested() => {
+            unsupported("run-end encoded nested values", "cast the column to the values' type")
+        }
+        DataType::RunEndEncoded(_, value) => check(value.data_type(), path),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a type that Arrow calls nested is only another encoding of a flat one.
+fn is_encoded_flat(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
+}
+
+/// A field as it is stored.
+fn stored_field(field: &Field) -> Field {
+    let stored = field.clone().with_data_type(stored_type(field.data_type()));
+    // A column of nulls has to be nullable to be written at all.
+    if *field.data_type() == DataType::Null { stored.with_nullable(true) } else { stored }
+}
+
+/// Parquet counts no seconds, and dates in days only.
+fn stored_type(data_type: &DataType) -> DataType {
+    map_type(data_type, stored_field, |data_type| match data_type {
+        DataType::Timestamp(TimeUnit::Second, zone) => DataType::Timestamp(TimeUnit::Millisecond, zone.clone()),
+        DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+        DataType::Date64 => DataType::Date32,
+        other => other.clone(),
+    })
+}
+
+/// A field as readers are told of it: layouts that only newer Arrow libraries know are left out.
+fn hint_field(field: &Field) -> Field {
+    let hint = map_type(field.data_type(), hint_field, |data_type| match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    });
+    let hint = match hint {
+        DataType::ListView(item) => DataType::List(item),
+        DataType::LargeListView(item) => DataType::LargeList(item),
+        DataType::RunEndEncoded(_, value) => value.data_type().clone(),
+        other => other,
+    };
+    field.clone().with_data_type(hint)
+}
+
+/// Applies `leaf` to the flat types inside a type and `inner` to the fields of nested ones.
+fn map_type(data_type: &DataType, inner: impl Fn(&Field) -> Field, leaf: impl Fn(&DataType) -> DataType) -> DataType {
+    let one = |field: &FieldRef| Arc::new(inner(field));
+    match data_type {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(one).collect()),
+        DataType::List(field) => DataType::List(one(field)),
+        DataType::LargeList(field) => DataType::LargeList(one(field)),
+        DataType::FixedSizeList(field, size) => DataType::FixedSizeList(one(field), *size),
+        DataType::ListView(field) => DataType::ListView(one(field)),
+        DataType::LargeListView(field) => DataType::LargeListView(one(field)),
+        DataType::Map(field, sorted) => DataType::Map(one(field), *sorted),
+        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(leaf(value))),
+        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(Arc::clone(ends), one(values)),
+        other => leaf(other),
+    }
+}

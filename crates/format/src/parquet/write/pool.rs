@@ -1,0 +1,259 @@
+//! Columns of row groups, encoded by threads: each column takes its arrays in order, columns run side by side.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arrow::array::ArrayRef;
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use lakerace_io::{Error, Job, Result};
+
+use super::options::Settings;
+use crate::parquet::encode::encoder::{ColumnEncoder, Scratch};
+use crate::parquet::encode::page::EncodedChunk;
+
+/// Bytes of arrays that may wait for a thread.
+const WAITING_BYTES: u64 = 32 << 20;
+/// How often a waiting caller looks whether its job was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// Threads that encode columns.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    /// Dropped to end the threads.
+    sender: Option<Sender<Task>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A row group under way.
+#[derive(Clone)]
+pub(crate) struct Group(Arc<GroupState>);
+
+struct GroupState {
+    columns: Vec<Column>,
+    /// Columns that are not encoded to their end.
+    unfinished: AtomicUsize,
+    encoded_bytes: AtomicU64,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    waiting_bytes: u64,
+    error: Option<Error>,
+}
+
+struct Column {
+    name: String,
+    state: Mutex<ColumnState>,
+}
+
+struct ColumnState {
+    waiting: Vec<(ArrayRef, u64)>,
+    /// A thread has this column or will take it.
+    is_scheduled: bool,
+    is_closed: bool,
+    encoder: Option<Box<dyn ColumnEncoder>>,
+    chunks: Vec<EncodedChunk>,
+}
+
+struct Task {
+    group: Group,
+    column: usize,
+}
+
+impl Pool {
+    /// Starts this many threads.
+    pub(crate) fn start(threads: usize, settings: &Settings) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let (sender, receiver) = unbounded();
+        let mut pool = Self { shared, sender: Some(sender), threads: Vec::with_capacity(threads) };
+        for _ in 0..threads {
+            let (shared, receiver, settings) = (Arc::clone(&pool.shared), receiver.clone(), settings.clone());
+            let thread = std::thread::Builder::new()
+                .name("lakerace-encode".to_owned())
+                .spawn(move || work(&shared, &receiver, &settings))
+                .map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Hands an array, which holds about `bytes`, to a column of a group.
+    pub(crate) fn submit(&self, group: &Group, column: usize, array: ArrayRef, bytes: u64) -> Result<()> {
+        lock(&self.shared.state).waiting_bytes += bytes;
+        self.schedule(group, column, |state| state.waiting.push((array, bytes)))
+    }
+
+    /// Says that a group is complete.
+    pub(crate) fn close(&self, group: &Group) -> Result<()> {
+        (0..group.0.columns.len()).try_for_each(|column| self.schedule(group, column, |state| state.is_closed = true))
+    }
+
+    fn schedule(&self, group: &Group, column: usize, change: impl FnOnce(&mut ColumnState)) -> Result<()> {
+        let mut state = lock(&group.0.columns[column].state);
+        change(&mut state);
+        if state.is_scheduled {
+            return Ok(());
+        }
+        state.is_scheduled = true;
+        drop(state);
+        let sender = self.sender.as_ref().ok_or_else(|| Error::internal("the encoding threads have ended"))?;
+        let task = Task { group: group.clone(), column };
+        sender.send(task).map_err(|_| Error::internal("the encoding threads have ended"))
+    }
+
+    /// Waits until few bytes wait. A column's error comes out here.
+    pub(crate) fn wait_for_room(&self, job: &Job) -> Result<()> {
+        self.wait(job, |state| state.waiting_bytes <= WAITING_BYTES)
+    }
+
+    /// Waits until every array that was handed over is encoded.
+    pub(crate) fn wait_until_idle(&self, job: &Job) -> Result<()> {
+        self.wait(job, |state| state.waiting_bytes == 0)
+    }
+
+    /// Waits until a closed group is encoded.
+    pub(crate) fn wait_for(&self, group: &Group, job: &Job) -> Result<()> {
+        self.wait(job, |_| group.is_done())
+    }
+
+    /// Bytes of arrays that wait.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        lock(&self.shared.state).waiting_bytes
+    }
+
+    fn wait(&self, job: &Job, is_over: impl Fn(&State) -> bool) -> Result<()> {
+        let mut state = lock(&self.shared.state);
+        loop {
+            if let Some(error) = &state.error {
+                return Err(error.clone());
+            }
+            if is_over(&state) {
+                return Ok(());
+            }
+            job.check()?;
+            let waited = self.shared.changed.wait_timeout(state, CANCEL_POLL);
+            state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.sender = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so as an error already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Group {
+    /// A group with one encoder for each column.
+    pub(crate) fn new(encoders: impl Iterator<Item = (String, Box<dyn ColumnEncoder>)>) -> Self {
+        let column = |(name, encoder)| Column {
+            name,
+            state: Mutex::new(ColumnState {
+                waiting: Vec::new(),
+                is_scheduled: false,
+                is_closed: false,
+                encoder: Some(encoder),
+                chunks: Vec::new(),
+            }),
+        };
+        let columns: Vec<Column> = encoders.map(column).collect();
+        let unfinished = AtomicUsize::new(columns.len());
+        Self(Arc::new(GroupState { columns, unfinished, encoded_bytes: AtomicU64::new(0) }))
+    }
+
+    /// Bytes encoded so far.
+    pub(crate) fn encoded_bytes(&self) -> u64 {
+        self.0.encoded_bytes.load(Ordering::Acquire)
+    }
+
+    /// Whether every column is encoded to its end.
+    pub(crate) fn is_done(&self) -> bool {
+        self.0.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// The chunks of all columns, once done.
+    pub(crate) fn take_chunks(&self) -> Vec<EncodedChunk> {
+        self.0.columns.iter().flat_map(|column| std::mem::take(&mut lock(&column.state).chunks)).collect()
+    }
+}
+
+fn work(shared: &Shared, tasks: &Receiver<Task>, settings: &Settings) {
+    let mut scratch = Scratch::new(settings);
+    for task in tasks {
+        if shared.stop.load(Ordering::Acquire) {
+            return;
+        }
+        let column = &task.group.0.columns[task.column];
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(shared, &task.group.0, column, &mut scratch)));
+        let error = match outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.at(format!("column {:?}", column.name)),
+            Err(_) => Error::internal(format!("encoding column {:?} panicked", column.name)),
+        };
+        lock(&shared.state).error.get_or_insert(error);
+        shared.changed.notify_all();
+    }
+}
+
+/// Encodes what waits for a column, until nothing does.
+fn run(shared: &Shared, group: &GroupState, column: &Column, scratch: &mut Scratch) -> Result<()> {
+    let mut encoder = lock(&column.state).encoder.take();
+    loop {
+        let mut state = lock(&column.state);
+        let waiting = std::mem::take(&mut state.waiting);
+        if waiting.is_empty() {
+            if state.is_closed
+                && let Some(encoder) = encoder.take()
+            {
+                drop(state);
+                let chunks = encoder.finish(scratch)?;
+                lock(&column.state).chunks = chunks;
+                group.unfinished.fetch_sub(1, Ordering::AcqRel);
+                // Whoever waits checks under this lock: taking it keeps the news from being missed.
+                drop(lock(&shared.state));
+                shared.changed.notify_all();
+                return Ok(());
+            }
+            state.encoder = encoder;
+            state.is_scheduled = false;
+            return Ok(());
+        }
+        drop(state);
+        for (array, bytes) in waiting {
+            if shared.stop.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            if let Some(encoder) = &mut encoder {
+                let before = encoder.bytes();
+                encoder.write(&array, scratch)?;
+                // Wraps where a decision made the estimate smaller, and adds up all the same.
+                group.encoded_bytes.fetch_add(encoder.bytes().wrapping_sub(before), Ordering::AcqRel);
+            }
+            drop(array);
+            lock(&shared.state).waiting_bytes -= bytes;
+            shared.changed.notify_all();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
