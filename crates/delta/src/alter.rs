@@ -13,9 +13,10 @@ use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
+use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::{adds, configured, protocol_action, with_features};
-use crate::write::{Changes, Commit, CommitAction, DELETION_VECTORS, WriteBase, metadata_action};
+use crate::write::DELETION_VECTORS;
 use crate::{Snapshot, Table};
 
 /// What is to change.

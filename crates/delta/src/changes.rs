@@ -25,9 +25,9 @@ use url::Url;
 
 use self::pieces::Columns;
 use crate::Table;
-use crate::columns::TableColumns;
-use crate::engine::{ROOT, TableEngine};
-use crate::error::{from_kernel, guarded};
+use crate::kernel::engine::{ROOT, TableEngine};
+use crate::kernel::error::{from_kernel, guarded};
+use crate::snapshot::columns::TableColumns;
 
 /// The column of change files that says what became of a row.
 pub(crate) const CHANGE_TYPE: &str = "_change_type";

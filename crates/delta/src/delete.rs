@@ -7,11 +7,12 @@ use lakerace_format::{Expr, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::dv_commit::{Changed, DvCommit, Removal, change};
-use crate::files::TableFile;
+use crate::commit::{Commit, WriteBase};
+use crate::deletion_vector::commit::{Changed, DvCommit, Removal, change};
 use crate::probe::{Look, Probe, Sought, by_file};
-use crate::statistics::FileStatistics;
-use crate::write::{Commit, Published, WriteBase};
+use crate::snapshot::files::TableFile;
+use crate::snapshot::statistics::FileStatistics;
+use crate::write::Published;
 use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.

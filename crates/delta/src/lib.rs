@@ -8,41 +8,33 @@
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 
 mod alter;
-mod bitmap;
 mod changes;
-mod columns;
+mod commit;
 mod delete;
-mod dv_commit;
-mod engine;
-mod error;
-mod executor;
-mod files;
+mod deletion_vector;
+mod kernel;
 mod key;
-mod log_store;
+mod log;
 mod maintain;
 mod paths;
 mod pipeline;
 mod probe;
 mod properties;
 mod protocol;
-mod recovery;
 mod rewrite;
-mod row_counts;
 mod rows;
 mod snapshot;
 mod source;
 mod spill;
-mod statistics;
 mod table;
 mod upsert;
-mod vectors;
 mod version_spec;
 mod write;
 
 pub use alter::{AlterOptions, Altered, alter};
 pub use changes::changes;
 pub use delete::{DeleteOptions, delete, delete_with};
-pub use dv_commit::Changed;
+pub use deletion_vector::commit::Changed;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,

@@ -1,12 +1,8 @@
 //! What a table needs from time to time: history, vacuum, compaction, restoring, and a log that does not grow for ever.
 
-pub(crate) mod cleanup;
 mod compact;
-mod entry;
 mod history;
-pub(crate) mod log_files;
 mod restore;
-mod sidecars;
 mod sort;
 mod vacuum;
 mod zorder;

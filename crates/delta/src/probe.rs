@@ -6,7 +6,7 @@ use lakerace_format::{InputFile, ParquetSource, RowGroup};
 use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
-use crate::files::TableFile;
+use crate::snapshot::files::TableFile;
 use crate::{Snapshot, pipeline};
 
 /// Says which rows are looked for.

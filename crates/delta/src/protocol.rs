@@ -17,8 +17,9 @@ use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::error::guarded;
-use crate::write::{Changes, DELETION_VECTORS};
+use crate::commit::Changes;
+use crate::kernel::error::guarded;
+use crate::write::DELETION_VECTORS;
 use crate::{Snapshot, Table};
 
 /// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.

@@ -16,9 +16,10 @@ use lakerace_format::{Batches, DeletedRows, InputFile, ParquetSource, ReadReques
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::files::TableFile;
+use crate::commit::{Outcome, Targets, tracks_rows};
+use crate::snapshot::files::TableFile;
 use crate::upsert::ChangeFiles;
-use crate::write::{AddedFile, DataFiles, Outcome, Published, Targets, tracks_rows, write_split};
+use crate::write::{AddedFile, DataFiles, Published, write_split};
 use crate::{Snapshot, Table};
 
 /// A file that loses rows.

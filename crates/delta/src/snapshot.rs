@@ -1,5 +1,10 @@
 //! One version of a table.
 
+pub(crate) mod columns;
+pub(crate) mod files;
+pub(crate) mod row_counts;
+pub(crate) mod statistics;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -9,10 +14,10 @@ use delta_kernel::table_features::TableFeature;
 use lakerace_format::TableSchema;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use crate::columns::TableColumns;
-use crate::files::{TableFile, TableFiles, list};
-use crate::recovery::may_be_damage;
-use crate::{Table, row_counts};
+use self::columns::TableColumns;
+use self::files::{TableFile, TableFiles, list};
+use crate::Table;
+use crate::log::recovery::may_be_damage;
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";

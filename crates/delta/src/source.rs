@@ -10,9 +10,9 @@ use lakerace_format::{
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
 use crate::Snapshot;
-use crate::files::TableFile;
-use crate::statistics::FileStatistics;
-use crate::vectors;
+use crate::deletion_vector;
+use crate::snapshot::files::TableFile;
+use crate::snapshot::statistics::FileStatistics;
 
 /// A version of a table. Which files a plan needs is known from the log; only those are opened, and only their deletion
 /// vectors read.
@@ -41,7 +41,7 @@ impl DeltaSource {
     }
 
     fn open_files(&self, files: &[&TableFile]) -> Result<Arc<Opened>> {
-        let hidden = vectors::load(self.snapshot.table(), files).map_err(|error| self.missing(error))?;
+        let hidden = deletion_vector::load(self.snapshot.table(), files).map_err(|error| self.missing(error))?;
         let inputs = files.iter().zip(hidden).map(|(file, hidden)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),

@@ -7,11 +7,11 @@ use delta_kernel::{KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
 
-use crate::engine::TableEngine;
-use crate::error::guarded;
-use crate::maintain::log_files;
+use crate::kernel::engine::TableEngine;
+use crate::kernel::error::guarded;
+use crate::log::files as log_files;
+use crate::log::recovery::Distrust;
 use crate::paths::Paths;
-use crate::recovery::Distrust;
 use crate::{Snapshot, VersionSpec};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.

@@ -60,11 +60,12 @@ use self::key_prescan::KeyPrescan;
 use self::merge_existing::{Found, Merge};
 use self::row_mapping::RowMapping;
 use self::sorted_chunk::Chunk;
-use crate::dv_commit::{Changed, Depends, DvCommit, Removal, change};
-use crate::files::TableFile;
+use crate::commit::{Commit, WriteBase};
+use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::protocol::is_same_but_vectors;
-use crate::write::{Commit, DataFiles, Evolve, Published, WriteBase, within_memory};
-use crate::{Snapshot, Table, vectors};
+use crate::snapshot::files::TableFile;
+use crate::write::{DataFiles, Evolve, Published, within_memory};
+use crate::{Snapshot, Table, deletion_vector};
 
 /// How to upsert.
 #[derive(Debug, Clone)]
@@ -387,7 +388,7 @@ impl Upsert<'_> {
         let has_rows = |number: &usize| found[*number].as_ref().is_some_and(|rows| !rows.is_empty());
         let numbers: Vec<usize> = (0..files.len()).filter(has_rows).collect();
         let touched: Vec<&TableFile> = numbers.iter().map(|number| files[*number]).collect();
-        let hidden = vectors::treemaps(self.table, &touched).map_err(|error| self.snapshot.broken(error))?;
+        let hidden = deletion_vector::treemaps(self.table, &touched).map_err(|error| self.snapshot.broken(error))?;
         let mut visible = found;
         for (number, hidden) in numbers.into_iter().zip(hidden) {
             if let (Some(matches), Some(hidden)) = (&mut visible[number], hidden) {

@@ -5,18 +5,14 @@
 //! Where the table has a key, rows are put in its order first, as many at a time as memory holds.
 
 mod by_key;
-mod commit;
-mod evolve;
-mod extra_actions;
+pub(crate) mod evolve;
 mod file_path;
 mod file_publisher;
-mod files;
-mod fit;
+pub(crate) mod files;
+pub(crate) mod fit;
 mod memory;
-mod metadata;
 mod new_table;
 mod not_null;
-mod scan_rows;
 mod split;
 mod statistics;
 mod strict;
@@ -30,16 +26,12 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub(crate) use self::commit::{
-    Commit, CommitAction, LoadRows, Outcome, Targets, WriteBase, added, change_file, tracks_rows,
-};
 pub use self::evolve::Evolve;
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::{AddedFile, DataFiles, Published};
 pub(crate) use self::memory::{streamed_within_memory, within_memory};
-pub(crate) use self::metadata::{Changes, metadata_action};
-pub(crate) use self::scan_rows::{counted, named, row_count, scan_rows, selected};
 pub(crate) use self::split::{other_rows, write_split};
+use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
 use crate::properties::{check_properties, check_property};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};

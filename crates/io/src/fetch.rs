@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::buffers::Buffer;
+use self::buffers::Buffer;
 use crate::{Error, Job, Object, RequestPlan, Result};
 
+pub(crate) mod buffers;
 mod local;
 mod state;
 

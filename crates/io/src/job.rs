@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::file_io::FileIoSeen;
-use crate::page_cache::PageCache;
+use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
 use crate::{Error, FileIo, Meter, RangeOptions, Result};
 

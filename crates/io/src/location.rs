@@ -5,7 +5,7 @@ use std::path::{Component, PathBuf};
 
 use object_store::path::Path;
 
-use crate::stores;
+use crate::store;
 use crate::{Error, Job, JobStore, Object, Result, STANDARD_STREAM};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
@@ -90,9 +90,9 @@ impl Location {
     /// The store behind this location, metered by `job`, and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         let (store, path) = match &self.target {
-            Target::Local(path) => (stores::local(job), path),
-            Target::S3 { bucket, path } => (stores::s3(bucket, options, job).map_err(|e| e.at(&self.text))?, path),
-            Target::Memory { name, path } => (stores::memory(name, job), path),
+            Target::Local(path) => (store::local(job), path),
+            Target::S3 { bucket, path } => (store::s3(bucket, options, job).map_err(|e| e.at(&self.text))?, path),
+            Target::Memory { name, path } => (store::memory(name, job), path),
         };
         Ok((store, path.clone()))
     }

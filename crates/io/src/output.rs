@@ -9,7 +9,11 @@ use bytes::Bytes;
 use crate::{Error, Job, JobStore, Result};
 
 mod direct;
+pub(crate) mod hidden_file;
 mod local;
+pub(crate) mod orphaned_files;
+pub(crate) mod page_cache;
+pub(crate) mod permissions;
 mod stream;
 mod upload;
 #[cfg(target_os = "linux")]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::location::{local_file, split_scheme};
-use crate::{Error, Job, JobStore, Object, Result, private_file, stores};
+use crate::{Error, Job, JobStore, Object, Result, private_file, store};
 
 /// The name of standard input as a source, and of standard output as a target.
 pub const STANDARD_STREAM: &str = "-";
@@ -119,7 +119,7 @@ impl Pipe {
 
     /// The pipe as an object of unknown size that only [`Self::reader`] and [`Self::peek`] read.
     pub fn object(self: &Arc<Self>, job: &Job) -> Object {
-        let store = JobStore { pipe: Some(Arc::clone(self)), ..stores::memory("", job) };
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::memory("", job) };
         Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
     }
 
@@ -140,7 +140,7 @@ impl Pipe {
             }
         };
         let path = object_store::path::Path::parse(&path).map_err(|e| Error::internal(e.to_string()).at(&self.name))?;
-        let store = JobStore { pipe: Some(Arc::clone(self)), ..stores::local(job) };
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::local(job) };
         Ok(store.object(path))
     }
 

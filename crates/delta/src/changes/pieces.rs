@@ -16,8 +16,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use url::Url;
 
-use crate::engine::ROOT;
-use crate::error::guarded;
+use crate::kernel::engine::ROOT;
+use crate::kernel::error::guarded;
 use crate::table::LOG;
 
 /// The metadata of a field that has its name in files.

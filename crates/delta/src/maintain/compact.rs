@@ -29,12 +29,11 @@ use roaring::RoaringTreemap;
 use self::bins::{Bin, Rules};
 use super::sort::Sorter;
 use super::zorder::{Sample, SortColumns};
-use crate::files::TableFile;
-use crate::write::{
-    AddedFile, Commit, CommitAction, DataFiles, Outcome, Published, Targets, WriteBase, check_row_tracking, other_rows,
-    scan_rows, selected, streamed_within_memory,
-};
-use crate::{Snapshot, Table, vectors};
+use crate::commit::scan_rows::scan_rows;
+use crate::commit::{Commit, CommitAction, Outcome, Targets, WriteBase, selected};
+use crate::snapshot::files::TableFile;
+use crate::write::{AddedFile, DataFiles, Published, check_row_tracking, other_rows, streamed_within_memory};
+use crate::{Snapshot, Table, deletion_vector};
 
 /// The order of rows in new files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -285,7 +284,7 @@ impl Writer<'_> {
     /// Errors: `Corrupt` for a file that is gone, or that has other rows than the log says.
     fn open(&self, files: &[&TableFile]) -> Result<(ParquetSource, Vec<u64>)> {
         let table = self.snapshot.table();
-        let hidden = vectors::load(table, files).map_err(|error| self.snapshot.broken(error))?;
+        let hidden = deletion_vector::load(table, files).map_err(|error| self.snapshot.broken(error))?;
         let input = |(file, hidden): (&&TableFile, _)| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
@@ -438,7 +437,7 @@ impl CommitAction for Rewrite {
         let (names, maps): (Vec<String>, Vec<RoaringTreemap>) = hidden.into_iter().unzip();
         self.vectors = HashMap::new();
         if !maps.is_empty() {
-            let (object, descriptors) = vectors::store(snapshot.table(), &maps)?;
+            let (object, descriptors) = deletion_vector::store(snapshot.table(), &maps)?;
             self.packed = Some(object);
             self.vectors = names.into_iter().zip(descriptors).collect();
         }

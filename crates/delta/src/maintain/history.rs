@@ -6,8 +6,9 @@ use lakerace_io::{Error, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::entry::{Entry, FileAction};
-use super::log_files::{self, LogFile, LogFileKind};
+use crate::log::entry::{Entry, FileAction};
+use crate::log::files as log_files;
+use crate::log::files::{LogFile, LogFileKind};
 use crate::{Table, pipeline};
 
 /// A version, as its entry in the log tells it.

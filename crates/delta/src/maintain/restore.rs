@@ -11,11 +11,11 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Object, Result};
 
 use super::history::READERS;
-use crate::files::TableFile;
-use crate::write::{
-    Changes, Commit, CommitAction, WriteBase, check_row_tracking, metadata_action, named, scan_rows, selected,
-};
-use crate::{Snapshot, Table, VersionSpec, pipeline, vectors};
+use crate::commit::scan_rows::scan_rows;
+use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action, named, selected};
+use crate::snapshot::files::TableFile;
+use crate::write::check_row_tracking;
+use crate::{Snapshot, Table, VersionSpec, deletion_vector, pipeline};
 
 /// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
             objects.insert(file.object.url(), file.object.clone());
         }
         if let Some(vector) = &file.vector
-            && let Some(object) = vectors::object(table, vector)?
+            && let Some(object) = deletion_vector::object(table, vector)?
         {
             objects.insert(object.url(), object);
         }

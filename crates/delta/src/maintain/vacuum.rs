@@ -26,12 +26,13 @@ use delta_kernel::table_features::Operation;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
-use super::entry::{Entry, FileAction};
 use super::history::READERS;
-use super::log_files::{self, LogFile, LogFileKind};
 use crate::changes::CHANGE_FOLDER;
+use crate::log::entry::{Entry, FileAction};
+use crate::log::files as log_files;
+use crate::log::files::{LogFile, LogFileKind};
 use crate::protocol::writable;
-use crate::{Snapshot, Table, pipeline, vectors};
+use crate::{Snapshot, Table, deletion_vector, pipeline};
 
 /// How to vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +95,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
     // A feature that is not known here may know of files that are not known here.
     let writable = writable(snapshot, false)?;
     let supported = writable.kernel.table_configuration().ensure_operation_supported(Operation::Write);
-    supported.map_err(crate::error::from_kernel)?;
+    supported.map_err(crate::kernel::error::from_kernel)?;
     let own = snapshot.kernel().table_properties().deleted_file_retention_duration.unwrap_or(RETENTION);
     let retain = options.retain.unwrap_or(own);
     if retain < own && !options.allow_short_retention {
@@ -158,7 +159,7 @@ fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
         paths.insert(file.object.path.clone());
         paths.extend(table.own_paths(&file.path)?);
         if let Some(vector) = &file.vector {
-            paths.extend(vectors::object(table, vector)?.map(|object| object.path));
+            paths.extend(deletion_vector::object(table, vector)?.map(|object| object.path));
         }
     }
     Ok(paths)
@@ -178,8 +179,9 @@ fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
         kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
     // Where it is does not depend on the rest.
     let offset = (kind != DeletionVectorStorageType::Inline).then_some(1);
-    let vector = DeletionVectorDescriptor::try_new(kind, name, offset, 1, 1).map_err(crate::error::from_kernel)?;
-    Ok(vectors::object(table, &vector)?.map(|object| object.path))
+    let vector =
+        DeletionVectorDescriptor::try_new(kind, name, offset, 1, 1).map_err(crate::kernel::error::from_kernel)?;
+    Ok(deletion_vector::object(table, &vector)?.map(|object| object.path))
 }
 
 /// The files that were removed from a moment on, as the last checkpoint and the entries behind it tell.

@@ -10,8 +10,8 @@ use super::key_partitions::{KeyProbe, Windows};
 use super::row_mapping::RowMapping;
 use super::{SourceRows, Upsert, UpsertKind, UpsertOptions};
 use crate::Table;
-use crate::files::TableFile;
 use crate::protocol::{Vectors, vectors};
+use crate::snapshot::files::TableFile;
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
 #[derive(Debug, Clone, Serialize)]

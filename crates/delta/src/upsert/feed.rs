@@ -13,7 +13,8 @@ use lakerace_io::{Error, Result};
 
 use crate::Table;
 use crate::changes::CHANGE_TYPE;
-use crate::write::{DataFiles, Published, Target, Targets};
+use crate::commit::Targets;
+use crate::write::{DataFiles, Published, Target};
 
 /// Writes what becomes of rows: of a version with change files readers take these alone, so they tell of every row.
 pub(crate) struct ChangeFiles {

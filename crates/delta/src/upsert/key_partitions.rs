@@ -15,11 +15,11 @@ use roaring::RoaringTreemap;
 use super::external_sort::ExternalSort;
 use super::operator::MergeOperators;
 use super::sorted_chunk::{Chunk, ChunkBuilder, ChunkReader, OnDuplicate};
-use crate::files::TableFile;
 use crate::key::{KeyColumns, KeySet, Keys};
 use crate::probe::{Look, Probe, Sought, by_file};
 use crate::rows::value_bytes;
-use crate::statistics::FileStatistics;
+use crate::snapshot::files::TableFile;
+use crate::snapshot::statistics::FileStatistics;
 use crate::write::Fit;
 use crate::{Snapshot, pipeline};
 

@@ -16,8 +16,9 @@ use super::feed::ChangeFiles;
 use super::key_partitions::Match;
 use super::operator::MergeOperators;
 use super::sorted_chunk::Chunk;
-use crate::files::TableFile;
-use crate::{Snapshot, row_counts};
+use crate::Snapshot;
+use crate::snapshot::files::TableFile;
+use crate::snapshot::row_counts;
 
 /// How rows of a window become rows of the table.
 pub(crate) struct Merge<'a> {

@@ -13,11 +13,11 @@ use lakerace_io::{Error, Result};
 use serde_json::Value;
 
 use super::fit::Target;
-use super::metadata::Changes;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
 use crate::Snapshot;
-use crate::columns::TableColumns;
+use crate::commit::metadata::Changes;
+use crate::snapshot::columns::TableColumns;
 
 mod fields;
 

@@ -18,14 +18,14 @@ use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result, give_up_folders};
 
-use super::commit::{Outcome, Targets};
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
 use crate::Table;
 use crate::changes::CHANGE_FOLDER;
-use crate::error::from_kernel;
+use crate::commit::{Outcome, Targets};
+use crate::kernel::error::from_kernel;
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;

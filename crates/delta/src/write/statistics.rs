@@ -12,7 +12,7 @@ use arrow::datatypes::{ArrowNumericType, DataType, Field, FieldRef, Fields, Sche
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_io::{Error, Result};
 
-use crate::error::from_kernel;
+use crate::kernel::error::from_kernel;
 
 /// Batches of which each column keeps two values: then it keeps two of these. So a file takes the same memory in many batches
 /// as in few.

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::{Error, Object, Request, Result, store_error};
+use crate::store::error as store_error;
+use crate::{Error, Object, Request, Result};
 
 /// How far the kernel is told to read ahead of a piece that came from the disk.
 const READ_AHEAD_BYTES: u64 = 16 << 20;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::AbortHandle;
 
+use super::buffers::{Filler, Growing, PoolUser, fill_from_body};
 use super::local::LocalFiles;
-use crate::buffers::{Filler, Growing, PoolUser, fill_from_body};
 use crate::profile::Stopwatch;
-use crate::{Error, Job, Object, Request, RequestPlan, Result, store_error};
+use crate::store::error as store_error;
+use crate::{Error, Job, Object, Request, RequestPlan, Result};
 
 /// How often a waiting thread looks at the job's cancel flag.
 const CANCEL_POLL: Duration = Duration::from_millis(100);

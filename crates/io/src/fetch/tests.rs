@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::profile::Observations;
-use crate::wrap::Metered;
+use crate::store::wrap::Metered;
 use crate::{
     ErrorKind, JobOptions, JobStore, Location, MinSeekSize, RangeOptions, StorageOptions, Wanted, plan_requests,
 };

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 
-use crate::buffers::Buffer;
+use crate::fetch::buffers::Buffer;
 
 /// Offsets, lengths and addresses past the page cache: the largest block that disks have.
 pub(super) const BLOCK_BYTES: usize = 4096;

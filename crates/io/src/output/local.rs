@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::IfExists;
+use super::hidden_file::HiddenFile;
+use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::Behind;
-use crate::hidden_file::HiddenFile;
 use crate::location::file_path;
-use crate::orphaned_files::remove_orphaned_files;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
 /// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.

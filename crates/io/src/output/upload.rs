@@ -14,8 +14,8 @@ use tokio::task::AbortHandle;
 
 use super::IfExists;
 use crate::job::block_with_grace;
-use crate::store_error::{is_transient, store_error};
-use crate::wrap::if_absent;
+use crate::store::error::{is_transient, store_error};
+use crate::store::wrap::if_absent;
 use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.

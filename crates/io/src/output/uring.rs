@@ -24,7 +24,7 @@ use rustix::fs::FallocateFlags;
 use rustix::process::{Resource, getrlimit};
 
 use super::direct::{BLOCK_BYTES, set_direct};
-use crate::buffers::Buffer;
+use crate::fetch::buffers::Buffer;
 use crate::file_io::refused;
 use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, RequestKind, Result};

@@ -2,7 +2,7 @@
 //!
 //! A row group is complete all at once. Where the thread that hands rows to the encoders also wrote it, nothing would be
 //! encoded meanwhile; and pages of the kernel's cache that are touched for the first time can take as long as the encoding.
-//! Where they do, the thread goes past the cache, if it may: see [`PageCache`](crate::page_cache::PageCache).
+//! Where they do, the thread goes past the cache, if it may: see [`PageCache`](super::page_cache::PageCache).
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::direct::{Kept, Past};
-use crate::page_cache::Way;
+use super::page_cache::Way;
 use crate::semaphore::Permit;
 use crate::{Error, Job, RequestKind, Result};
 

@@ -10,7 +10,7 @@ use super::Setup;
 use super::counts::add;
 use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
 use super::splice::Splice;
-use crate::rate_limit::Pace;
+use crate::store::wrap::rate_limit::Pace;
 
 /// Large copies cost few system calls.
 const BUFFER_BYTES: usize = 256 << 10;

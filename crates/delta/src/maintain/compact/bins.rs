@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 
 use super::{CompactOptions, Layout};
 use crate::Snapshot;
-use crate::files::TableFile;
+use crate::snapshot::files::TableFile;
 
 /// Files of one partition that are written anew together.
 #[derive(Debug)]

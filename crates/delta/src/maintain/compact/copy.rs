@@ -6,7 +6,7 @@ use lakerace_format::ReadRequest;
 use lakerace_io::Result;
 
 use super::{Group, Writer};
-use crate::files::TableFile;
+use crate::snapshot::files::TableFile;
 use crate::write::{Published, write_split};
 
 /// Old files that are open at the same time, about: their footers are in memory.

@@ -6,8 +6,8 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use super::bins::Bin;
-use crate::files::TableFile;
-use crate::{Table, vectors};
+use crate::snapshot::files::TableFile;
+use crate::{Table, deletion_vector};
 
 /// The rows of a group's new files that are hidden by now in its old ones, and were not when they were read. `now` has the
 /// table's files. `None` where the new files can't follow: an old one is gone, or shows rows again.
@@ -38,7 +38,7 @@ pub(super) fn hidden(
     if starts.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let (old, current) = (vectors::treemaps(table, &before)?, vectors::treemaps(table, &after)?);
+    let (old, current) = (deletion_vector::treemaps(table, &before)?, deletion_vector::treemaps(table, &after)?);
     let mut places = RoaringTreemap::new();
     for ((start, old), current) in starts.into_iter().zip(old).zip(current) {
         let (old, current) = (old.unwrap_or_default(), current.unwrap_or_default());

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::{Behind, WRITERS};
 use crate::output::direct::set_direct;
+use crate::output::page_cache::Way;
 use crate::output::tests::{job, names, target};
-use crate::page_cache::Way;
 use crate::{ErrorKind, FileIo, IfExists, Job, Output};
 
 const LIMIT_BYTES: usize = 3 << 20;

@@ -1,0 +1,571 @@
+//! One entry of the log that makes files a table's.
+
+pub(crate) mod extra_actions;
+pub(crate) mod metadata;
+pub(crate) mod scan_rows;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
+use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::expressions::{ColumnName, Scalar};
+use delta_kernel::schema::{DataType as KernelType, SchemaRef as KernelSchema, StructField, StructType};
+use delta_kernel::table_features::TableFeature;
+use delta_kernel::transaction::create_table::create_table;
+use delta_kernel::transaction::data_layout::DataLayout;
+use delta_kernel::transaction::{
+    CommitResult, CreateTable, Transaction, UpdateTable, UpdateTableOperation, WriteState,
+};
+use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions};
+pub(crate) use self::metadata::{Changes, metadata_action};
+pub(crate) use self::scan_rows::{counted, named, row_count, selected};
+use crate::kernel::engine::ROOT;
+use crate::kernel::error::{from_kernel, guarded};
+use crate::log::cleanup;
+use crate::protocol::{is_same_but_vectors, upgrade, writable};
+use crate::snapshot::columns::{TableColumns, with_field_ids};
+use crate::table::LOG;
+use crate::write::DELETION_VECTORS;
+use crate::write::evolve::Evolved;
+use crate::write::files::AddedFile;
+use crate::write::fit::Target;
+use crate::{Snapshot, Table, VersionSpec};
+
+/// Who writes, as history shows it.
+const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+/// Entries of other writers that a commit steps behind before it gives up.
+const ATTEMPTS: u32 = 100;
+/// Tries where the store did not answer.
+const UNANSWERED_AT_MOST: u32 = 3;
+/// Versions from one checkpoint to the next, where the table does not say.
+const CHECKPOINT_INTERVAL: u64 = 10;
+
+/// What a write starts from.
+pub(crate) enum WriteBase {
+    /// No table yet.
+    New { schema: Schema, partition_by: Vec<String>, properties: BTreeMap<String, String> },
+    /// A version.
+    Existing(Box<Snapshot>),
+}
+
+/// What an entry does beside adding files.
+pub(crate) trait CommitAction: Send {
+    /// The operation that history shows, and its parameters.
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
+
+    /// Whether it changes the table's rows; false for what only stores the same rows in another way.
+    fn changes_data(&self) -> bool {
+        true
+    }
+
+    /// Whether every row that it writes and that the table had before, changed or not, keeps its id (row tracking), after
+    /// [`Self::stage`]. So it is where no such row is written.
+    fn keeps_row_ids(&self) -> bool {
+        true
+    }
+
+    /// Whether a file that was written for it is not to be added after all, by what [`Self::stage`] found.
+    fn leaves_out(&self, file: &AddedFile) -> bool {
+        let _ = file;
+        false
+    }
+
+    /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
+    fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
+        Ok(Vec::new())
+    }
+
+    /// The deletion vectors of files that are added, by their names, after [`Self::stage`].
+    fn vectors(&mut self) -> HashMap<String, DeletionVectorDescriptor> {
+        HashMap::new()
+    }
+
+    /// Whether the table may get deletion vectors by it.
+    fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
+        let _ = snapshot;
+        false
+    }
+
+    /// Whether files get deletion vectors by it, after [`Self::stage`].
+    fn gives_vectors(&self) -> bool {
+        false
+    }
+
+    /// An error where the table does not allow it.
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        let _ = snapshot;
+        Ok(())
+    }
+
+    /// Adds what it does to the entry behind this version; false where that is nothing. Called again for a later version
+    /// where another writer was faster.
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool>;
+}
+
+/// Whether an entry that could not be written is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is not.
+    Absent,
+    /// The store did not say.
+    Unknown,
+}
+
+/// A commit under way.
+pub(crate) struct Commit<S> {
+    table: Table,
+    base: WriteBase,
+    stage: S,
+    /// The creation of a table, whose columns got their stored names when it was begun.
+    creation: Option<Transaction<CreateTable>>,
+    /// By this the commit knows its own entry.
+    mark: String,
+    more: MoreActions,
+    /// The schema that the entry gives to the table.
+    evolved: Option<Evolved>,
+    /// The load that the entry's rows are of.
+    load: Option<LoadRows>,
+}
+
+/// Rows of a load, as an entry of the log counts them (`txn`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoadRows {
+    /// The load's name.
+    pub name: String,
+    /// What the table counts before the entry.
+    pub before: Option<u64>,
+    /// What it counts with it.
+    pub after: u64,
+}
+
+impl LoadRows {
+    /// How many rows of a load of this name the table counts.
+    pub fn counted(snapshot: &Snapshot, name: &str) -> Result<Option<u64>> {
+        let kernel = snapshot.kernel().clone();
+        let version = snapshot.table().kernel(|engine| kernel.get_app_id_version(name, engine))?;
+        Ok(version.and_then(|rows| u64::try_from(rows).ok()))
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        if Self::counted(snapshot, &self.name)? == self.before {
+            return Ok(());
+        }
+        Err(Error::conflict("another run of the same load has written to the table meanwhile")
+            .at(snapshot.table().place())
+            .advice("go on behind it by --resume (resume)"))
+    }
+
+    fn version(&self) -> i64 {
+        i64::try_from(self.after).unwrap_or(i64::MAX)
+    }
+}
+
+/// The columns of a table, as a write needs them.
+#[derive(Debug, Clone)]
+pub(crate) struct Targets {
+    /// Those that files have.
+    pub data: Vec<Target>,
+    /// Those that files are divided by.
+    pub partitions: Vec<Target>,
+    /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
+    pub new_statistics: Vec<ColumnName>,
+    /// Whether who reads the table has to know deletion vectors.
+    pub has_vectors: bool,
+}
+
+enum Attempt {
+    /// The version that the entry made, and the entries since the last checkpoint.
+    Done(SnapshotRef, u64),
+    /// There is nothing to write.
+    Nothing,
+    /// Another writer's entry has this number.
+    Taken(u64),
+}
+
+impl<S: CommitAction> Commit<S> {
+    pub fn new(table: Table, base: WriteBase, stage: S) -> Result<Self> {
+        let mark = format!("{:032x}", rand::random::<u128>());
+        let mut commit =
+            Self { table, base, stage, creation: None, mark, more: MoreActions::default(), evolved: None, load: None };
+        if let WriteBase::New { schema, partition_by, properties } = &commit.base {
+            commit.creation = Some(commit.create(schema, partition_by, properties)?);
+        }
+        Ok(commit)
+    }
+
+    /// Lets the entry change the schema, too.
+    pub fn evolving(self, evolved: Option<Evolved>) -> Self {
+        Self { evolved, ..self }
+    }
+
+    /// Lets the entry count rows of a load.
+    pub fn counts(&mut self, load: Option<LoadRows>) {
+        self.load = load;
+    }
+
+    /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.
+    pub fn write_state(&self) -> Result<Arc<WriteState>> {
+        match (&self.creation, &self.base) {
+            (Some(creation), _) => guarded(|| creation.write_state()),
+            (None, WriteBase::Existing(snapshot)) => {
+                self.stage.check(snapshot)?;
+                let (update, _) = self.update(snapshot)?;
+                guarded(|| update.write_state())
+            }
+            (None, WriteBase::New { .. }) => Err(Error::internal("the creation of a table is gone")),
+        }
+    }
+
+    /// The columns to write.
+    pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
+        match &self.base {
+            WriteBase::Existing(snapshot) => {
+                let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| evolved.columns.as_ref());
+                let new = self.evolved.as_ref().map(|evolved| evolved.statistics(state.stats_columns().len()));
+                Ok(existing_targets(snapshot, columns, new.unwrap_or_default()))
+            }
+            WriteBase::New { schema, partition_by, properties } => {
+                let has_vectors = properties.get(DELETION_VECTORS).is_some_and(|value| value == "true");
+                Ok(Targets { has_vectors, ..new_targets(schema, partition_by, state)? })
+            }
+        }
+    }
+
+    /// What the entry does beside adding files.
+    pub fn stage(&mut self) -> &mut S {
+        &mut self.stage
+    }
+
+    /// Writes the entry; gives its version, none where there was nothing to write. Behind an error it says whether the
+    /// entry may be there all the same.
+    pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, Outcome)> {
+        self.table.set_made(None);
+        let mut unanswered = 0;
+        for attempt in 1..=ATTEMPTS {
+            let outcome = match self.attempt(files) {
+                Ok(Attempt::Done(snapshot, commits)) => {
+                    self.checkpoint(&snapshot, commits);
+                    self.table.set_made(Some(&snapshot));
+                    return Ok(Some(snapshot.version()));
+                }
+                Ok(Attempt::Nothing) => return Ok(None),
+                Ok(Attempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
+                Err(error) => self.after_error(error, &mut unanswered),
+            };
+            match outcome {
+                Ok(Some(version)) => return Ok(Some(version)),
+                Ok(None) => {}
+                Err(error) => {
+                    let unknown = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled);
+                    return Err((error, if unknown { Outcome::Unknown } else { Outcome::Absent }));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(u64::from(rand::random::<u8>()) * u64::from(attempt.min(8)) / 8));
+            self.rebase().map_err(|error| (error, Outcome::Absent))?;
+        }
+        let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.place());
+        Err((error.advice("run it again when they are done"), Outcome::Absent))
+    }
+
+    fn attempt(&mut self, files: &[AddedFile]) -> Result<Attempt> {
+        self.table.job().check()?;
+        let table = self.table.clone();
+        if let Some(mut creation) = self.creation.take() {
+            let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
+            batches.into_iter().for_each(|batch| creation.add_files(batch));
+            if let Some(load) = &self.load {
+                creation = creation.with_transaction_id(load.name.clone(), load.version());
+            }
+            // The log has a lower protocol than the kernel gives it.
+            return attempted(&table, true, |engine| creation.commit(engine));
+        }
+        let WriteBase::Existing(snapshot) = &self.base else {
+            return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
+        };
+        self.stage.check(snapshot)?;
+        if let Some(load) = &self.load {
+            load.check(snapshot)?;
+        }
+        let (mut update, is_view) = self.update(snapshot)?;
+        let does_something = self.stage.stage(snapshot, &mut update)?;
+        let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
+        if !does_something && files.is_empty() && self.evolved.is_none() {
+            return Ok(Attempt::Nothing);
+        }
+        let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
+        batches.into_iter().for_each(|batch| update.add_files(batch));
+        if let Some(load) = &self.load {
+            update = update.with_transaction_id(load.name.clone(), load.version());
+        }
+        let mut more = self.stage.more_actions()?;
+        let mut changes = self.evolved.as_ref().map(|evolved| evolved.changes.clone());
+        if self.stage.gives_vectors() && self.stage.may_upgrade(snapshot) {
+            let (protocol, properties) = upgrade(snapshot)?;
+            more.push(protocol);
+            changes.get_or_insert_with(Changes::default).properties.extend(properties);
+        }
+        if let Some(changes) = changes {
+            let metadata = snapshot.kernel().table_configuration().metadata();
+            more.push(metadata_action(&table, metadata, &changes)?);
+        }
+        let tells_changes = self.stage.changes_data() && snapshot.has_change_feed();
+        // The kernel says of every entry that they are kept.
+        let gives_ids = tracks_rows(snapshot) && !self.stage.keeps_row_ids();
+        if tracks_rows(snapshot) {
+            update.ack_row_tracking_preservation();
+        }
+        self.more.set(ExtraActions { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
+        attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
+    }
+
+    /// What an error means: the entry is there after all, it may be tried again, or neither.
+    fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
+        *unanswered += 1;
+        let next = match &self.base {
+            WriteBase::New { .. } => 0,
+            WriteBase::Existing(snapshot) => snapshot.version() + 1,
+        };
+        if error.kind() != ErrorKind::Unavailable || *unanswered > UNANSWERED_AT_MOST {
+            return Err(error.at(self.table.place()));
+        }
+        match self.is_mine(next) {
+            Ok(true) => Ok(Some(next)),
+            Ok(false) if matches!(self.base, WriteBase::Existing(_)) => Ok(None),
+            // The creation of a table can't be tried twice.
+            Ok(false) | Err(_) => Err(error.at(self.table.place())),
+        }
+    }
+
+    /// Whether an entry of the log is this commit's own: the store has written it and then lost its answer.
+    fn is_mine(&self, version: u64) -> Result<bool> {
+        let object = self.table.object(&format!("{LOG}/{version:020}.json"))?;
+        match object.read_tail(u64::from(u32::MAX)) {
+            Ok(tail) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Steps behind the entries of other writers. One that changed what the files were made for is an error.
+    fn rebase(&mut self) -> Result<()> {
+        let WriteBase::Existing(known) = &self.base else {
+            return Err(Error::conflict("another writer has created the table meanwhile")
+                .at(self.table.place())
+                .advice("run it again"));
+        };
+        let latest = self.table.latest_behind(known)?;
+        let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
+        if !is_same_but_vectors(before, after) {
+            return Err(Error::conflict(
+                "another writer has changed the table's schema, properties or protocol meanwhile",
+            )
+            .at(self.table.place())
+            .advice("run it again"));
+        }
+        self.base = WriteBase::Existing(Box::new(latest));
+        Ok(())
+    }
+
+    fn create(
+        &self,
+        schema: &Schema,
+        partition_by: &[String],
+        properties: &BTreeMap<String, String>,
+    ) -> Result<Transaction<CreateTable>> {
+        let kernel: StructType = schema.try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
+        let mut builder = create_table(ROOT, Arc::new(kernel), ENGINE, true).with_table_properties(properties.clone());
+        if !partition_by.is_empty() {
+            builder = builder.with_data_layout(DataLayout::partitioned(partition_by));
+        }
+        let (info, info_schema) = self.info()?;
+        let builder = builder.with_commit_info(info, info_schema);
+        let created = self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone()))));
+        created.map_err(|error| match error.kind() {
+            // There is no log yet that could be damaged: properties don't go together.
+            ErrorKind::Corrupt => Error::invalid(error.message())
+                .advice("give other properties for the new table (--table-property, table_properties)"),
+            _ => error,
+        })
+    }
+
+    /// A transaction behind a version, and whether it is told of another protocol than the table's.
+    fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
+        let (operation, parameters) = self.stage.operation();
+        let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
+        let (info, info_schema) = self.info()?;
+        // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes by it: it
+        // does not know of our change files. What it says of data is put right on the way to the log.
+        let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
+        let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
+        let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
+        let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);
+        let update =
+            self.table.kernel(|engine| builder.build(engine, Box::new(WithExtraActions(self.more.clone()))))?;
+        Ok((update, writable.is_view))
+    }
+
+    /// The part of an entry by which it is known again.
+    fn info(&self) -> Result<(Box<dyn EngineData>, KernelSchema)> {
+        let schema = Schema::new(vec![Field::new("lakeraceCommit", DataType::Utf8, true)]);
+        let kernel: StructType = (&schema).try_into_kernel().map_err(internal)?;
+        let mark: ArrayRef = Arc::new(StringArray::from(vec![self.mark.as_str()]));
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark]).map_err(internal)?;
+        Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
+    }
+
+    /// Writes a checkpoint where it is time for one. The entry is in the log whatever becomes of it: the next writer
+    /// finds that it is missing and makes up for it.
+    fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
+        let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
+        if commits >= interval {
+            let written = Snapshot::new(self.table.clone(), Arc::clone(snapshot)).and_then(|version| {
+                let writable = writable(&version, false)?;
+                self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop))
+            });
+            if written.is_ok() {
+                // What can't be removed now will be after the next checkpoint.
+                let _ = cleanup::expire(&self.table, snapshot);
+            }
+        }
+    }
+}
+
+/// Commits a transaction; `has_more`: with actions that it does not know of.
+fn attempted<S>(
+    table: &Table,
+    has_more: bool,
+    commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>,
+) -> Result<Attempt> {
+    match table.kernel(|engine| commit(engine))? {
+        CommitResult::Committed(committed) => {
+            let commits = committed.post_commit_stats().commits_since_checkpoint;
+            let snapshot = match committed.post_commit_snapshot() {
+                Some(snapshot) if !has_more => snapshot.clone(),
+                _ => table.snapshot(Some(VersionSpec::Version(committed.commit_version())))?.kernel().clone(),
+            };
+            Ok(Attempt::Done(snapshot, commits))
+        }
+        CommitResult::Conflicted(conflicted) => Ok(Attempt::Taken(conflicted.conflict_version())),
+        CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),
+    }
+}
+
+/// Whether rows of a table have ids.
+pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
+    snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
+}
+
+impl Targets {
+    /// The columns of a version.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        existing_targets(snapshot, snapshot.columns(), Vec::new())
+    }
+}
+
+/// The columns of a table that exists.
+fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> Targets {
+    let partition_columns = snapshot.partition_columns();
+    let configuration = snapshot.kernel().table_configuration();
+    let materialized = configuration.is_feature_supported(&TableFeature::MaterializePartitionColumns);
+    let targets = columns.targets();
+    let is_partition = |target: &Target| partition_columns.contains(target.logical.name());
+    let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
+    Targets {
+        partitions: partition_columns.iter().filter_map(of_name).collect(),
+        data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
+        new_statistics,
+        has_vectors: configuration.is_feature_supported(&TableFeature::DeletionVectors),
+    }
+}
+
+/// The columns of a table to be created. A context of any partition tells how they are stored.
+fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
+    let kernel: StructType = schema.try_into_kernel().map_err(internal)?;
+    let mut builder = state.write_context_builder();
+    if !partition_by.is_empty() {
+        let any = |name: &String| {
+            let field = kernel.field(name).ok_or_else(|| Error::internal(format!("there is no column {name:?}")))?;
+            Ok((name.clone(), any_value(field)))
+        };
+        builder = builder.with_partition_values(partition_by.iter().map(any).collect::<Result<HashMap<_, _>>>()?);
+    }
+    let context = guarded(|| builder.build())?;
+    let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(internal) };
+    let (logical, stored) = (arrow(context.logical_data_schema())?, arrow(context.physical_data_schema())?);
+    if logical.fields().len() != stored.fields().len() {
+        return Err(Error::unsupported("creating a table whose files have its partition columns, too"));
+    }
+    let pair = |(logical, stored)| Target { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
+    let of_name = |name: &String| {
+        let field = schema.field_with_name(name).map_err(internal)?;
+        let logical = TableColumns::plain(&Arc::new(field.clone()));
+        Ok(Target { stored: Arc::clone(&logical), logical })
+    };
+    Ok(Targets {
+        data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
+        partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
+        new_statistics: Vec::new(),
+        has_vectors: false,
+    })
+}
+
+/// A value that a column can have: null where it may be.
+fn any_value(field: &StructField) -> Scalar {
+    let values = ["0", "true", "1970-01-01", "1970-01-01 00:00:00"];
+    match field.data_type() {
+        KernelType::Primitive(primitive) if !field.is_nullable() => {
+            values.iter().find_map(|value| primitive.parse_scalar(value).ok())
+        }
+        _ => None,
+    }
+    .unwrap_or_else(|| Scalar::Null(field.data_type().clone()))
+}
+
+/// A file as the kernel takes it.
+pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
+    let mut columns = place(file)?;
+    columns.extend::<Vec<(&str, ArrayRef, bool)>>(vec![
+        ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
+        ("stats", Arc::new(file.statistics.clone()), true),
+    ]);
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    Ok(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// The action that names a change file.
+pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
+    let mut columns = place(file)?;
+    columns.push(("dataChange", Arc::new(BooleanArray::from(vec![false])), false));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(internal)
+}
+
+/// What all actions say of a file.
+fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for (name, value) in &file.partition_values {
+        partitions.keys().append_value(name);
+        partitions.values().append_option(value.as_deref());
+    }
+    partitions.append(true).map_err(internal)?;
+    let size = i64::try_from(file.size_bytes).map_err(internal)?;
+    Ok(vec![
+        ("path", Arc::new(StringArray::from(vec![file.name.as_str()])), false),
+        ("partitionValues", Arc::new(partitions.finish()), false),
+        ("size", Arc::new(Int64Array::from(vec![size])), false),
+    ])
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,242 @@
+//! What the kernel's transactions know nothing of, in the same entry as their actions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSystemCommitter, PublishMetadata};
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
+use delta_kernel::expressions::ColumnName;
+use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterator};
+use lakerace_io::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::Table;
+use crate::kernel::error::to_kernel;
+use crate::protocol::{lowest, protocol_action};
+
+/// What the next entry has beside the kernel's actions. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MoreActions {
+    more: Arc<Mutex<ExtraActions>>,
+}
+
+/// What one entry has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ExtraActions {
+    /// Batches with one column, which has the action's name.
+    pub batches: Vec<RecordBatch>,
+    /// The deletion vectors of files that are added, by their names.
+    pub vectors: HashMap<String, DeletionVectorDescriptor>,
+    /// It changes data, though the kernel takes it for one that does not.
+    pub tells_changes: bool,
+    /// Rows that are written again get new ids.
+    pub gives_ids: bool,
+}
+
+/// The tag that says whether all rows keep their ids.
+const IDS_ARE_KEPT: &str = "delta.rowTracking.preserved";
+
+impl MoreActions {
+    /// Takes these in place of those before.
+    pub fn set(&self, more: ExtraActions) {
+        *self.more.lock().unwrap_or_else(PoisonError::into_inner) = more;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        let ExtraActions { batches, vectors, tells_changes, gives_ids } = &*more;
+        batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
+    }
+}
+
+/// Gives a new table the lowest protocol that has its features. The kernel lists features where it need not, and readers that
+/// know no lists refuse such a table.
+pub(crate) struct Lowest(pub Table);
+
+impl Committer for Lowest {
+    fn commit(
+        &self,
+        engine: &dyn Engine,
+        actions: KernelResultIterator<'_, FilteredEngineData>,
+        commit_metadata: CommitMetadata,
+    ) -> KernelResult<CommitResponse> {
+        let told = commit_metadata.protocol_metadata().new_protocol().cloned();
+        let told = told.ok_or_else(|| to_kernel(Error::internal("the kernel creates a table without a protocol")))?;
+        let features = [told.reader_features(), told.writer_features()].map(Option::unwrap_or_default);
+        let protocol = lowest(features[0], features[1]).and_then(|protocol| protocol_action(&self.0, &protocol));
+        let protocol = protocol.map_err(to_kernel)?;
+        let actions = actions.map(move |batch| {
+            let batch = batch?;
+            let is_protocol = batch.data().has_field(&ColumnName::new(["protocol"]));
+            Ok(if is_protocol { all_of(protocol.clone()) } else { batch })
+        });
+        FileSystemCommitter::new().commit(engine, Box::new(actions), commit_metadata)
+    }
+
+    fn is_catalog_committer(&self) -> bool {
+        false
+    }
+
+    fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
+        FileSystemCommitter::new().publish(engine, publish_metadata)
+    }
+}
+
+/// Puts the kernel's actions and ours into one entry, where there is none of its number.
+pub(crate) struct WithExtraActions(pub MoreActions);
+
+impl Committer for WithExtraActions {
+    fn commit(
+        &self,
+        engine: &dyn Engine,
+        actions: KernelResultIterator<'_, FilteredEngineData>,
+        commit_metadata: CommitMetadata,
+    ) -> KernelResult<CommitResponse> {
+        let more = self.0.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ExtraActions { batches, vectors, tells_changes, gives_ids } = more;
+        let actions = actions.map(move |batch| {
+            let mut batch = with_vectors(batch?, &vectors)?;
+            if tells_changes {
+                batch = with_field(batch, "dataChange", &|rows| Arc::new(BooleanArray::from(vec![true; rows])))?;
+            }
+            let has_info = batch.data().has_field(&ColumnName::new(["commitInfo"]));
+            if gives_ids && has_info { with_field(batch, "tags", &ids_are_new) } else { Ok(batch) }
+        });
+        let more = batches.into_iter().map(|batch| Ok(all_of(batch)));
+        FileSystemCommitter::new().commit(engine, Box::new(actions.chain(more)), commit_metadata)
+    }
+
+    fn is_catalog_committer(&self) -> bool {
+        false
+    }
+
+    fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
+        FileSystemCommitter::new().publish(engine, publish_metadata)
+    }
+}
+
+fn all_of(batch: RecordBatch) -> FilteredEngineData {
+    FilteredEngineData::with_all_rows_selected(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// The actions of a batch with another value of a field, where they have it.
+fn with_field(
+    batch: FilteredEngineData,
+    name: &str,
+    values: &dyn Fn(usize) -> ArrayRef,
+) -> KernelResult<FilteredEngineData> {
+    let batch = batch.apply_selection_vector().try_into_record_batch()?;
+    let mut columns: Vec<(Field, ArrayRef)> = Vec::with_capacity(batch.num_columns());
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        let mut column = Arc::clone(column);
+        if let Some(actions) = column.as_struct_opt()
+            && let Some(at) = actions.fields().iter().position(|field| field.name() == name)
+        {
+            let values = values(actions.len());
+            let (mut fields, mut parts) = (actions.fields().to_vec(), actions.columns().to_vec());
+            fields[at] = Arc::new(Field::new(name, values.data_type().clone(), true));
+            parts[at] = values;
+            let actions = StructArray::try_new(fields.into(), parts, actions.nulls().cloned());
+            column = Arc::new(actions.map_err(|e| to_kernel(Error::internal(e.to_string())))?);
+        }
+        columns.push((field.as_ref().clone().with_data_type(column.data_type().clone()), column));
+    }
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
+    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+}
+
+/// The tags of an entry whose rows get new ids. Protocol: "Writer Requirements for Row Tracking".
+fn ids_are_new(rows: usize) -> ArrayRef {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut tags = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for _ in 0..rows {
+        tags.keys().append_value(IDS_ARE_KEPT);
+        tags.values().append_value("false");
+        // There is one value for each key.
+        let _ = tags.append(true);
+    }
+    Arc::new(tags.finish())
+}
+
+/// Gives the files that a batch adds their vectors.
+fn with_vectors(
+    batch: FilteredEngineData,
+    vectors: &HashMap<String, DeletionVectorDescriptor>,
+) -> KernelResult<FilteredEngineData> {
+    if vectors.is_empty() || !batch.data().has_field(&ColumnName::new(["add"])) {
+        return Ok(batch);
+    }
+    let batch = batch.apply_selection_vector().try_into_record_batch()?;
+    let Some(adds) = batch.column_by_name("add").and_then(|adds| adds.as_struct_opt()) else {
+        return Ok(all_of(batch));
+    };
+    let adds = adds_with_vectors(adds, vectors).map_err(to_kernel)?;
+    let field = Field::new("add", adds.data_type().clone(), true);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(adds)]);
+    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+}
+
+fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVectorDescriptor>) -> Result<StructArray> {
+    let missing = |name: &str| Error::internal(format!("the kernel adds files without {name}"));
+    let text = |name: &str| adds.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    let paths = text("path").ok_or_else(|| missing("path"))?;
+    let stats = text("stats").ok_or_else(|| missing("stats"))?;
+    let of_row: Vec<Option<&DeletionVectorDescriptor>> =
+        (0..adds.len()).map(|row| vectors.get(paths.value(row))).collect();
+    let texts = of_row.iter().enumerate().map(|(row, vector)| {
+        let text = stats.is_valid(row).then(|| stats.value(row));
+        match (text, vector) {
+            (Some(text), Some(_)) => wide(text).map(Some),
+            (text, _) => Ok(text.map(str::to_owned)),
+        }
+    });
+    let texts: ArrayRef =
+        Arc::new(texts.collect::<Result<Vec<Option<String>>>>()?.into_iter().collect::<StringArray>());
+    let mut columns: Vec<(Arc<Field>, ArrayRef)> = Vec::new();
+    for (field, column) in adds.fields().iter().zip(adds.columns()) {
+        match field.name().as_str() {
+            "deletionVector" => {}
+            "stats" => columns.push((Arc::clone(field), Arc::clone(&texts))),
+            _ => columns.push((Arc::clone(field), Arc::clone(column))),
+        }
+    }
+    let array = descriptors(&of_row)?;
+    columns.push((Arc::new(Field::new("deletionVector", array.data_type().clone(), true)), Arc::new(array)));
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    StructArray::try_new(fields.into(), columns, adds.nulls().cloned()).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// Statistics that hold for more rows than the file shows.
+fn wide(stats: &str) -> Result<String> {
+    let mut stats: Value = serde_json::from_str(stats).map_err(|e| Error::internal(e.to_string()))?;
+    stats["tightBounds"] = json!(false);
+    Ok(stats.to_string())
+}
+
+fn descriptors(of_row: &[Option<&DeletionVectorDescriptor>]) -> Result<StructArray> {
+    let fields = Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ]);
+    let kinds: StringArray = of_row.iter().map(|v| v.map(|v| v.storage_type.to_string())).collect();
+    let names: StringArray = of_row.iter().map(|v| v.map(|v| v.path_or_inline_dv.clone())).collect();
+    let offsets: Int32Array = of_row.iter().map(|v| v.and_then(|v| v.offset)).collect();
+    let sizes: Int32Array = of_row.iter().map(|v| v.map(|v| v.size_in_bytes)).collect();
+    let counts: Int64Array = of_row.iter().map(|v| v.map(|v| v.cardinality)).collect();
+    let nulls = NullBuffer::from(of_row.iter().map(Option::is_some).collect::<Vec<bool>>());
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(kinds), Arc::new(names), Arc::new(offsets), Arc::new(sizes), Arc::new(counts)];
+    StructArray::try_new(fields, columns, Some(nulls)).map_err(|e| Error::internal(e.to_string()))
+}

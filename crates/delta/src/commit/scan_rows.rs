@@ -1,0 +1,100 @@
+//! The files of a version, as the kernel takes them back to remove or change them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
+use delta_kernel::engine_data::FilteredEngineData;
+use delta_kernel::scan::StatsOptions;
+use lakerace_io::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::Snapshot;
+use crate::kernel::engine::TableEngine;
+use crate::kernel::error::guarded;
+
+/// The files of a version, a row each: with statistics as JSON, and without anything parsed.
+pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
+    let batches = scan(snapshot, StatsOptions::json_only())?;
+    let lacks = |batch: &RecordBatch| batch.column_by_name("stats").is_some_and(|stats| stats.null_count() > 0);
+    if !batches.iter().any(lacks) {
+        return Ok(batches);
+    }
+    // A checkpoint may have them parsed alone. The kernel writes these as JSON where it is asked for both.
+    let whole = scan(snapshot, StatsOptions::all())?;
+    let plain = |batch: RecordBatch| {
+        let kept = (0..batch.num_columns()).filter(|at| batch.schema_ref().field(*at).name() != "stats_parsed");
+        batch.project(&kept.collect::<Vec<_>>()).map_err(|e| Error::internal(e.to_string()))
+    };
+    whole.into_iter().map(plain).collect()
+}
+
+fn scan(snapshot: &Snapshot, stats: StatsOptions) -> Result<Vec<RecordBatch>> {
+    let read = |engine: &TableEngine| {
+        let scan =
+            snapshot.kernel().clone().scan_builder().without_row_transforms().with_stats(stats.clone()).build()?;
+        scan.scan_metadata(engine)?
+            .map(|batch| batch.and_then(|batch| batch.scan_files.apply_selection_vector().try_into_record_batch()))
+            .collect()
+    };
+    snapshot.replay(|| snapshot.table().kernel(read))
+}
+
+/// Which rows of a batch are files with such names.
+pub(crate) fn named(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<bool>> {
+    let names = batch.column_by_name("path").and_then(|names| names.as_string_opt::<i32>());
+    let names = names.ok_or_else(|| Error::internal("the kernel gives no path"))?;
+    Ok((0..names.len()).map(|row| names.is_valid(row) && is_wanted(names.value(row))).collect())
+}
+
+/// The rows of a batch of files that have such names; `None` where there are none.
+pub(crate) fn selected(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<FilteredEngineData>> {
+    let selection = named(batch, is_wanted)?;
+    if !selection.contains(&true) {
+        return Ok(None);
+    }
+    let data = Box::new(ArrowEngineData::new(batch.clone()));
+    guarded(|| FilteredEngineData::try_new(data, selection)).map(Some)
+}
+
+/// The same batch, in which the statistics of these files say how many rows they have. A file with a deletion vector must say so.
+/// Statistics that can't be read are left out.
+pub(crate) fn counted(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {
+    let text = |name: &str| {
+        let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        column.ok_or_else(|| Error::internal(format!("the kernel gives no {name}")))
+    };
+    let (names, stats) = (text("path")?, text("stats")?);
+    let known = |row: usize| stats.is_valid(row).then(|| stats.value(row));
+    let missing = |row: &usize| {
+        let rows = names.is_valid(*row).then(|| rows.get(names.value(*row))).flatten()?;
+        (known(*row).and_then(row_count) != Some(*rows)).then_some((*row, *rows))
+    };
+    let missing: HashMap<usize, u64> = (0..batch.num_rows()).filter_map(|row| missing(&row)).collect();
+    if missing.is_empty() {
+        return Ok(batch.clone());
+    }
+    let of_row = |row: usize| match missing.get(&row) {
+        Some(rows) => Some(with_count(known(row), *rows)),
+        None => known(row).map(str::to_owned),
+    };
+    let stats: ArrayRef = Arc::new((0..batch.num_rows()).map(of_row).collect::<StringArray>());
+    let at = batch.schema_ref().index_of("stats").map_err(|e| Error::internal(e.to_string()))?;
+    let mut columns = batch.columns().to_vec();
+    columns[at] = stats;
+    RecordBatch::try_new(batch.schema(), columns).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// The rows of a file by its statistics, where these say so soundly.
+pub(crate) fn row_count(statistics: &str) -> Option<u64> {
+    let statistics: Value = serde_json::from_str(statistics).ok()?;
+    statistics.get("numRecords")?.as_u64()
+}
+
+fn with_count(statistics: Option<&str>, rows: u64) -> String {
+    let known = statistics.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    let mut statistics = known.unwrap_or_default();
+    statistics.insert("numRecords".to_owned(), json!(rows));
+    Value::Object(statistics).to_string()
+}

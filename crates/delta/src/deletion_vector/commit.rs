@@ -1,0 +1,386 @@
+//! Hiding rows: an entry of the log that gives files new deletion vectors, or has them written anew without these rows.
+
+use std::collections::{HashMap, HashSet};
+
+use arrow::array::RecordBatch;
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use delta_kernel::table_features::TableFeature;
+use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_format::{WriteOptions, Written};
+use lakerace_io::{Error, Object, Result};
+use roaring::RoaringTreemap;
+
+use crate::commit::scan_rows::scan_rows;
+use crate::commit::{Commit, CommitAction, Outcome, added, change_file, counted, selected};
+use crate::kernel::error::guarded;
+use crate::probe::Probe;
+use crate::rewrite::{Rewrites, Touched};
+use crate::snapshot::files::TableFile;
+use crate::snapshot::row_counts;
+use crate::write::Published;
+use crate::{Snapshot, deletion_vector, protocol};
+
+/// What an upsert or a delete did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// The rows and files that were written, and the version that was made; `None`: there was nothing to do.
+    pub written: Written,
+    /// Rows of the table that were hidden: replaced, or deleted.
+    pub hidden: u64,
+    /// Files whose deletion vector is new.
+    pub vectors: u64,
+    /// Files without a row left, which were removed.
+    pub removed: u64,
+    /// Files that were written anew without the rows, of a table without deletion vectors.
+    pub rewritten: u64,
+    /// Bytes of these files as they were.
+    pub bytes_replaced: u64,
+    /// Bytes of the files that took their place.
+    pub bytes_rewritten: u64,
+    /// Files whose rows were looked at.
+    pub probed: u64,
+    /// Parts, one after the other in the order of keys, that the source's rows were written in; 1 where they fit into
+    /// memory.
+    pub windows: u64,
+}
+
+/// Hides the rows that a probe finds.
+pub(crate) struct DvCommit {
+    probe: Box<dyn Probe>,
+    operation: UpdateTableOperation,
+    removal: Removal,
+    /// What was found, by file: files themselves never change. Every file that was looked into or left out is here.
+    found: HashMap<String, RoaringTreemap>,
+    /// What the written rows depend on; see [`Depends`].
+    depends: Depends,
+    /// The rows that they depend on are others by now.
+    is_outdated: bool,
+    /// The vectors of the last attempt, or of the next one.
+    packed: Option<Object>,
+    /// What was made ahead of the first attempt, and of which version.
+    ahead: Option<(u64, Vectors)>,
+    /// The actions that name change files. Where there is none, readers of the feed learn by the files and vectors.
+    changes: Vec<RecordBatch>,
+    changed: Changed,
+}
+
+/// What becomes of files, by their paths.
+#[derive(Default)]
+struct Vectors {
+    /// The vectors that files get.
+    vectors: HashMap<String, DeletionVectorDescriptor>,
+    /// The rows of these files, hidden ones included.
+    rows: HashMap<String, u64>,
+    /// The files that have no row left.
+    dead: HashSet<String>,
+}
+
+/// How rows go from a table.
+pub(crate) enum Removal {
+    /// By deletion vectors.
+    Vectors,
+    /// Their files are written anew without them.
+    Rewrite(Box<Rewrites>),
+}
+
+impl Removal {
+    /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be written anew are so with these options.
+    pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
+        Ok(match protocol::vectors(snapshot, enables_vectors)? {
+            protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
+            protocol::Vectors::Rewrite => Self::Rewrite(Box::new(Rewrites::new(options()))),
+        })
+    }
+}
+
+/// What the rows that are written beside the hidden ones depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depends {
+    /// On nothing that is in the table.
+    Nothing,
+    /// On the values of the rows that were found, which are to be hidden.
+    Values,
+    /// On there being no others than the rows that were found, which stay.
+    Presence,
+}
+
+impl DvCommit {
+    pub fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation, removal: Removal) -> Self {
+        Self {
+            probe,
+            operation,
+            removal,
+            found: HashMap::new(),
+            depends: Depends::Nothing,
+            is_outdated: false,
+            packed: None,
+            ahead: None,
+            changes: Vec::new(),
+            changed: Changed::default(),
+        }
+    }
+
+    /// For rows that depend on what was found.
+    pub fn depending(self, depends: Depends) -> Self {
+        Self { depends, ..self }
+    }
+
+    /// Whether the rows that were written depend on ones that another writer has changed: they have to be made again.
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
+    /// Notes what was found in the files of the version that the commit starts from. Where anything depends on them,
+    /// the rows are visible ones.
+    pub fn note(&mut self, files: &[TableFile], found: Vec<Option<RoaringTreemap>>, windows: u64) {
+        self.changed.probed += found.iter().flatten().count() as u64;
+        self.changed.windows = windows;
+        let rows = found.into_iter().map(Option::unwrap_or_default);
+        self.found.extend(files.iter().map(|file| file.path.clone()).zip(rows));
+    }
+
+    /// Looks into the files that were not looked into before; says whether one of them has a row that is looked for.
+    fn look(&mut self, snapshot: &Snapshot) -> Result<bool> {
+        let files = &snapshot.files()?.files;
+        let new: Vec<&TableFile> = files.iter().filter(|file| !self.found.contains_key(&file.path)).collect();
+        let found = self.probe.find(snapshot, &new)?;
+        self.changed.probed += found.iter().flatten().count() as u64;
+        let mut found: Vec<RoaringTreemap> = found.into_iter().map(Option::unwrap_or_default).collect();
+        if self.depends != Depends::Nothing {
+            let hidden = deletion_vector::treemaps(snapshot.table(), &new).map_err(|error| snapshot.broken(error))?;
+            found.iter_mut().zip(hidden).for_each(|(found, hidden)| *found -= hidden.unwrap_or_default());
+        }
+        let any = found.iter().any(|rows| !rows.is_empty());
+        self.found.extend(new.into_iter().map(|file| file.path.clone()).zip(found));
+        Ok(any)
+    }
+
+    /// Whether rows that were found are gone.
+    fn has_lost(&self, snapshot: &Snapshot) -> Result<bool> {
+        let files = self.touched(snapshot)?;
+        let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        if self.found.iter().any(|(path, rows)| !rows.is_empty() && !present.contains(path.as_str())) {
+            return Ok(true);
+        }
+        let hidden = deletion_vector::treemaps(snapshot.table(), &files).map_err(|error| snapshot.broken(error))?;
+        let is_hidden = |(file, hidden): (&&TableFile, &Option<RoaringTreemap>)| {
+            hidden.as_ref().is_some_and(|hidden| !self.found[&file.path].is_disjoint(hidden))
+        };
+        Ok(files.iter().zip(&hidden).any(is_hidden))
+    }
+
+    /// The files in which rows were found.
+    fn touched<'a>(&self, snapshot: &'a Snapshot) -> Result<Vec<&'a TableFile>> {
+        let has_rows = |file: &&TableFile| self.found.get(&file.path).is_some_and(|rows| !rows.is_empty());
+        Ok(snapshot.files()?.files.iter().filter(has_rows).collect())
+    }
+
+    /// Removes the vectors of an attempt that has failed.
+    pub fn drop_packed(&mut self) {
+        self.ahead = None;
+        if let Some(object) = self.packed.take() {
+            // What can't be removed now is no part of the table and is left to its next vacuum.
+            object.store.delete_best_effort(vec![object.path]);
+        }
+    }
+
+    /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
+    /// rows are still on their way. Behind an error or without an attempt, [`Self::drop_packed`] removes them.
+    pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
+        if self.depends != Depends::Presence && matches!(self.removal, Removal::Vectors) {
+            self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
+        }
+        Ok(())
+    }
+
+    /// The files of a version that lose rows, and how many rows those are.
+    fn losing<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<Touched<'a>>, u64)> {
+        let touched = self.touched(snapshot)?;
+        let known = deletion_vector::treemaps(snapshot.table(), &touched).map_err(|error| snapshot.broken(error))?;
+        let (mut losing, mut rows) = (Vec::new(), 0);
+        for (file, known) in touched.into_iter().zip(known) {
+            let known = known.unwrap_or_default();
+            let Some(found) = self.found.get(&file.path) else { continue };
+            let all = &known | found;
+            rows += all.len() - known.len();
+            if all.len() > known.len() {
+                losing.push(Touched { file, rows: 0, known, all });
+            }
+        }
+        let counts = row_counts::count(snapshot, &losing.iter().map(|touched| touched.file).collect::<Vec<_>>())?;
+        losing.iter_mut().zip(counts).for_each(|(touched, rows)| touched.rows = rows);
+        Ok((losing, rows))
+    }
+
+    /// As the commit's version needs them.
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<Vectors> {
+        let (losing, hidden) = self.losing(snapshot)?;
+        let (mut rows, mut names, mut maps, mut dead) = (HashMap::new(), Vec::new(), Vec::new(), HashSet::new());
+        for touched in losing {
+            let path = touched.file.path.clone();
+            if touched.is_dead() {
+                dead.insert(path);
+            } else {
+                rows.insert(path.clone(), touched.rows);
+                names.push(path);
+                maps.push(touched.all);
+            }
+        }
+        (self.changed.hidden, self.changed.vectors, self.changed.removed) =
+            (hidden, names.len() as u64, dead.len() as u64);
+        if maps.is_empty() {
+            return Ok(Vectors { dead, ..Vectors::default() });
+        }
+        let (object, descriptors) = deletion_vector::store(snapshot.table(), &maps)?;
+        self.packed = Some(object);
+        Ok(Vectors { vectors: names.into_iter().zip(descriptors).collect(), rows, dead })
+    }
+
+    /// Gives files the vectors that were made ahead for this version, or those that it needs.
+    fn stage_vectors(
+        &mut self,
+        snapshot: &Snapshot,
+        ahead: Option<Vectors>,
+        update: &mut Transaction<UpdateTable>,
+    ) -> Result<bool> {
+        let Vectors { vectors, rows, dead } = ahead.map_or_else(|| self.vectors(snapshot), Ok)?;
+        if vectors.is_empty() && dead.is_empty() {
+            return Ok(false);
+        }
+        let batches = scan_rows(snapshot)?;
+        remove(&batches, &dead, update)?;
+        let mut files = Vec::new();
+        for batch in &batches {
+            let batch = counted(batch, &rows)?;
+            files.extend(selected(&batch, &|name: &str| vectors.contains_key(name))?.map(Ok));
+        }
+        if !vectors.is_empty() {
+            guarded(|| update.update_deletion_vectors(vectors, files.into_iter()))?;
+        }
+        Ok(true)
+    }
+
+    /// Puts files that are written anew in the place of those that lose rows.
+    fn stage_rewrites(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        let (losing, hidden) = self.losing(snapshot)?;
+        let Removal::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
+        let state = guarded(|| update.write_state())?;
+        // The change files of an upsert tell of the rows that it replaces.
+        let tells = self.operation == UpdateTableOperation::Delete && snapshot.has_change_feed();
+        let done = rewrites.follow(snapshot, &state, &losing, tells)?;
+        self.changed.hidden = hidden;
+        self.changed.removed = losing.iter().filter(|touched| touched.is_dead()).count() as u64;
+        self.changed.rewritten = done.files;
+        (self.changed.bytes_replaced, self.changed.bytes_rewritten) = (done.bytes_before, done.bytes_after);
+        let gone: HashSet<String> = losing.iter().map(|touched| touched.file.path.clone()).collect();
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        remove(&scan_rows(snapshot)?, &gone, update)?;
+        for file in rewrites.files() {
+            update.add_files(added(file)?);
+        }
+        Ok(true)
+    }
+}
+
+/// Takes files out of a version.
+fn remove(batches: &[RecordBatch], gone: &HashSet<String>, update: &mut Transaction<UpdateTable>) -> Result<()> {
+    for batch in batches {
+        if let Some(removed) = selected(batch, &|name: &str| gone.contains(name))? {
+            update.remove_files(removed);
+        }
+    }
+    Ok(())
+}
+
+impl CommitAction for DvCommit {
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
+        (self.operation.clone(), Vec::new())
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        if self.depends == Depends::Presence {
+            // Rows are added, and nothing else.
+            return Ok(());
+        }
+        if snapshot.kernel().table_properties().append_only == Some(true) {
+            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)")
+                .advice("add new keys alone by --insert-only (insert_only), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
+        }
+        Ok(())
+    }
+
+    fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
+        let enabled = snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::DeletionVectors);
+        matches!(self.removal, Removal::Vectors) && self.depends != Depends::Presence && !enabled
+    }
+
+    fn gives_vectors(&self) -> bool {
+        self.changed.vectors > 0
+    }
+
+    fn keeps_row_ids(&self) -> bool {
+        // Rows that an upsert replaces come back as new ones.
+        self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
+    }
+
+    fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut actions = self.changes.clone();
+        if let Removal::Rewrite(rewrites) = &self.removal {
+            actions.extend(rewrites.changes().iter().map(change_file).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(actions)
+    }
+
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        let ahead = self.ahead.take().filter(|(version, _)| *version == snapshot.version());
+        if ahead.is_none() {
+            self.drop_packed();
+        }
+        let has_more = self.look(snapshot)?;
+        if self.depends != Depends::Nothing && (has_more || self.has_lost(snapshot)?) {
+            self.is_outdated = true;
+            return Err(Error::conflict("another writer has changed rows that the new ones are made from"));
+        }
+        if self.depends == Depends::Presence {
+            return Ok(false);
+        }
+        match &self.removal {
+            Removal::Vectors => self.stage_vectors(snapshot, ahead.map(|(_, ahead)| ahead), update),
+            Removal::Rewrite(_) => self.stage_rewrites(snapshot, update),
+        }
+    }
+}
+
+/// Commits the change together with new files and change files. Behind an error it leaves nothing, unless nobody knows whether
+/// the entry is there; the commit can be asked why it failed.
+pub(crate) fn change(
+    commit: &mut Commit<DvCommit>,
+    mut published: Published,
+    mut changes: Published,
+) -> Result<Changed> {
+    commit.stage().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
+    match commit.run(published.files()) {
+        Ok(version) => {
+            commit.stage().packed = None;
+            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+                rewrites.written();
+            }
+            changes.written();
+            Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
+        }
+        Err((error, outcome)) => {
+            published.abort(outcome);
+            changes.abort(outcome);
+            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+                rewrites.abort(outcome);
+            }
+            match outcome {
+                Outcome::Absent => commit.stage().drop_packed(),
+                Outcome::Unknown => commit.stage().packed = None,
+            }
+            Err(error)
+        }
+    }
+}

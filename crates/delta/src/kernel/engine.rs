@@ -1,0 +1,355 @@
+//! The kernel's engine over our store: the default handlers, with errors that name the file.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use delta_kernel::schema::SchemaRef;
+use delta_kernel::{
+    Engine, EngineData, EvaluationHandler, FileDataReadResultIterator, FileMeta, FileSize, FileSlice,
+    FilteredEngineData, JsonHandler, KernelError, KernelResult, KernelResultIterator, KernelResultIteratorStatic,
+    ParquetFooter, ParquetHandler, PredicateRef, StorageHandler,
+};
+use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
+use lakerace_io::object_store::ObjectStore;
+use lakerace_io::{Error, ErrorKind, Result, panics};
+use url::Url;
+
+use super::error::{from_kernel, to_kernel};
+use super::executor::QuietExecutor;
+use crate::log::recovery::{Distrust, may_be_damage};
+use crate::log::store::LogStore;
+use crate::paths::Paths;
+use crate::snapshot::statistics::lenient;
+
+/// The table's folder as the kernel knows it; see [`LogStore`].
+pub(crate) const ROOT: &str = "table:///";
+
+type Inner = DefaultEngine<QuietExecutor>;
+
+/// What the kernel reads and writes a table's log with.
+pub(crate) struct TableEngine {
+    inner: Inner,
+    storage: Arc<Storage>,
+    json: Arc<Json>,
+    parquet: Arc<Parquet>,
+    distrust: Arc<Distrust>,
+}
+
+impl TableEngine {
+    /// For the table in a folder.
+    pub fn new(paths: &Arc<Paths>) -> Result<Self> {
+        let distrust = Arc::new(Distrust::default());
+        let log = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
+        let inner = default_engine(log)?;
+        let folder = paths.store.url(&paths.root);
+        let storage = Arc::new(Storage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
+        let json = Arc::new(Json {
+            inner: inner.json_handler(),
+            log: LogFiles { folder: folder.clone(), distrust: Arc::clone(&distrust) },
+        });
+        let log = LogFiles { folder, distrust: Arc::clone(&distrust) };
+        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
+        Ok(Self { inner, storage, json, parquet, distrust })
+    }
+
+    /// What of the log is left out.
+    pub fn distrust(&self) -> &Distrust {
+        &self.distrust
+    }
+}
+
+fn default_engine(store: Arc<dyn ObjectStore>) -> Result<Inner> {
+    let executor = Arc::new(QuietExecutor::new()?);
+    Ok(DefaultEngineBuilder::new(store).with_task_executor(executor).build())
+}
+
+impl Engine for TableEngine {
+    fn evaluation_handler(&self) -> Arc<dyn EvaluationHandler> {
+        self.inner.evaluation_handler()
+    }
+
+    fn storage_handler(&self) -> Arc<dyn StorageHandler> {
+        Arc::clone(&self.storage) as _
+    }
+
+    fn json_handler(&self) -> Arc<dyn JsonHandler> {
+        Arc::clone(&self.json) as _
+    }
+
+    fn parquet_handler(&self) -> Arc<dyn ParquetHandler> {
+        Arc::clone(&self.parquet) as _
+    }
+}
+
+/// What the kernel made of a name in the log, where that is no file of the table's folder: as the log has it.
+fn foreign_name(url: &Url) -> Option<&str> {
+    (!url.as_str().starts_with(ROOT)).then(|| url.as_str())
+}
+
+/// Reads and lists the log, and the deletion vectors of a change data feed.
+struct Storage {
+    inner: Arc<dyn StorageHandler>,
+    paths: Arc<Paths>,
+}
+
+impl Storage {
+    fn read(&self, (url, range): FileSlice) -> KernelResult<Bytes> {
+        let Some(name) = foreign_name(&url) else {
+            let mut found = self.inner.read_files(vec![(url.clone(), range)])?;
+            return found.next().unwrap_or_else(|| Err(KernelError::FileNotFound(url.to_string())));
+        };
+        let object = self.paths.object(name).map_err(to_kernel)?;
+        let read = match range {
+            Some(range) => object.read_range(range),
+            None => object.read_tail(u64::from(u32::MAX)).map(|tail| tail.bytes),
+        };
+        read.map_err(to_kernel)
+    }
+}
+
+impl StorageHandler for Storage {
+    fn list_from(&self, path: &Url) -> KernelResult<KernelResultIteratorStatic<FileMeta>> {
+        self.inner.list_from(path)
+    }
+
+    fn read_files(&self, files: Vec<FileSlice>) -> KernelResult<KernelResultIteratorStatic<Bytes>> {
+        if files.iter().all(|(url, _)| foreign_name(url).is_none()) {
+            return self.inner.read_files(files);
+        }
+        let read: Vec<KernelResult<Bytes>> = files.into_iter().map(|file| self.read(file)).collect();
+        Ok(Box::new(read.into_iter()))
+    }
+
+    fn copy_atomic(&self, src: &Url, dest: &Url) -> KernelResult<()> {
+        self.inner.copy_atomic(src, dest)
+    }
+
+    fn put(&self, path: &Url, data: Bytes, overwrite: bool) -> KernelResult<()> {
+        self.inner.put(path, data, overwrite)
+    }
+
+    fn head(&self, path: &Url) -> KernelResult<FileMeta> {
+        self.inner.head(path)
+    }
+
+    fn delete(&self, path: &Url) -> KernelResult<()> {
+        self.inner.delete(path)
+    }
+}
+
+struct Json {
+    inner: Arc<dyn JsonHandler>,
+    log: LogFiles,
+}
+
+impl JsonHandler for Json {
+    fn parse_json(
+        &self,
+        json_strings: Box<dyn EngineData>,
+        output_schema: SchemaRef,
+    ) -> KernelResult<Box<dyn EngineData>> {
+        lenient::parse(self.inner.as_ref(), json_strings, output_schema)
+    }
+
+    fn read_json_files(
+        &self,
+        files: &[FileMeta],
+        schema: SchemaRef,
+        predicate: Option<PredicateRef>,
+    ) -> KernelResult<FileDataReadResultIterator> {
+        let inner = Arc::clone(&self.inner);
+        let read = move |files: &[FileMeta]| inner.read_json_files(files, Arc::clone(&schema), predicate.clone());
+        named(files, &self.log, read)
+    }
+
+    fn write_json_file(
+        &self,
+        path: &Url,
+        data: KernelResultIterator<'_, FilteredEngineData>,
+        overwrite: bool,
+    ) -> KernelResult<FileSize> {
+        self.inner.write_json_file(path, data, overwrite)
+    }
+}
+
+struct Parquet {
+    inner: Arc<dyn ParquetHandler>,
+    paths: Arc<Paths>,
+    log: LogFiles,
+}
+
+impl Parquet {
+    /// A handler for a file that is not in the table's folder, the file as that knows it, and its store's name.
+    fn foreign(&self, name: &str, file: &FileMeta) -> KernelResult<(Arc<dyn ParquetHandler>, FileMeta, String)> {
+        let object = self.paths.object(name).map_err(to_kernel)?;
+        let mut location = Url::parse(ROOT).map_err(|e| to_kernel(Error::internal(e.to_string())))?;
+        location.set_path(object.path.as_ref());
+        let handler = default_engine(Arc::clone(&object.store.store)).map_err(to_kernel)?.parquet_handler();
+        Ok((handler, FileMeta { location, ..file.clone() }, object.store.url_prefix))
+    }
+
+    /// Reads files of which some are not in the table's folder, one after the other.
+    fn read_foreign(
+        &self,
+        files: &[FileMeta],
+        schema: &SchemaRef,
+        predicate: Option<&PredicateRef>,
+    ) -> KernelResult<FileDataReadResultIterator> {
+        let mut all: Vec<FileDataReadResultIterator> = Vec::with_capacity(files.len());
+        for file in files {
+            let (schema, predicate) = (Arc::clone(schema), predicate.cloned());
+            let Some(name) = foreign_name(&file.location) else {
+                all.push(self.read_parquet_files(std::slice::from_ref(file), schema, predicate)?);
+                continue;
+            };
+            let (inner, file, store) = self.foreign(name, file)?;
+            let read =
+                move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
+            let log = LogFiles { folder: store, distrust: Arc::clone(&self.log.distrust) };
+            all.push(named(std::slice::from_ref(&file), &log, read)?);
+        }
+        Ok(Box::new(all.into_iter().flatten()))
+    }
+}
+
+impl ParquetHandler for Parquet {
+    fn read_parquet_files(
+        &self,
+        files: &[FileMeta],
+        schema: SchemaRef,
+        predicate: Option<PredicateRef>,
+    ) -> KernelResult<FileDataReadResultIterator> {
+        if files.iter().any(|file| foreign_name(&file.location).is_some()) {
+            return self.read_foreign(files, &schema, predicate.as_ref());
+        }
+        let inner = Arc::clone(&self.inner);
+        let read = move |files: &[FileMeta]| inner.read_parquet_files(files, Arc::clone(&schema), predicate.clone());
+        named(files, &self.log, read)
+    }
+
+    fn write_parquet_file(
+        &self,
+        location: Url,
+        data: KernelResultIteratorStatic<Box<dyn EngineData>>,
+    ) -> KernelResult<FileSize> {
+        self.inner.write_parquet_file(location, data)
+    }
+
+    fn read_parquet_footer(&self, file: &FileMeta) -> KernelResult<ParquetFooter> {
+        if let Some(name) = foreign_name(&file.location) {
+            let (inner, file, store) = self.foreign(name, file)?;
+            return inner.read_parquet_footer(&file).map_err(|e| to_kernel(from_kernel(e).at(place(&store, &file))));
+        }
+        let read = panics::caught(|| self.inner.read_parquet_footer(file)).unwrap_or_else(|_| Err(panicked()));
+        let footer = read.map_err(|error| self.log.blamed(error, file))?;
+        // A checkpoint without this column would be one of an empty table.
+        if is_classic_checkpoint(file) && footer.schema.field("add").is_none() {
+            let error = Error::corrupt("it is no checkpoint: it has no column \"add\"");
+            return Err(self.log.blamed(to_kernel(error), file));
+        }
+        Ok(footer)
+    }
+}
+
+/// What is known of a log when a file of it can't be read.
+#[derive(Clone)]
+struct LogFiles {
+    /// The table's folder, as users know it.
+    folder: String,
+    distrust: Arc<Distrust>,
+}
+
+impl LogFiles {
+    /// The error of a file, with its name. That a checkpoint, or a part of one, can't be read is noted.
+    fn blamed(&self, error: KernelError, file: &FileMeta) -> KernelError {
+        let mut error = from_kernel(error);
+        if may_be_damage(&error) && is_checkpoint(file) {
+            self.distrust.note_damage();
+            if error.kind() == ErrorKind::NotFound {
+                error = Error::corrupt("it does not exist, and the log needs it").advice("restore it");
+            } else if error.kind() != ErrorKind::Corrupt {
+                error = Error::corrupt(error.to_string());
+            }
+        }
+        to_kernel(error.at(place(&self.folder, file)))
+    }
+}
+
+/// Whether a file is a checkpoint, a part of one, or a sidecar.
+fn is_checkpoint(file: &FileMeta) -> bool {
+    let path = file.location.path();
+    path.starts_with("/_delta_log/") && (path.contains(".checkpoint.") || path.starts_with("/_delta_log/_sidecars/"))
+}
+
+/// Whether a file is a checkpoint that is whole by itself: `12.checkpoint.parquet`.
+fn is_classic_checkpoint(file: &FileMeta) -> bool {
+    let name = file.location.path().strip_prefix("/_delta_log/").and_then(|name| name.split_once('.'));
+    name.is_some_and(|(_, rest)| rest == "checkpoint.parquet")
+}
+
+fn panicked() -> KernelError {
+    to_kernel(Error::corrupt("it can't be understood"))
+}
+
+/// Reads files of the log. The handlers read several at once and don't say which one is damaged: that is found out when
+/// it matters, by reading each alone.
+struct Reading<R> {
+    files: Vec<FileMeta>,
+    log: LogFiles,
+    read: R,
+    batches: FileDataReadResultIterator,
+}
+
+fn named<R>(files: &[FileMeta], log: &LogFiles, read: R) -> KernelResult<FileDataReadResultIterator>
+where
+    R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send + 'static,
+{
+    let batches: FileDataReadResultIterator = Box::new(std::iter::empty());
+    let mut reading = Reading { files: files.to_vec(), log: log.clone(), read, batches };
+    let begun = panics::caught(|| (reading.read)(&reading.files)).unwrap_or_else(|_| Err(panicked()));
+    reading.batches = begun.map_err(|error| reading.blame(error))?;
+    Ok(Box::new(reading))
+}
+
+impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> Reading<R> {
+    /// The error with the file that it is about.
+    fn blame(&self, error: KernelError) -> KernelError {
+        let error = from_kernel(error);
+        if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable) {
+            return to_kernel(error);
+        }
+        let error_of = |file: &FileMeta| {
+            let read = || match (self.read)(std::slice::from_ref(file)) {
+                Ok(mut batches) => batches.find_map(|batch| batch.err()),
+                Err(error) => Some(error),
+            };
+            panics::caught(read).unwrap_or_else(|_| Some(panicked()))
+        };
+        let found = self.files.iter().find_map(|file| Some((file, error_of(file)?)));
+        match found {
+            Some((file, error)) => self.log.blamed(error, file),
+            None => to_kernel(error),
+        }
+    }
+}
+
+impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iterator for Reading<R> {
+    type Item = KernelResult<Box<dyn EngineData>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = panics::caught(|| self.batches.next()).unwrap_or_else(|_| {
+            self.batches = Box::new(std::iter::empty());
+            Some(Err(panicked()))
+        })?;
+        Some(next.map_err(|error| self.blame(error)))
+    }
+}
+
+/// The name of a file of the log for people, with the version that it is about.
+fn place(folder: &str, file: &FileMeta) -> String {
+    let path = file.location.path();
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let version = name.split('.').next().and_then(|digits| digits.parse::<u64>().ok());
+    let version = version.map_or(String::new(), |version| format!(": version {version}"));
+    format!("{}{path}{version}", folder.trim_end_matches('/'))
+}

@@ -1,0 +1,8 @@
+//! The log of a table: the folder as the kernel sees it, its files, and what keeps it short.
+
+pub(crate) mod cleanup;
+pub(crate) mod entry;
+pub(crate) mod files;
+pub(crate) mod recovery;
+pub(crate) mod sidecars;
+pub(crate) mod store;

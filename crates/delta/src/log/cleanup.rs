@@ -1,0 +1,74 @@
+//! A log that does not grow for ever: after a checkpoint, entries that are older than `delta.logRetentionDuration` go.
+//!
+//! A version can be read where a checkpoint at or before it and the entries from there on are left. So of the versions that
+//! are old enough only those before a checkpoint go that itself is old enough: every version within the retention, and the one
+//! that was the last when it began, stays readable. Parts of checkpoints in files of their own go when no checkpoint that is left
+//! names them.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use delta_kernel::SnapshotRef;
+use delta_kernel::table_features::TableFeature;
+use lakerace_io::Result;
+use lakerace_io::object_store::path::Path;
+
+use super::files as log_files;
+use super::files::{LogFile, LogFileKind};
+use super::sidecars;
+use crate::Table;
+
+/// Where the table does not say how long its history stays.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Removes what has expired, where the table has it so (`delta.enableExpiredLogCleanup`; it has, unless it says otherwise).
+/// Gives the number of files removed.
+pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
+    let properties = snapshot.table_properties();
+    let is_protected = snapshot.table_configuration().protocol().writer_features().is_some_and(|features| {
+        features.iter().any(|feature| matches!(feature, TableFeature::Unknown(name) if name == "checkpointProtection"))
+    });
+    if properties.enable_expired_log_cleanup == Some(false) || is_protected {
+        return Ok(0);
+    }
+    let retention = properties.log_retention_duration.unwrap_or(RETENTION);
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let cutoff = i64::try_from(since_1970.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX);
+    let (files, found) = log_files::list_all(table)?;
+    let gone: HashSet<&Path> = expired(&files, cutoff).into_iter().map(|file| &file.info.path).collect();
+    let kept: Vec<&LogFile> = files.iter().filter(|file| !gone.contains(&file.info.path)).collect();
+    let mut removed = 0;
+    if !gone.is_empty() {
+        removed = table.store().delete_all(gone.into_iter().cloned().collect())?;
+    }
+    // Behind their checkpoints: one that is left has all of its parts.
+    let unnamed = sidecars::expired(table, &found, &kept, cutoff)?;
+    if !unnamed.is_empty() {
+        removed += table.store().delete_all(unnamed)?;
+    }
+    Ok(removed)
+}
+
+/// The files of the log that no version needs that was the last one at a moment, or came later.
+fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
+    let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
+    entries.sort_unstable_by_key(|file| file.version);
+    // Times never go back from one version to the next, whatever the clocks of the writers said.
+    let mut time = i64::MIN;
+    let old = entries.iter().take_while(|file| {
+        time = time.max(file.info.modified);
+        time < cutoff
+    });
+    // The last one that is old was the table when the retention began.
+    let Some(oldest_kept) = old.last().map(|file| file.version) else { return Vec::new() };
+    let checkpoints = log_files::checkpoints(files);
+    let Some(first) = checkpoints.range(..=oldest_kept).next_back().copied() else { return Vec::new() };
+    let is_expired = |file: &&LogFile| match file.kind {
+        LogFileKind::Joined { last } => last < first,
+        _ => file.version < first,
+    };
+    files.iter().filter(is_expired).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! Opening a version although `_last_checkpoint` or a checkpoint is damaged.
+//!
+//! Both only save reading: a version is what the entries of the log make, as long as these are there. What can't be read is
+//! left out of what the kernel sees of the log, the newest checkpoint first, and the user is told. Where entries are missing that a
+//! checkpoint stands for, the damage is an error.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use delta_kernel::SnapshotRef;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, Result};
+
+use super::files as log_files;
+use super::files::{LogFile, LogFileKind};
+use crate::Table;
+use crate::kernel::engine::ROOT;
+use crate::table::LOG;
+
+/// The file that names the last checkpoint.
+const HINT: &str = "_delta_log/_last_checkpoint";
+
+/// What of a log is left out.
+#[derive(Debug, Default)]
+pub(crate) struct Distrust(Mutex<LeftOut>);
+
+#[derive(Debug, Default, Clone)]
+struct LeftOut {
+    hint: bool,
+    /// Versions of checkpoints.
+    checkpoints: HashSet<u64>,
+    /// Whether a checkpoint, or a part of one, could not be read.
+    saw_damage: bool,
+}
+
+impl Distrust {
+    fn lock(&self) -> MutexGuard<'_, LeftOut> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a file, by its path in the table's folder, is left out.
+    pub fn hides(&self, path: &Path) -> bool {
+        let left_out = self.lock();
+        (left_out.hint && is_hint(path)) || checkpoint_version(path).is_some_and(|v| left_out.checkpoints.contains(&v))
+    }
+
+    /// Notes that a checkpoint or a part of one can't be read.
+    pub fn note_damage(&self) {
+        self.lock().saw_damage = true;
+    }
+
+    /// Whether a checkpoint, or a part of one, could not be read since this was asked.
+    pub fn take_damage(&self) -> bool {
+        std::mem::take(&mut self.lock().saw_damage)
+    }
+}
+
+/// Whether this is `_last_checkpoint`.
+pub(crate) fn is_hint(path: &Path) -> bool {
+    path.as_ref() == HINT
+}
+
+/// The version of a checkpoint, or of a part of one, by its path in the table's folder.
+fn checkpoint_version(path: &Path) -> Option<u64> {
+    let (digits, _) = path.as_ref().strip_prefix("_delta_log/")?.split_once(".checkpoint.")?;
+    digits.parse().ok()
+}
+
+/// Whether an error may be one of `_last_checkpoint` or a checkpoint.
+pub(crate) fn may_be_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Internal)
+}
+
+impl Table {
+    /// A version as the kernel has it; `None`: the last one.
+    pub(crate) fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {
+        match self.build_once(version) {
+            Err(error) if may_be_damage(&error) => self.build_around(version, error, &|_| Ok(())),
+            built => built,
+        }
+    }
+
+    fn build_once(&self, version: Option<u64>) -> Result<SnapshotRef> {
+        let builder = delta_kernel::Snapshot::builder_for(ROOT);
+        let built = self.kernel(|engine| match version {
+            None => builder.build(engine),
+            Some(version) => builder.at_version(version).build(engine),
+        })?;
+        self.check_begin(&built)?;
+        Ok(built)
+    }
+
+    /// An error where a version is made of entries that do not begin with the first one and of no checkpoint. The kernel would take
+    /// the first that is left for the beginning.
+    fn check_begin(&self, built: &SnapshotRef) -> Result<()> {
+        let segment = built.log_segment();
+        let first = segment.listed.ascending_commit_files.first().map_or(0, |file| file.version);
+        if segment.checkpoint_version.is_some() || first == 0 {
+            return Ok(());
+        }
+        Err(gone(self, first - 1))
+    }
+
+    /// A version, without `_last_checkpoint` and as many checkpoints as can't be read, of which `is_sound` is true. `first` is the error that
+    /// is told where there is no such way.
+    pub(crate) fn build_around(
+        &self,
+        version: Option<u64>,
+        first: Error,
+        is_sound: &dyn Fn(&SnapshotRef) -> Result<()>,
+    ) -> Result<SnapshotRef> {
+        let Ok(files) = log_files::list(self) else { return Err(first) };
+        let distrust = self.distrust();
+        let before = distrust.lock().clone();
+        let sound = || self.build_once(version).and_then(|built| is_sound(&built).map(|()| built));
+        let mut left_out = Vec::new();
+        let mut last_error = None;
+        // What is no fault of a checkpoint stays an error without it.
+        let mut is_suspect = distrust.take_damage() || first.place().is_none();
+        for step in steps(&files, version, &before) {
+            match step {
+                None => distrust.lock().hint = true,
+                Some(_) if !is_suspect => break,
+                Some(checkpoint) => {
+                    distrust.lock().checkpoints.insert(checkpoint);
+                    left_out.push(checkpoint);
+                }
+            }
+            match sound() {
+                Ok(built) => {
+                    self.tell(&left_out, &first);
+                    distrust.take_damage();
+                    return Ok(built);
+                }
+                Err(error) if may_be_damage(&error) => {
+                    is_suspect = distrust.take_damage() || error.place().is_none();
+                    last_error = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        *distrust.lock() = before;
+        // An error that names a file says more than one that names none.
+        let told = [Some(first), last_error].into_iter().flatten().collect::<Vec<_>>();
+        let named = told.iter().find(|error| error.place().is_some()).cloned();
+        let found = incomplete(self, &files, version).or(named).or_else(|| missing(self, &files, version));
+        Err(found.unwrap_or_else(|| told.into_iter().next().unwrap_or_else(|| Error::internal("no version was read"))))
+    }
+
+    fn tell(&self, left_out: &[u64], error: &Error) {
+        let place = self.place();
+        let text = match left_out.iter().max() {
+            // Without such a file the log was only read again, behind a writer that made its first entry meanwhile.
+            None if !self.has_hint() => return,
+            None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
+            Some(version) => format!(
+                "{place}: the checkpoint of version {version} can't be read, and older entries were read instead: {error}"
+            ),
+        };
+        self.job().warn(&text);
+    }
+
+    /// Whether the log has the file `_last_checkpoint`. What a store does not say counts as one.
+    fn has_hint(&self) -> bool {
+        let object = self.object(HINT);
+        let is_absent = object.and_then(|object| object.store.stat(&object.path)).is_ok_and(|found| found.is_none());
+        !is_absent
+    }
+}
+
+/// What is to be left out, one after the other: `_last_checkpoint` (`None`), then checkpoints, the newest first, as long as what is left
+/// makes the version.
+fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Option<u64>> {
+    let entries: BTreeSet<u64> =
+        files.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).collect();
+    let checkpoints: BTreeSet<u64> =
+        log_files::checkpoints(files).into_iter().filter(|v| !before.checkpoints.contains(v)).collect();
+    let last = entries.last().max(checkpoints.last()).copied().unwrap_or(0);
+    let end = version.unwrap_or(last);
+    if end > last {
+        return Vec::new();
+    }
+    let mut steps = vec![None];
+    let mut above = end.saturating_add(1);
+    for checkpoint in checkpoints.range(..=end).rev() {
+        // The entries behind the next older checkpoint, or all of them, must reach up to this one and on.
+        let older = checkpoints.range(..*checkpoint).next_back();
+        let from = older.map_or(0, |older| older + 1);
+        if entries.range(from..above).count() as u64 != above - from {
+            break;
+        }
+        steps.push(Some(*checkpoint));
+        above = checkpoint.saturating_add(1);
+    }
+    steps
+}
+
+/// The error of an entry that is gone. Where somebody asks for a version that was cleaned up, it is no damage.
+fn gone(table: &Table, version: u64) -> Error {
+    let path = table.root().clone().join(LOG).join(format!("{version:020}.json"));
+    Error::not_found(format!("the entry of version {version} does not exist, and no checkpoint stands for it"))
+        .at(table.store().url(&path))
+}
+
+/// The error of the first entry that a version needs and that is gone.
+fn missing(table: &Table, files: &[LogFile], version: Option<u64>) -> Option<Error> {
+    let entries: BTreeSet<u64> =
+        files.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).collect();
+    let end = version.or(entries.last().copied())?;
+    let whole = log_files::checkpoints(files);
+    let begin = whole.range(..=end).next_back().map_or(0, |checkpoint| checkpoint + 1);
+    (entries.last().is_some_and(|last| *last >= end)).then_some(())?;
+    (begin..=end).find(|version| !entries.contains(version)).map(|version| gone(table, version))
+}
+
+/// The error of a checkpoint that is empty, or in several parts of which one is missing, and which is needed.
+fn incomplete(table: &Table, files: &[LogFile], version: Option<u64>) -> Option<Error> {
+    let whole = log_files::checkpoints(files);
+    let end = version.unwrap_or(u64::MAX);
+    let newest = files.iter().rev().find_map(|file| match file.kind {
+        LogFileKind::Checkpoint { parts, .. } if file.version <= end && !whole.contains(&file.version) => {
+            Some((file.version, parts))
+        }
+        _ => None,
+    });
+    let (of, parts) = newest.filter(|(of, _)| whole.range(..=end).next_back().is_none_or(|whole| whole < of))?;
+    if let Some(empty) = files.iter().find(|file| file.version == of && file.is_empty_checkpoint()) {
+        return Some(Error::corrupt("it is empty").at(table.store().url(&empty.info.path)).advice("restore it"));
+    }
+    let is_part = |number: u64, file: &LogFile| {
+        file.version == of
+            && matches!(file.kind, LogFileKind::Checkpoint { part, parts: all } if part == number && all == parts)
+    };
+    let missing = (1..=parts).find(|number| !files.iter().any(|file| is_part(*number, file)))?;
+    let name = format!("{of:020}.checkpoint.{missing:010}.{parts:010}.parquet");
+    let path = table.root().clone().join(LOG).join(name);
+    let message =
+        format!("it does not exist: it is a part of the checkpoint of version {of}, and entries before that are gone");
+    Some(Error::corrupt(message).at(table.store().url(&path)).advice("restore it"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! The folder of a table as the kernel's store.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use lakerace_io::JobStore;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::object_store::prefix::PrefixStore;
+use lakerace_io::object_store::{
+    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+use super::recovery::{Distrust, is_hint};
+
+/// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
+/// an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and whole.
+///
+/// The kernel opens a version in two passes, for the schema and for the files, and reads a checkpoint of Parquet by its footer
+/// and by column chunks: of a small one, that would be ten requests and more for what one brings.
+#[derive(Debug)]
+pub(crate) struct LogStore {
+    inner: PrefixStore<Arc<dyn ObjectStore>>,
+    known: Arc<Mutex<Known>>,
+    distrust: Arc<Distrust>,
+}
+
+/// What is known of the log.
+#[derive(Debug, Default)]
+struct Known {
+    files: HashMap<Path, (ObjectMeta, Bytes)>,
+    /// Of all of `files`.
+    bytes: usize,
+    /// Checkpoints that were listed and are small enough to be fetched whole.
+    small: HashSet<Path>,
+}
+
+/// Bytes of the log that are kept at most.
+const KNOWN_BYTES: usize = 32 << 20;
+
+/// A checkpoint of so many bytes is fetched whole. Of a larger one, the columns that are not asked for (statistics of other
+/// columns, say) cost more than requests do.
+const WHOLE_BYTES: u64 = 4 << 20;
+
+impl LogStore {
+    pub fn new(store: &JobStore, root: &Path, distrust: &Arc<Distrust>) -> Self {
+        let inner = PrefixStore::new(Arc::clone(&store.store), root.clone());
+        Self { inner, known: Arc::default(), distrust: Arc::clone(distrust) }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file of the log, whole, where that is how it is fetched.
+    async fn whole(&self, location: &Path) -> Result<Option<(ObjectMeta, Bytes)>> {
+        {
+            let known = self.known();
+            if let Some(file) = known.files.get(location) {
+                return Ok(Some(file.clone()));
+            }
+            if !is_entry(location) && !known.small.contains(location) {
+                return Ok(None);
+            }
+        }
+        let result = self.inner.get_opts(location, GetOptions::default()).await?;
+        let meta = result.meta.clone();
+        let bytes = result.bytes().await?;
+        self.known().keep(location, &meta, &bytes);
+        Ok(Some((meta, bytes)))
+    }
+
+    /// `_last_checkpoint`, or that there is none. On a local disk it may be a folder, or a file that can't be opened.
+    async fn hint(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let missing = || Error::NotFound { path: location.to_string(), source: "it is left out".into() };
+        if self.distrust.hides(location) {
+            return Err(missing());
+        }
+        match self.inner.get_opts(location, options).await {
+            Err(Error::Generic { store: "Local", .. }) => Err(missing()),
+            answer => answer,
+        }
+    }
+
+    /// A listing, in order; what it says of checkpoints is kept in mind.
+    fn listed(&self, listing: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (known, distrust) = (Arc::clone(&self.known), Arc::clone(&self.distrust));
+        let all = async move {
+            let mut found: Vec<ObjectMeta> = listing.try_collect().await?;
+            found.retain(|file| !distrust.hides(&file.location));
+            // The kernel relies on the order; a disk gives its files in any.
+            found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
+            let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
+            let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
+            known.lock().unwrap_or_else(PoisonError::into_inner).small.extend(small);
+            Ok::<_, Error>(stream::iter(found.into_iter().map(Ok)))
+        };
+        stream::once(all).try_flatten().boxed()
+    }
+}
+
+impl Known {
+    fn keep(&mut self, location: &Path, meta: &ObjectMeta, bytes: &Bytes) {
+        if self.bytes + bytes.len() > KNOWN_BYTES {
+            self.files.clear();
+            self.bytes = 0;
+        }
+        if bytes.len() <= KNOWN_BYTES && self.files.insert(location.clone(), (meta.clone(), bytes.clone())).is_none() {
+            self.bytes += bytes.len();
+        }
+    }
+}
+
+/// The part of a whole file that was asked for.
+fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<GetResult> {
+    let part = options.range.as_ref().map_or(Ok(0..bytes.len()), |range| within(range, &bytes))?;
+    let range = part.start as u64..part.end as u64;
+    let body = if options.head { Bytes::new() } else { bytes.slice(part) };
+    let payload = GetResultPayload::Stream(stream::once(async move { Ok(body) }).boxed());
+    Ok(GetResult { payload, meta, range, attributes: Default::default(), extensions: Default::default() })
+}
+
+/// Where a range lies in a file; an error where it begins behind its end.
+fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
+    let found = range.as_range(file.len() as u64);
+    let too_short = |e| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}"));
+    let found = found.map_err(|e| Error::Generic { store: "log", source: Box::new(too_short(e)) })?;
+    Ok(found.start as usize..found.end as usize)
+}
+
+/// Whether the store has to answer: it alone knows of other versions of an object.
+fn is_conditional(options: &GetOptions) -> bool {
+    options.if_match.is_some()
+        || options.if_none_match.is_some()
+        || options.if_modified_since.is_some()
+        || options.if_unmodified_since.is_some()
+        || options.version.is_some()
+}
+
+/// The name of a file of the log, where this is one.
+fn log_name(location: &Path) -> Option<&str> {
+    location.as_ref().strip_prefix("_delta_log/")
+}
+
+/// Whether this is an entry: `_delta_log/00000000000000000012.json`.
+fn is_entry(location: &Path) -> bool {
+    let version = log_name(location).and_then(|name| name.strip_suffix(".json"));
+    version.is_some_and(|name| name.len() == 20 && name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether this is a checkpoint, a part of one, or a file that one points to.
+fn is_checkpoint(location: &Path) -> bool {
+    log_name(location).is_some_and(|name| name.contains(".checkpoint.") || name.starts_with("_sidecars/"))
+}
+
+impl fmt::Display for LogStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LogStore({})", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for LogStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        // An entry that was put where there was none is as it was put: what is done behind it does not fetch it again.
+        let is_final = is_entry(location) && opts.mode == PutMode::Create;
+        let entry = is_final.then(|| Bytes::from(payload.clone()));
+        let put = self.inner.put_opts(location, payload, opts).await?;
+        if let Some(bytes) = entry {
+            let meta = ObjectMeta {
+                location: location.clone(),
+                last_modified: SystemTime::now().into(),
+                size: bytes.len() as u64,
+                e_tag: put.e_tag.clone(),
+                version: put.version.clone(),
+            };
+            self.known().keep(location, &meta, &bytes);
+        }
+        Ok(put)
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if is_hint(location) {
+            return self.hint(location, options).await;
+        }
+        if is_conditional(&options) {
+            return self.inner.get_opts(location, options).await;
+        }
+        match self.whole(location).await? {
+            Some(file) => answer(file, &options),
+            None => self.inner.get_opts(location, options).await,
+        }
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Some((_, bytes)) = self.whole(location).await? else {
+            return self.inner.get_ranges(location, ranges).await;
+        };
+        let part = |range: &Range<u64>| Ok(bytes.slice(within(&GetRange::Bounded(range.clone()), &bytes)?));
+        ranges.iter().map(part).collect()
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.listed(self.inner.list(prefix))
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.listed(self.inner.list_with_offset(prefix, offset))
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.inner.rename_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,184 @@
+//! The files of a version, as its log lists them.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
+use arrow::datatypes::{Field, Int32Type, Int64Type};
+use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
+use delta_kernel::engine::arrow_data::EngineDataArrowExt;
+use delta_kernel::scan::{PartitionValuesOptions, ScanMetadata, StatsOptions};
+use lakerace_format::Constants;
+use lakerace_format::predicate::Value;
+use lakerace_io::{Error, Object, Result};
+
+use crate::Snapshot;
+use crate::commit::row_count;
+use crate::kernel::error::from_kernel;
+
+/// The files of a version, the oldest first.
+#[derive(Debug)]
+pub(crate) struct TableFiles {
+    pub files: Vec<TableFile>,
+}
+
+/// A file of a version.
+#[derive(Debug, Clone)]
+pub(crate) struct TableFile {
+    /// As the log names it: relative to the table or absolute, and encoded as a URI.
+    pub path: String,
+    /// Where it is.
+    pub object: Object,
+    /// Its size, as the log says.
+    pub size_bytes: u64,
+    /// Milliseconds since 1970 when it was made.
+    pub modified: i64,
+    /// The rows of it that are deleted.
+    pub vector: Option<DeletionVectorDescriptor>,
+    /// The values of partition columns.
+    pub constants: Option<Arc<Constants>>,
+    /// Its statistics: a struct array and the row in it.
+    pub statistics: Option<(StructArray, usize)>,
+    /// Its rows, deleted ones included, where the log says so.
+    pub rows: Option<u64>,
+}
+
+impl TableFile {
+    /// Rows that are not deleted, where the log says so.
+    pub fn visible_rows(&self) -> Option<u64> {
+        let hidden = self.vector.as_ref().map_or(0, |vector| vector.cardinality.max(0) as u64);
+        Some(self.rows?.saturating_sub(hidden))
+    }
+}
+
+/// Reads the log: one pass over the checkpoint and the entries behind it.
+pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
+    let table = snapshot.table();
+    let partitions = partition_fields(snapshot)?;
+    let mut files = Vec::new();
+    if snapshot.schema().fields().is_empty() {
+        return Ok(TableFiles { files });
+    }
+    let batches = table.kernel(|engine| {
+        let scan = snapshot
+            .kernel()
+            .clone()
+            .scan_builder()
+            .without_row_transforms()
+            .with_stats(StatsOptions::all_struct())
+            .with_partition_values(PartitionValuesOptions::with_struct())
+            .build()?;
+        scan.scan_metadata(engine)?.map(|batch| batch.and_then(selected)).collect::<Result<Vec<_>, _>>()
+    })?;
+    for batch in batches {
+        table.job().check()?;
+        Rows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
+    }
+    // The log gives them in no order that would outlive its next checkpoint.
+    files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+    Ok(TableFiles { files })
+}
+
+/// The rows of a batch that stand for files of the version.
+fn selected(batch: ScanMetadata) -> delta_kernel::KernelResult<RecordBatch> {
+    batch.scan_files.apply_selection_vector().try_into_record_batch()
+}
+
+/// The partition columns: their fields, and the names that the log has for them.
+fn partition_fields(snapshot: &Snapshot) -> Result<Vec<(Field, String)>> {
+    let field = |name: String| {
+        let field = snapshot.schema().field_with_name(&name);
+        let field = field.map_err(|_| Error::corrupt(format!("the partition column {name:?} is not in the schema")))?;
+        let stored = snapshot.columns().stored_path(std::slice::from_ref(&name));
+        let stored = stored.and_then(|path| path.first().map(|name| (*name).to_owned()));
+        Ok((field.clone(), stored.unwrap_or(name)))
+    };
+    snapshot.partition_columns().into_iter().map(field).collect()
+}
+
+/// The columns of a batch of files.
+struct Rows<'a> {
+    batch: &'a RecordBatch,
+    vectors: Option<&'a StructArray>,
+    statistics: Option<&'a StructArray>,
+    partitions: Option<&'a StructArray>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self> {
+        let structs = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
+        Ok(Self {
+            batch,
+            vectors: structs("deletionVector"),
+            statistics: structs("stats_parsed"),
+            partitions: structs("partitionValues_parsed"),
+        })
+    }
+
+    fn append(self, snapshot: &Snapshot, partitions: &[(Field, String)], files: &mut Vec<TableFile>) -> Result<()> {
+        let column = |name: &str| {
+            self.batch.column_by_name(name).ok_or_else(|| Error::internal(format!("the kernel gives no {name}")))
+        };
+        let (paths, sizes, times) = (column("path")?, column("size")?, column("modificationTime")?);
+        let rows = self.statistics.and_then(|statistics| statistics.column_by_name("numRecords"));
+        let texts = self.batch.column_by_name("stats");
+        for row in 0..self.batch.num_rows() {
+            let path = text(paths, row).ok_or_else(|| Error::corrupt("the log adds a file without a path"))?;
+            let size = long(sizes, row).and_then(|size| u64::try_from(size).ok());
+            let size_bytes =
+                size.ok_or_else(|| Error::corrupt("the log adds a file without a size").at(path.to_owned()))?;
+            // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
+            let written = || texts.and_then(|texts| text(texts, row)).and_then(row_count);
+            let vector = self.vectors.filter(|vectors| vectors.is_valid(row)).map(|vectors| descriptor(vectors, row));
+            files.push(TableFile {
+                object: Object { size_bytes: Some(size_bytes), ..snapshot.table().object(path)? },
+                path: path.to_owned(),
+                size_bytes,
+                modified: long(times, row).unwrap_or(0),
+                vector: vector.transpose().map_err(|error| error.at(path.to_owned()))?.flatten(),
+                constants: self.constants(partitions, row)?,
+                statistics: self.statistics.filter(|s| s.is_valid(row)).map(|s| (s.clone(), row)),
+                rows: rows.and_then(|rows| long(rows, row)).and_then(|rows| u64::try_from(rows).ok()).or_else(written),
+            });
+        }
+        Ok(())
+    }
+
+    fn constants(&self, partitions: &[(Field, String)], row: usize) -> Result<Option<Arc<Constants>>> {
+        if partitions.is_empty() {
+            return Ok(None);
+        }
+        let values = self.partitions.ok_or_else(|| Error::internal("the kernel gives no partition values"))?;
+        let value = |(field, stored): &(Field, String)| {
+            let column = values.column_by_name(stored);
+            let column = column.ok_or_else(|| Error::internal(format!("the kernel gives no values of {stored:?}")))?;
+            Ok((field.clone(), Value::from_array(column, row)))
+        };
+        Ok(Some(Arc::new(Constants::new(partitions.iter().map(value).collect::<Result<Vec<_>>>()?))))
+    }
+}
+
+fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
+    let column = |name: &str| vectors.column_by_name(name);
+    let Some(kind) = column("storageType").and_then(|column| text(column, row)) else { return Ok(None) };
+    let missing = || Error::corrupt("the log has a deletion vector with missing fields");
+    let kind: DeletionVectorStorageType =
+        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
+    let target = column("pathOrInlineDv").and_then(|column| text(column, row)).ok_or_else(missing)?;
+    let number = |name: &str| {
+        let column = column(name).and_then(|column| column.as_primitive_opt::<Int32Type>());
+        column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+    };
+    let size = number("sizeInBytes").ok_or_else(missing)?;
+    let cardinality = column("cardinality").and_then(|column| long(column, row)).ok_or_else(missing)?;
+    DeletionVectorDescriptor::try_new(kind, target, number("offset"), size, cardinality).map_err(from_kernel).map(Some)
+}
+
+fn text(array: &ArrayRef, row: usize) -> Option<&str> {
+    let array = array.as_string_opt::<i32>()?;
+    array.is_valid(row).then(|| array.value(row))
+}
+
+fn long(array: &ArrayRef, row: usize) -> Option<i64> {
+    let array = array.as_primitive_opt::<Int64Type>()?;
+    array.is_valid(row).then(|| array.value(row))
+}

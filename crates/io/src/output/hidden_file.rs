@@ -1,0 +1,179 @@
+//! A file under a hidden name beside its target, until it is complete.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{CWD, RenameFlags};
+
+use super::orphaned_files::hold;
+use super::permissions::KeptPermissions;
+
+/// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
+const MARK: &str = ".lakerace-";
+const ENDING: &str = ".tmp";
+
+/// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
+#[derive(Debug)]
+pub(crate) struct HiddenFile {
+    /// To be written to.
+    pub(crate) file: File,
+    hidden: PathBuf,
+    target: PathBuf,
+    /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
+    made_folders: Vec<PathBuf>,
+    /// Those of the file that has the name already: the new one gets them.
+    permissions: Option<KeptPermissions>,
+    published: bool,
+}
+
+/// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
+/// whoever has made it.
+static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl HiddenFile {
+    /// A file that will be `target`. Missing folders are made.
+    pub(crate) fn create(target: PathBuf) -> std::io::Result<Self> {
+        let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
+        // In one step with what removes folders: they stay from here on.
+        let mut known = folders();
+        known.extend(make_folders(folder)?);
+        let made_folders = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
+        let permissions = KeptPermissions::of(&target);
+        let created = create_hidden(folder, &target, permissions.is_some());
+        drop(known);
+        match created {
+            Ok((file, hidden)) => {
+                hold(&file);
+                Ok(Self { file, hidden, target, made_folders, permissions, published: false })
+            }
+            Err(e) => {
+                give_up_folders(&made_folders);
+                Err(e)
+            }
+        }
+    }
+
+    /// Folders that were made for it, the outermost first.
+    pub(crate) fn made_folders(&self) -> &[PathBuf] {
+        &self.made_folders
+    }
+
+    /// Gives the file its name, in one step. One that has the name already is replaced, or an error of kind
+    /// `AlreadyExists`. It has the permissions of the file that is replaced, or those of any new file.
+    pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
+        if let Some(permissions) = self.permissions {
+            permissions.give_to(&self.file)?;
+        }
+        if replace {
+            std::fs::rename(&self.hidden, &self.target)?;
+        } else {
+            rename_if_absent(&self.hidden, &self.target)?;
+        }
+        self.published = true;
+        folders().retain(|folder| !self.made_folders.contains(folder));
+        Ok(())
+    }
+}
+
+impl Drop for HiddenFile {
+    fn drop(&mut self) {
+        if !self.published {
+            // Nothing can be told from here; a file that can't be removed stays hidden.
+            let _ = std::fs::remove_file(&self.hidden);
+            let mut known = folders();
+            // Those of a file that was published and given up meanwhile, too.
+            let made = known.iter().filter(|made| self.target.starts_with(made)).chain(&self.made_folders);
+            remove_folders(&made.cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+            known.retain(|folder| folder.exists());
+        }
+    }
+}
+
+/// Removes folders that were made for a file which is gone, or has never appeared. One with other files that have not
+/// appeared goes with the last of these.
+pub fn give_up_folders(made: &[PathBuf]) {
+    let mut known = folders();
+    known.extend(made.iter().cloned());
+    remove_folders(made);
+    known.retain(|folder| folder.exists());
+}
+
+/// Whether a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
+pub(crate) fn is_hidden_name(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
+}
+
+/// Whether a name is exactly as [`create_hidden`] and staged folders make it.
+pub(crate) fn is_own_name(name: &str) -> bool {
+    let random = name.strip_prefix('.').and_then(|name| name.strip_suffix(ENDING)?.rsplit_once(MARK));
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    random.is_some_and(|(_, random)| random.len() == 16 && random.bytes().all(is_hex))
+}
+
+/// Makes a folder and those above it that are missing, and says which, the outermost first.
+pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
+    let mut made = Vec::new();
+    for folder in missing.into_iter().rev() {
+        match std::fs::create_dir(&folder) {
+            Ok(()) => made.push(folder),
+            // Somebody else was faster.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => {
+                remove_folders(&made);
+                return Err(e);
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// Removes folders that [`make_folders`] made, as far as they are still empty.
+pub fn remove_folders(made: &[PathBuf]) {
+    for folder in made.iter().rev() {
+        // One that holds something by now is somebody else's, too, and stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
+/// `.NAME.lakerace-RANDOM.tmp`: hidden, and told from other programs' files by its name. A private one is for its owner alone.
+fn create_hidden(folder: &Path, target: &Path, is_private: bool) -> std::io::Result<(File, PathBuf)> {
+    let mode = if is_private { 0o600 } else { 0o666 };
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    // Names have 255 bytes at most.
+    let mut end = name.len().min(200);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    loop {
+        let hidden = folder.join(format!(".{}{MARK}{:016x}{ENDING}", &name[..end], rand::random::<u64>()));
+        match File::options().write(true).create_new(true).mode(mode).open(&hidden) {
+            Ok(file) => return Ok((file, hidden)),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Renames in one step, unless the new name is taken.
+pub(crate) fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag; a hard link does not replace either.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What killed processes left under hidden names.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::hidden_file::is_own_name;
+
+/// What was not changed for so long, nobody is writing.
+const OLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// A folder is not looked through again so soon.
+const LOOK_AGAIN: Duration = Duration::from_secs(60 * 60);
+/// Folders whose last look is kept at most.
+const KNOWN_AT_MOST: usize = 1024;
+
+/// When folders were looked through last.
+static LOOKED: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
+
+/// Removes hidden files and staged folders of this user from a folder that were not changed for a day, and that no process holds.
+/// A folder is looked through once an hour at most. What can't be removed stays hidden: no write fails for it.
+pub fn remove_orphaned_files(folder: &Path) {
+    let mut looked = LOOKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if looked.get(folder).is_some_and(|last| last.elapsed() < LOOK_AGAIN) {
+        return;
+    }
+    if looked.len() >= KNOWN_AT_MOST {
+        looked.clear();
+    }
+    looked.insert(folder.to_owned(), Instant::now());
+    drop(looked);
+    remove_older_than(folder, OLD);
+}
+
+/// Keeps a hidden file or a staged folder from being taken for one that was left, as long as the handle is open.
+pub fn hold(file: &File) {
+    // A file system without locks has the time of the last change alone.
+    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+fn remove_older_than(folder: &Path, age: Duration) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().to_str().is_some_and(is_own_name) {
+            continue;
+        }
+        // Not that of what a link leads to.
+        let Ok(metadata) = entry.metadata() else { continue };
+        let path = entry.path();
+        if metadata.uid() != rustix::process::geteuid().as_raw() || !is_old(&metadata, age) || is_held(&path, &metadata)
+        {
+            continue;
+        }
+        if metadata.is_file() {
+            let _ = std::fs::remove_file(&path);
+        } else if metadata.is_dir() && holds_old_files_only(&path, age) {
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+fn is_old(metadata: &Metadata, age: Duration) -> bool {
+    // A time in the future is not old.
+    metadata.modified().is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|passed| passed >= age))
+}
+
+/// Whether a living process has it open. What can't be told counts as held.
+fn is_held(path: &Path, metadata: &Metadata) -> bool {
+    if !metadata.is_file() && !metadata.is_dir() {
+        return true;
+    }
+    match File::open(path) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK),
+        Err(_) => true,
+    }
+}
+
+/// Whether nothing in a staged folder has changed for so long.
+fn holds_old_files_only(folder: &Path, age: Duration) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(folder) else { return false };
+    entries.all(|entry| {
+        let Ok(entry) = entry else { return false };
+        let Ok(metadata) = entry.metadata() else { return false };
+        is_old(&metadata, age) && (!metadata.is_dir() || holds_old_files_only(&entry.path(), age))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The stores of this process, made once per configuration: connections and observations are shared by all jobs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use object_store::aws::AmazonS3Builder;
+use object_store::memory::InMemory;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+use self::error::{no_credentials, store_error};
+use self::local::LocalStore;
+use self::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
+use crate::profile::Observations;
+use crate::{Job, JobStore, Result, StorageOptions};
+
+pub(crate) mod error;
+pub(crate) mod local;
+pub(crate) mod local_links;
+pub(crate) mod object;
+mod settings;
+pub mod wrap;
+
+use self::settings::{Settings, protects_bodies};
+
+/// A store and what was observed on it.
+#[derive(Debug, Clone)]
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    observed: Arc<Observations>,
+}
+
+/// Attempts of one request before it is given up.
+const REQUEST_RETRIES: usize = 6;
+
+/// No new attempt begins after this long.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Idle connections kept for reuse: as many as a scan has requests in flight.
+const IDLE_CONNECTIONS: usize = 64;
+
+/// Files of this machine.
+pub(crate) fn local(job: &Job) -> JobStore {
+    static LOCAL: LazyLock<Shared> = LazyLock::new(|| Shared {
+        store: Arc::new(LocalStore),
+        observed: Arc::new(Observations::new(Observations::local_disk())),
+    });
+    let store = Metered::operations(Arc::clone(&LOCAL.store), Arc::clone(job.meter()));
+    JobStore {
+        store: Arc::new(store),
+        url_prefix: "/".to_owned(),
+        is_local: true,
+        local_files: true,
+        observed: Arc::clone(&LOCAL.observed),
+        pipe: None,
+        job: job.clone(),
+    }
+}
+
+/// The in-memory store of this name: made empty on first use, kept until the process ends.
+pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
+    static STORES: LazyLock<Mutex<HashMap<String, Shared>>> = LazyLock::new(Mutex::default);
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let shared = stores.entry(name.to_owned()).or_insert_with(|| Shared {
+        store: Arc::new(InMemory::new()),
+        observed: Arc::new(Observations::new(Observations::local_disk())),
+    });
+    JobStore {
+        store: Arc::new(Metered::operations(Arc::clone(&shared.store), Arc::clone(job.meter()))),
+        url_prefix: format!("memory://{name}/"),
+        is_local: true,
+        local_files: false,
+        observed: Arc::clone(&shared.observed),
+        pipe: None,
+        job: job.clone(),
+    }
+}
+
+/// A bucket, by the environment's `AWS_*` variables and `options`, which win.
+pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<JobStore> {
+    /// A bucket and its settings.
+    type Key = (String, Settings);
+    static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
+    let settings = Settings::gather(options)?;
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (bucket.to_owned(), settings);
+    let shared = match stores.get(&key) {
+        Some(shared) => shared.clone(),
+        None => {
+            let made =
+                Shared { store: build_s3(bucket, &key.1)?, observed: Arc::new(Observations::new(Observations::s3())) };
+            stores.entry(key).or_insert(made).clone()
+        }
+    };
+    let metered = Metered::attempts(shared.store, Arc::clone(job.meter()));
+    Ok(JobStore {
+        store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only())),
+        url_prefix: format!("s3://{bucket}/"),
+        is_local: false,
+        local_files: false,
+        observed: shared.observed,
+        pipe: None,
+        job: job.clone(),
+    })
+}
+
+fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
+    let value = |name: &str| settings.value(name);
+    let endpoint = settings.endpoint()?;
+    // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
+    let sources = [
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_web_identity_token_file",
+        "aws_container_credentials_relative_uri",
+        "aws_container_credentials_full_uri",
+        "aws_metadata_endpoint",
+        "aws_skip_signature",
+    ];
+    if endpoint.is_some() && sources.iter().all(|name| value(name).is_none()) {
+        return Err(no_credentials());
+    }
+    let client = ClientOptions::new()
+        // A large, slow and healthy read must not be cut off: stalls are watched for instead.
+        .with_timeout_disabled()
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_pool_max_idle_per_host(IDLE_CONNECTIONS);
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(bucket)
+        .with_client_options(client)
+        .with_http_connector(ConditionalConnector::default())
+        .with_retry(RetryConfig {
+            backoff: BackoffConfig::default(),
+            max_retries: REQUEST_RETRIES,
+            retry_timeout: RETRY_TIMEOUT,
+        });
+    // Hashing a body for its signature costs both sides a pass over all bytes.
+    builder = builder.with_unsigned_payload(protects_bodies(endpoint.as_ref()));
+    for (key, value) in settings.all() {
+        builder = builder.with_config(key, value);
+    }
+    let store = builder.build().map_err(|e| store_error(e, "S3 settings"))?;
+    Ok(Arc::new(store))
+}
+
+#[cfg(test)]
+mod tests;

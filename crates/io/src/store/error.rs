@@ -1,0 +1,241 @@
+//! Errors of `object_store` as ours: by what the caller has to do, with the place and advice.
+
+use object_store::Error as StoreError;
+
+use super::wrap::Refused;
+use crate::{Error, ErrorKind};
+
+/// The error of a request to `place` (a URL or path without credentials).
+pub fn store_error(error: StoreError, place: &str) -> Error {
+    match error {
+        StoreError::NotFound { source, .. } => not_found(&chain_text(&*source)),
+        StoreError::AlreadyExists { .. } => Error::conflict("it exists already").advice(
+            "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+        ),
+        StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
+        StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
+            denied(&chain_text(&*source))
+        }
+        StoreError::NotSupported { source } => Error::unsupported(format!("the store can't do this: {source}")),
+        StoreError::NotImplemented { operation, .. } => {
+            Error::unsupported(format!("the store does not implement {operation}"))
+        }
+        StoreError::InvalidPath { source } => Error::invalid(format!("not a name that a store can hold: {source}")),
+        StoreError::UnknownConfigurationKey { key, .. } => unknown_option(&key),
+        StoreError::JoinError { source } => Error::internal(format!("an I/O task failed: {source}")),
+        StoreError::Generic { source, .. } => generic(source),
+        other => Error::unavailable(one_line(&other.to_string())),
+    }
+    .at(place)
+}
+
+/// The object has another tag than when it was first seen.
+pub(crate) fn replaced() -> Error {
+    Error::conflict("replaced while it was read").advice("run it again to read the new one")
+}
+
+/// Nothing says who asks.
+pub(crate) fn no_credentials() -> Error {
+    Error::invalid("there are no credentials for S3")
+        .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket")
+}
+
+/// A storage option that no store knows.
+pub(crate) fn unknown_option(key: &str) -> Error {
+    Error::usage(format!("unknown storage option {key:?}"))
+        .advice("known are aws_access_key_id, aws_secret_access_key, aws_region, aws_endpoint_url, aws_allow_http and others as the object_store crate names them")
+}
+
+/// Whether a request that failed like this may succeed when it is sent again.
+pub(crate) fn is_transient(error: &StoreError) -> bool {
+    match error {
+        StoreError::Generic { source, .. } => generic_kind(source.as_ref()) == ErrorKind::Unavailable,
+        _ => false,
+    }
+}
+
+/// Whether the store answered with a whole object when a range was asked for: it takes no ranges, or the object is
+/// empty.
+pub(crate) fn is_not_partial(error: &StoreError) -> bool {
+    chain_text(error).contains("non-partial response")
+}
+
+/// Whether the store answered 416: the range begins behind the object's end.
+pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
+    status_code(&chain_text(error)) == Some(416)
+}
+
+/// Where credentials are looked for last, on a machine of Amazon's.
+const INSTANCE_METADATA: &str = "169.254.169.254";
+
+fn not_found(text: &str) -> Error {
+    match element(text, "Code") {
+        // Some servers answer so with status 404.
+        Some(code) if is_denial(code) => denied(text),
+        Some("NoSuchBucket") => Error::not_found("the bucket does not exist")
+            .advice("check the name of the bucket, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL)"),
+        _ => Error::not_found("does not exist"),
+    }
+}
+
+fn is_denial(code: &str) -> bool {
+    const DENIALS: [&str; 6] = [
+        "AccessDenied",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "ExpiredToken",
+        "InvalidToken",
+        // versitygw, with status 404
+        "XAdminUserNotFound",
+    ];
+    DENIALS.contains(&code)
+}
+
+fn denied(text: &str) -> Error {
+    let code = element(text, "Code").unwrap_or("AccessDenied");
+    let advice = match code {
+        "InvalidAccessKeyId" | "InvalidTokenId" | "XAdminUserNotFound" => {
+            "check AWS_ACCESS_KEY_ID: the store does not know this key"
+        }
+        "SignatureDoesNotMatch" => "check AWS_SECRET_ACCESS_KEY and AWS_REGION",
+        "ExpiredToken" => "the session token has expired: get a new one",
+        "RequestTimeTooSkewed" => "set this machine's clock",
+        _ => "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do with this bucket",
+    };
+    Error::invalid(format!("the store denies access: {code}")).advice(advice)
+}
+
+fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    if let Some(error) = find_io_error(source.as_ref()) {
+        return Error::from(std::io::Error::new(error.kind(), error.to_string()));
+    }
+    if let Some(refused) = find::<Refused>(source.as_ref()) {
+        return refused_answer(refused);
+    }
+    let text = chain_text(source.as_ref());
+    if text.contains(INSTANCE_METADATA) {
+        return no_credentials();
+    }
+    let kind = generic_kind(source.as_ref());
+    match element(&text, "Code") {
+        Some("NoSuchBucket" | "NoSuchKey") => return not_found(&text),
+        Some(code) if is_denial(code) => return denied(&text),
+        Some(code) => {
+            let message = element(&text, "Message").unwrap_or_default();
+            return Error::new(kind, format!("the store answered {code}: {}", one_line(message)));
+        }
+        None => {}
+    }
+    if text.contains("not allowed") && text.contains("scheme") || text.contains("URL scheme is not allowed") {
+        return Error::usage("the endpoint is plain http, which is not allowed by default")
+            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true (storage_options), or use an https endpoint");
+    }
+    let error = match status_code(&text) {
+        Some(status) => Error::new(kind, format!("the store answered status {status}")),
+        None => Error::new(kind, one_line(cause(&text))),
+    };
+    if kind == ErrorKind::Unavailable {
+        error.advice("check that the store is reachable, then run it again")
+    } else {
+        error
+    }
+}
+
+/// An answer that is neither success nor an error of the store.
+fn refused_answer(refused: &Refused) -> Error {
+    let error = Error::invalid(refused.to_string());
+    match refused {
+        Refused::Redirect { region: Some(region), .. } => {
+            error.advice(format!("the bucket is in the region {region}: set AWS_REGION={region}"))
+        }
+        Refused::Redirect { .. } => error.advice(
+            "set AWS_ENDPOINT_URL to the address of the store itself, and AWS_REGION to the region of the bucket",
+        ),
+        Refused::NoAnswer { .. } => error.advice("check AWS_ENDPOINT_URL: what answers there is no S3 store"),
+    }
+}
+
+/// 5xx, resets and time-outs are worth retrying; other 4xx are not.
+fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    if find::<Refused>(source).is_some() {
+        return ErrorKind::Invalid;
+    }
+    if source.downcast_ref::<object_store::path::Error>().is_some() {
+        return ErrorKind::Invalid;
+    }
+    let text = chain_text(source);
+    if text.contains("Wanted range") {
+        return ErrorKind::Corrupt;
+    }
+    match status_code(&text) {
+        Some(416) => ErrorKind::Corrupt,
+        Some(404) => ErrorKind::NotFound,
+        Some(412) => ErrorKind::Conflict,
+        Some(408 | 429) => ErrorKind::Unavailable,
+        Some(501) => ErrorKind::Unsupported,
+        Some(100..=499) => ErrorKind::Invalid,
+        _ => ErrorKind::Unavailable,
+    }
+}
+
+fn find_io_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
+    // Only errors of the local disk: below an HTTP error, an I/O error is a broken connection.
+    if chain_text(error).contains("HTTP error") { None } else { find(error) }
+}
+
+/// The first error of this type, in an error and in what is below it.
+fn find<'a, E: std::error::Error + 'static>(mut error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
+    loop {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        error = error.source()?;
+    }
+}
+
+/// The messages of an error and of everything below it, which `object_store` shows in part only.
+fn chain_text(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let message = cause.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// The text of the first `<name>` element of an S3 error body.
+fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once(&format!("</{name}>")).map(|(inside, _)| inside)
+}
+
+/// `object_store` keeps the status of an answer only in its message.
+fn status_code(text: &str) -> Option<u16> {
+    let (_, rest) = text.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
+}
+
+/// What went wrong, without the request (its URL is the error's place) and its retries.
+fn cause(text: &str) -> &str {
+    match text.split_once(" - ") {
+        Some((request, cause)) if request.contains("Error performing") => cause,
+        _ => text,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > LONGEST {
+        line = line.chars().take(LONGEST).chain(['…']).collect();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,349 @@
+//! Files of this machine as an [`ObjectStore`] rooted at `/`.
+//!
+//! `object_store` has one, too, which refuses and hides names that end in `#` and digits (it writes under such names),
+//! and passes silently over names that are not UTF-8. Here every name works that is UTF-8 and has no control
+//! characters, and files are written under hidden names.
+
+use std::fs::{DirEntry, File, Metadata};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    Attributes, CopyMode, CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, RenameTargetMode, Result, UploadPart,
+};
+
+use super::object::ObjectInfo;
+use crate::location::file_path;
+use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct LocalStore;
+
+impl std::fmt::Display for LocalStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LocalStore")
+    }
+}
+
+/// The tag of a file: another inode, time of change or size is another object.
+pub(crate) fn e_tag(metadata: &Metadata) -> String {
+    // The form that `object_store` gives its local tags.
+    let micros = i128::from(metadata.mtime()) * 1_000_000 + i128::from(metadata.mtime_nsec() / 1000);
+    format!("\"{:x}-{micros:x}-{:x}\"", metadata.ino(), metadata.len())
+}
+
+/// Opens a regular file. Anything else is an error: a folder, and a pipe, which would block who opens or reads it.
+pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(|error| {
+        // What a socket answers.
+        if error.raw_os_error() == Some(libc::ENXIO) { not_a_file() } else { error }
+    })?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(not_a_file());
+    }
+    Ok((file, metadata))
+}
+
+fn not_a_file() -> std::io::Error {
+    let message = "it is a pipe, a socket or a device, and not a file: a folder's files must be files";
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
+}
+
+fn io_error(error: std::io::Error, path: &std::path::Path) -> Error {
+    let name = path.display().to_string();
+    match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            Error::NotFound { path: name, source: Box::new(error) }
+        }
+        std::io::ErrorKind::AlreadyExists => Error::AlreadyExists { path: name, source: Box::new(error) },
+        _ => Error::Generic { store: "Local", source: Box::new(error) },
+    }
+}
+
+fn object_meta(metadata: &Metadata, location: Path) -> ObjectMeta {
+    ObjectMeta {
+        location,
+        last_modified: metadata.modified().map(Into::into).unwrap_or_default(),
+        size: metadata.len(),
+        e_tag: Some(e_tag(metadata)),
+        version: None,
+    }
+}
+
+fn invalid_range(range: &GetRange, size: u64) -> Error {
+    let text = format!("range {range} of a file of {size} bytes");
+    Error::Generic { store: "Local", source: Box::new(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text)) }
+}
+
+/// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins behind the end.
+pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<std::ops::Range<u64>> {
+    match range {
+        None => Some(0..size),
+        Some(GetRange::Bounded(r)) if r.start >= size || r.end <= r.start => None,
+        Some(GetRange::Bounded(r)) => Some(r.start..r.end.min(size)),
+        Some(GetRange::Offset(start)) if *start >= size => None,
+        Some(GetRange::Offset(start)) => Some(*start..size),
+        Some(GetRange::Suffix(n)) => Some(size.saturating_sub(*n)..size),
+    }
+}
+
+#[async_trait]
+impl ObjectStore for LocalStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        if matches!(opts.mode, PutMode::Update(_)) || !opts.attributes.is_empty() {
+            return Err(not_implemented("put_opts with a tag or attributes"));
+        }
+        let path = file_path(location);
+        let mut hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        payload.iter().try_for_each(|chunk| hidden.file.write_all(chunk)).map_err(|e| io_error(e, &path))?;
+        publish(&mut hidden, &path, !matches!(opts.mode, PutMode::Create))
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        if !opts.attributes.is_empty() {
+            return Err(not_implemented("put_multipart_opts with attributes"));
+        }
+        let path = file_path(location);
+        let hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        let file = hidden.file.try_clone().map_err(|e| io_error(e, &path))?;
+        Ok(Box::new(LocalUpload { hidden: Some(hidden), file: Arc::new(file), path, next_offset: 0 }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let path = file_path(location);
+        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
+        let (file, metadata) = open_file(&path).map_err(|e| io_error(e, &path))?;
+        let meta = object_meta(&metadata, location.clone());
+        options.check_preconditions(&meta)?;
+        let range = match resolve_range(options.range.as_ref(), meta.size) {
+            Some(range) => range,
+            None => {
+                return Err(options.range.map_or(Error::Generic { store: "Local", source: "no range".into() }, |r| {
+                    invalid_range(&r, meta.size)
+                }));
+            }
+        };
+        Ok(GetResult {
+            payload: GetResultPayload::File(file, path),
+            meta,
+            range,
+            attributes: Attributes::default(),
+            extensions: Default::default(),
+        })
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        locations
+            .map(|location| {
+                let location = location?;
+                let path = file_path(&location);
+                std::fs::remove_file(&path).map_err(|e| io_error(e, &path))?;
+                Ok(location)
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let root = file_path(prefix.unwrap_or(&Path::ROOT));
+        let start = if root.is_dir() { vec![root] } else { Vec::new() };
+        let walk = Walk { folders: start, files: Vec::new() };
+        stream::iter(walk).boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let root = file_path(prefix.unwrap_or(&Path::ROOT));
+        let mut listed =
+            ListResult { common_prefixes: Vec::new(), objects: Vec::new(), extensions: Default::default() };
+        if !root.is_dir() {
+            return Ok(listed);
+        }
+        for entry in read_folder(&root)? {
+            match entry? {
+                Entry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
+                Entry::Link(_) => {}
+                Entry::File(meta) => listed.objects.push(meta),
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let (from, to) = (file_path(from), file_path(to));
+        let (mut source, _) = open_file(&from).map_err(|e| io_error(e, &from))?;
+        let mut hidden = HiddenFile::create(to.clone()).map_err(|e| io_error(e, &to))?;
+        std::io::copy(&mut source, &mut hidden.file).map_err(|e| io_error(e, &to))?;
+        publish(&mut hidden, &to, matches!(options.mode, CopyMode::Overwrite)).map(drop)
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        let (from, to) = (file_path(from), file_path(to));
+        if let Some(folder) = to.parent() {
+            make_folders(folder).map_err(|e| io_error(e, &to))?;
+        }
+        match options.target_mode {
+            RenameTargetMode::Overwrite => std::fs::rename(&from, &to).map_err(|e| io_error(e, &from)),
+            RenameTargetMode::Create => rename_if_absent(&from, &to).map_err(|e| io_error(e, &to)),
+        }
+    }
+}
+
+fn not_implemented(operation: &str) -> Error {
+    Error::NotImplemented { operation: operation.to_owned(), implementer: "LocalStore".to_owned() }
+}
+
+fn publish(hidden: &mut HiddenFile, path: &std::path::Path, replace: bool) -> Result<PutResult> {
+    let tag = hidden.file.metadata().map(|m| e_tag(&m));
+    hidden.publish(replace).map_err(|e| io_error(e, path))?;
+    Ok(PutResult { e_tag: tag.ok(), version: None, extensions: Default::default() })
+}
+
+/// Parts written to their places in a hidden file.
+#[derive(Debug)]
+struct LocalUpload {
+    /// `None` once complete or given up.
+    hidden: Option<HiddenFile>,
+    file: Arc<File>,
+    path: PathBuf,
+    next_offset: u64,
+}
+
+#[async_trait]
+impl MultipartUpload for LocalUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let (file, path) = (Arc::clone(&self.file), self.path.clone());
+        let mut offset = self.next_offset;
+        self.next_offset += data.content_length() as u64;
+        Box::pin(async move {
+            for chunk in data.iter() {
+                file.write_all_at(chunk, offset).map_err(|e| io_error(e, &path))?;
+                offset += chunk.len() as u64;
+            }
+            Ok(())
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let gone = || io_error(std::io::ErrorKind::InvalidInput.into(), &self.path);
+        publish(&mut self.hidden.take().ok_or_else(gone)?, &self.path, true)
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.hidden = None;
+        Ok(())
+    }
+}
+
+/// Lists a tree, one folder at a time. A link to a file is a file. A link to a folder is left out: what it leads to has
+/// another name. So is a link that leads nowhere.
+struct Walk {
+    folders: Vec<PathBuf>,
+    files: Vec<Result<ObjectMeta>>,
+}
+
+impl Iterator for Walk {
+    type Item = Result<ObjectMeta>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(file) = self.files.pop() {
+                return Some(file);
+            }
+            let folder = self.folders.pop()?;
+            match read_folder(&folder) {
+                Err(e) => return Some(Err(e)),
+                Ok(entries) => {
+                    for entry in entries {
+                        match entry {
+                            Ok(Entry::Folder(path)) => self.folders.push(path),
+                            Ok(Entry::Link(_)) => {}
+                            Ok(Entry::File(meta)) => self.files.push(Ok(meta)),
+                            Err(e) => self.files.push(Err(e)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a folder holds.
+pub(crate) enum Entry {
+    Folder(PathBuf),
+    /// A symbolic link to a folder.
+    Link(PathBuf),
+    File(ObjectMeta),
+}
+
+pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
+    let read = std::fs::read_dir(folder).map_err(|e| io_error(e, folder))?;
+    Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
+}
+
+fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
+    let path = entry.path();
+    if entry.file_name().to_str().is_some_and(is_hidden_name) {
+        return Ok(None);
+    }
+    let metadata = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata,
+        // Removed meanwhile, or a link to nothing.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(io_error(e, &path)),
+    };
+    if metadata.is_dir() {
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        return Ok(Some(if is_link { Entry::Link(path) } else { Entry::Folder(path) }));
+    }
+    let location = location_of(&path)?;
+    Ok(Some(Entry::File(object_meta(&metadata, location))))
+}
+
+/// The files below a folder that were left under hidden names, or are being written.
+pub(crate) fn orphaned_files(folder: &std::path::Path) -> Result<Vec<ObjectInfo>> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.map_err(|e| io_error(e, &folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| io_error(e, &folder))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            // Links are not followed: what they lead to is somebody else's.
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(path),
+                Ok(metadata) if name.to_str().is_some_and(is_hidden_name) => {
+                    found.push(object_meta(&metadata, location_of(&path)?).into());
+                }
+                Ok(_) => {}
+                // Finished, or removed, meanwhile.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(io_error(e, &path)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) fn location_of(path: &std::path::Path) -> Result<Path> {
+    let name = path.to_str().ok_or_else(|| Error::Generic {
+        store: "Local",
+        source: Box::new(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            format!("the name {} is not UTF-8", path.display()),
+        )),
+    })?;
+    Ok(Path::parse(name)?)
+}

@@ -1,0 +1,388 @@
+//! One object (or local file) of a metered store, with blocking reads.
+
+use std::future::Future;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
+
+use super::error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
+use super::local::{e_tag, open_file, orphaned_files};
+use crate::fetch::buffers::{Buffer, collect_body};
+use crate::job::block_with_grace;
+use crate::location::file_path;
+use crate::profile::Stopwatch;
+use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
+
+/// A store as a job uses it: wrapped by retries and the job's meter.
+#[derive(Debug, Clone)]
+pub struct JobStore {
+    /// The wrapped store. Every request that goes through it is counted.
+    pub store: Arc<dyn ObjectStore>,
+    /// What to put in front of an object's path to make the URL that a user knows: `s3://bucket/` or `/`.
+    pub url_prefix: String,
+    /// Whether files are read by blocking calls on the thread that needs them (local disk, memory).
+    pub is_local: bool,
+    /// Whether `/` and an object's path is a file of this machine, which is then opened without the store.
+    pub local_files: bool,
+    /// Latencies and bandwidths seen so far on this store, by every job of the process.
+    pub observed: Arc<crate::profile::Observations>,
+    /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it gives its name.
+    pub pipe: Option<Arc<Pipe>>,
+    /// The job that pays.
+    pub job: Job,
+}
+
+/// One object: where it is, and what was known of it when it was first seen.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// The store it is in.
+    pub store: JobStore,
+    /// Its path there.
+    pub path: Path,
+    /// Its size in bytes, once known.
+    pub size_bytes: Option<u64>,
+    /// Its tag, once known: every later read demands the same one, so a replaced object is an error.
+    pub e_tag: Option<String>,
+    /// All of its bytes, where they are known: no request is sent for them.
+    pub whole: Option<Bytes>,
+}
+
+/// The last bytes of an object, and what the store said of it.
+#[derive(Debug, Clone)]
+pub struct Tail {
+    /// The bytes, which end where the object ends.
+    pub bytes: Bytes,
+    /// The object's size.
+    pub size_bytes: u64,
+    /// The object's tag.
+    pub e_tag: Option<String>,
+}
+
+/// An object as a listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Its path in the store.
+    pub path: Path,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its tag, where the store has tags.
+    pub e_tag: Option<String>,
+    /// When it was written, in milliseconds since 1970.
+    pub modified: i64,
+}
+
+impl From<ObjectMeta> for ObjectInfo {
+    fn from(meta: ObjectMeta) -> Self {
+        let modified = meta.last_modified.timestamp_millis();
+        Self { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag, modified }
+    }
+}
+
+impl JobStore {
+    /// A store of the caller's own, or one wrapped anew: its requests go over the I/O runtime as those of a remote
+    /// store do, and are counted only if `store` counts them (see [`Metered`](super::wrap::Metered)).
+    pub fn wrapping(store: Arc<dyn ObjectStore>, url_prefix: &str, start: PathProfile, job: &Job) -> Self {
+        Self {
+            store,
+            url_prefix: url_prefix.to_owned(),
+            is_local: false,
+            local_files: false,
+            observed: Arc::new(crate::profile::Observations::new(start)),
+            pipe: None,
+            job: job.clone(),
+        }
+    }
+
+    /// What the path to this store costs: observed where there are observations, typical values until then.
+    pub fn profile(&self) -> PathProfile {
+        self.observed.profile()
+    }
+
+    /// The URL of a path in this store.
+    pub fn url(&self, path: &Path) -> String {
+        match &self.pipe {
+            Some(pipe) => pipe.name().to_owned(),
+            None => format!("{}{path}", self.url_prefix),
+        }
+    }
+
+    /// The object at `path`, of unknown size. No request is sent.
+    pub fn object(&self, path: Path) -> Object {
+        Object { store: self.clone(), path, size_bytes: None, e_tag: None, whole: None }
+    }
+
+    /// All objects below the folder `prefix`, hidden ones included, in the order of their paths. Blocks. A folder
+    /// that does not exist holds nothing.
+    pub fn list(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+        self.list_unless(prefix, |_| false).map(Option::unwrap_or_default)
+    }
+
+    /// Like [`Self::list`]; `None` as soon as an object is seen for which `stop` is true.
+    pub fn list_unless(
+        &self,
+        prefix: &Path,
+        stop: impl Fn(&Path) -> bool + Send + 'static,
+    ) -> Result<Option<Vec<ObjectInfo>>> {
+        let store = Arc::clone(&self.store);
+        let (folder, url, job) = (prefix.clone(), self.url(prefix), self.job.clone());
+        self.wait(async move {
+            let mut stream = store.list(Some(&folder));
+            let mut found = Vec::new();
+            while let Some(meta) = stream.try_next().await.map_err(|e| store_error(e, &url))? {
+                if found.len() % 1000 == 0 {
+                    job.check()?;
+                }
+                if stop(&meta.location) {
+                    return Ok(None);
+                }
+                found.push(ObjectInfo::from(meta));
+            }
+            found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            Ok(Some(found))
+        })
+    }
+
+    /// What the store says of the object at `path`; `None` where there is none. One HEAD request. Blocks.
+    pub fn stat(&self, path: &Path) -> Result<Option<ObjectInfo>> {
+        let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
+        self.wait(async move {
+            match store.head(&path).await {
+                Ok(meta) => Ok(Some(meta.into())),
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                Err(e) => Err(store_error(e, &url)),
+            }
+        })
+    }
+
+    /// Removes the object at `path`. One that does not exist is an error of kind `NotFound` on a local disk, and
+    /// none on S3. Blocks.
+    pub fn delete(&self, path: &Path) -> Result<()> {
+        let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
+        self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
+    }
+
+    /// Removes objects, on S3 a thousand by one request, and says how many are gone by it. One that does not exist is
+    /// passed over. Blocks.
+    pub fn delete_all(&self, paths: Vec<Path>) -> Result<u64> {
+        let (store, job) = (Arc::clone(&self.store), self.job.clone());
+        let prefix = self.url_prefix.clone();
+        self.wait(async move {
+            let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+            let (mut deleted, mut answers) = (0, store.delete_stream(locations));
+            while let Some(answer) = answers.next().await {
+                job.check()?;
+                match answer {
+                    Ok(_) => deleted += 1,
+                    Err(object_store::Error::NotFound { .. }) => {}
+                    Err(e) => return Err(store_error(e, &prefix)),
+                }
+            }
+            Ok(deleted)
+        })
+    }
+
+    /// Removes objects that nobody is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
+    /// this has an error of its own to tell. Blocks.
+    pub fn delete_best_effort(&self, paths: Vec<Path>) {
+        if paths.is_empty() {
+            return;
+        }
+        let store = Arc::clone(&self.store);
+        let given_up = async move {
+            let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+            store.delete_stream(locations).for_each(|_| async {}).await;
+        };
+        if self.is_local {
+            futures::executor::block_on(given_up);
+        } else {
+            block_with_grace(given_up);
+        }
+    }
+
+    /// What killed writers have left below a folder of this machine, under hidden names that no listing shows; none on
+    /// other stores. Blocks.
+    pub fn orphaned_files(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
+        self.job.check()?;
+        match self.local_files {
+            true => orphaned_files(&file_path(prefix)).map_err(|e| store_error(e, &self.url(prefix))),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs a future of this store's to its end: here where the store answers at once, on the I/O runtime otherwise.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.job.check()?;
+        if self.is_local { futures::executor::block_on(future) } else { self.job.block_on(future) }
+    }
+}
+
+impl Object {
+    /// The name that a user knows: a local path or a URL. Without credentials.
+    pub fn url(&self) -> String {
+        self.store.url(&self.path)
+    }
+
+    /// The pipe that it is, where it can't be read anywhere but from the front.
+    pub fn stream(&self) -> Option<&Arc<Pipe>> {
+        self.store.pipe.as_ref().filter(|_| !self.store.local_files)
+    }
+
+    /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.
+    pub fn read_tail(&self, n: u64) -> Result<Tail> {
+        if self.store.local_files {
+            return self.read_local_tail(n);
+        }
+        // A suffix of no bytes can't be asked for.
+        let range = GetRange::Suffix(n.max(1));
+        let object = self.clone();
+        self.store.wait(async move {
+            let mut watch = Stopwatch::start();
+            let result = match object.get(range).await {
+                // S3 has no suffix of an empty object.
+                Err(e) if is_range_not_satisfiable(&e) => {
+                    return Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: object.e_tag });
+                }
+                Err(e) if is_not_partial(&e) => return object.tail_without_ranges().await,
+                other => other.map_err(|e| store_error(e, &object.url()))?,
+            };
+            watch.first_byte();
+            let (size_bytes, e_tag) = (result.meta.size, result.meta.e_tag.clone());
+            let expected = result.range.clone();
+            let mut bytes = collect_body(result, &object.url()).await?;
+            if expected.end != size_bytes {
+                return Err(Error::corrupt("the store did not answer with the end of the object").at(object.url()));
+            }
+            watch.done(&object.store.observed, bytes.len() as u64);
+            if n == 0 {
+                bytes.clear();
+            }
+            Ok(Tail { bytes, size_bytes, e_tag })
+        })
+    }
+
+    /// One request for one range. Blocks. An object that is shorter, or was replaced since `e_tag` was
+    /// learnt, is an error (`Corrupt`, `Conflict`).
+    pub fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        if let Some(known) = self.known(&range) {
+            return known;
+        }
+        if self.store.local_files {
+            self.store.job.check()?;
+            let (file, size_bytes, _) = self.open_local()?;
+            return if range.end > size_bytes {
+                Err(self.too_short(&range, Some(size_bytes)))
+            } else {
+                self.read_local(&file, range)
+            };
+        }
+        let object = self.clone();
+        self.store.wait(async move { object.fetch(range).await })
+    }
+
+    /// A range of an object whose bytes are known.
+    pub(crate) fn known(&self, range: &Range<u64>) -> Option<Result<Bytes>> {
+        let whole = self.whole.as_ref()?;
+        let size_bytes = whole.len() as u64;
+        Some(match range.end <= size_bytes {
+            true => Ok(whole.slice(range.start as usize..range.end as usize)),
+            false => Err(self.too_short(range, Some(size_bytes))),
+        })
+    }
+
+    async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
+        let mut watch = Stopwatch::start();
+        let result = self.answer(&range).await?;
+        watch.first_byte();
+        let bytes = collect_body(result, &self.url()).await?;
+        watch.done(&self.store.observed, bytes.len() as u64);
+        Ok(bytes)
+    }
+
+    /// The answer to a request for exactly `range`, its body still to be read.
+    pub(crate) async fn answer(&self, range: &Range<u64>) -> Result<GetResult> {
+        let result = match self.get(GetRange::Bounded(range.clone())).await {
+            Err(e) if is_range_not_satisfiable(&e) => return Err(self.too_short(range, None)),
+            other => other.map_err(|e| self.range_error(e, range))?,
+        };
+        if result.range != *range {
+            return Err(self.too_short(range, Some(result.meta.size)));
+        }
+        Ok(result)
+    }
+
+    fn read_local_tail(&self, n: u64) -> Result<Tail> {
+        self.store.job.check()?;
+        let (file, size_bytes, e_tag) = self.open_local()?;
+        let bytes = self.read_local(&file, size_bytes.saturating_sub(n)..size_bytes)?;
+        Ok(Tail { bytes, size_bytes, e_tag: Some(e_tag) })
+    }
+
+    /// The file with its size and tag, which must be the known one.
+    pub(crate) fn open_local(&self) -> Result<(std::fs::File, u64, String)> {
+        let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;
+        let tag = e_tag(&metadata);
+        if self.e_tag.as_ref().is_some_and(|known| *known != tag) {
+            return Err(replaced().at(self.url()));
+        }
+        Ok((file, metadata.len(), tag))
+    }
+
+    /// Reads `range`, which lies within the file, into a recycled buffer, and counts it.
+    pub(crate) fn read_local(&self, file: &std::fs::File, range: Range<u64>) -> Result<Bytes> {
+        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let start = std::time::Instant::now();
+        let mut buffer = Buffer::with_capacity(len)?;
+        buffer.read_at(file, range.start, len).map_err(|e| Error::from(e).at(self.url()))?;
+        let seconds = start.elapsed().as_secs_f64();
+        self.store.observed.observe(seconds, seconds, buffer.len() as u64);
+        self.store.job.meter().count(RequestKind::Get, 1);
+        self.store.job.meter().read_bytes(buffer.len() as u64);
+        if buffer.len() < len {
+            return Err(self.too_short(&range, Some(range.start + buffer.len() as u64)));
+        }
+        Ok(buffer.freeze())
+    }
+
+    /// Some servers answer a suffix of an empty object with all of it. One that does so for others takes no ranges.
+    async fn tail_without_ranges(&self) -> Result<Tail> {
+        let meta = self.store.store.head(&self.path).await.map_err(|e| store_error(e, &self.url()))?;
+        if meta.size > 0 {
+            return Err(Error::unsupported("the server does not answer requests for ranges").at(self.url()));
+        }
+        Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: meta.e_tag })
+    }
+
+    async fn get(&self, range: GetRange) -> object_store::Result<GetResult> {
+        let options = GetOptions { range: Some(range), if_match: self.e_tag.clone(), ..GetOptions::default() };
+        self.store.store.get_opts(&self.path, options).await
+    }
+
+    fn range_error(&self, error: object_store::Error, range: &Range<u64>) -> Error {
+        // Stores word a range behind the end in their own ways; the kind must be the same everywhere.
+        let text = error.to_string();
+        if text.contains("Requested range was invalid")
+            || text.contains("Requested") && text.contains("got")
+            || text.contains("Wanted range")
+        {
+            return self.too_short(range, None);
+        }
+        store_error(error, &self.url())
+    }
+
+    pub(crate) fn too_short(&self, range: &Range<u64>, size: Option<u64>) -> Error {
+        let size = size.map_or(String::new(), |n| format!(", which has {n} bytes"));
+        Error::corrupt(format!("bytes {}..{} lie behind the end of the object{size}", range.start, range.end))
+            .advice("the file is cut short, or its metadata is damaged")
+            .at(self.url())
+    }
+}

@@ -1,0 +1,278 @@
+//! Counting requests and bytes.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{BoxStream, Stream, StreamExt};
+use futures::{FutureExt, TryFutureExt};
+use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
+use object_store::path::Path;
+use object_store::{
+    ClientOptions, CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
+};
+
+use super::no_redirect::NoRedirectConnector;
+use crate::{Meter, RequestKind};
+
+tokio::task_local! {
+    /// The meter of the job for which a request is being made. Set around every poll of a metered store's futures and
+    /// streams, and read where the HTTP client sends: so each attempt and each page of a listing is counted as it
+    /// really goes out, for the right job, although jobs share the client.
+    static PAYER: Arc<Meter>;
+}
+
+/// Counts the requests and bytes of a store.
+///
+/// Counted by operation: what was asked of the store. Counted by attempt (stores made with the counting HTTP
+/// client): every request that was sent, repeated ones and each page of a listing included; requests for
+/// credentials are not counted. Bytes are counted as they stream, in both cases, so bytes of an attempt that broke
+/// off count as well. Not counted: headers, name look-ups, connection set-up.
+#[derive(Debug)]
+pub struct Metered {
+    inner: Arc<dyn ObjectStore>,
+    meter: Arc<Meter>,
+    by_operation: bool,
+}
+
+/// Entries on one page of a listing, as object stores page them.
+const LIST_PAGE: u64 = 1000;
+
+impl Metered {
+    /// Counts operations. A listing counts one request for each begun 1,000 entries.
+    pub fn operations(inner: Arc<dyn ObjectStore>, meter: Arc<Meter>) -> Self {
+        Self { inner, meter, by_operation: true }
+    }
+
+    /// Counts what the store's HTTP client sends; the store must have been made with a [`CountingConnector`].
+    pub(crate) fn attempts(inner: Arc<dyn ObjectStore>, meter: Arc<Meter>) -> Self {
+        Self { inner, meter, by_operation: false }
+    }
+
+    fn count(&self, kind: RequestKind) {
+        if self.by_operation {
+            self.meter.count(kind, 1);
+        }
+    }
+
+    async fn paying<T>(&self, future: impl Future<Output = T>) -> T {
+        PAYER.scope(Arc::clone(&self.meter), future).await
+    }
+
+    fn paying_stream<T: 'static>(
+        &self,
+        inner: BoxStream<'static, Result<T>>,
+        count: OnItem<T>,
+    ) -> BoxStream<'static, Result<T>> {
+        MeteredStream { inner, meter: Arc::clone(&self.meter), count, seen: 0 }.boxed()
+    }
+}
+
+impl fmt::Display for Metered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Metered({})", self.inner)
+    }
+}
+
+/// What a stream's item adds to the meter, given its number in the stream.
+type OnItem<T> = fn(&Meter, &T, u64);
+
+struct MeteredStream<T> {
+    inner: BoxStream<'static, Result<T>>,
+    meter: Arc<Meter>,
+    count: OnItem<T>,
+    seen: u64,
+}
+
+impl<T> Stream for MeteredStream<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let polled = PAYER.sync_scope(Arc::clone(&this.meter), || this.inner.poll_next_unpin(cx));
+        if let Poll::Ready(Some(Ok(item))) = &polled {
+            (this.count)(&this.meter, item, this.seen);
+            this.seen += 1;
+        }
+        polled
+    }
+}
+
+fn count_bytes(meter: &Meter, chunk: &Bytes, _: u64) {
+    meter.read_bytes(chunk.len() as u64);
+}
+
+fn count_pages<T>(meter: &Meter, _: &T, number: u64) {
+    if number > 0 && number.is_multiple_of(LIST_PAGE) {
+        meter.count(RequestKind::List, 1);
+    }
+}
+
+fn count_deletes<T>(meter: &Meter, _: &T, _: u64) {
+    meter.count(RequestKind::Delete, 1);
+}
+
+fn count_nothing<T>(_: &Meter, _: &T, _: u64) {}
+
+#[async_trait]
+impl ObjectStore for Metered {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.count(RequestKind::Put);
+        let bytes = payload.content_length() as u64;
+        let done = self.paying(self.inner.put_opts(location, payload, opts)).await?;
+        self.meter.wrote_bytes(bytes);
+        Ok(done)
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.count(RequestKind::Put);
+        let inner = self.paying(self.inner.put_multipart_opts(location, opts)).await?;
+        Ok(Box::new(MeteredUpload { inner, meter: Arc::clone(&self.meter), by_operation: self.by_operation }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let head = options.head;
+        self.count(if head { RequestKind::Head } else { RequestKind::Get });
+        let mut result = self.paying(self.inner.get_opts(location, options)).await?;
+        if !head {
+            // A file becomes a stream, too: its bytes would be read past the meter.
+            let (meta, range) = (result.meta.clone(), result.range.clone());
+            let (attributes, extensions) = (result.attributes.clone(), std::mem::take(&mut result.extensions));
+            let stream = self.paying_stream(result.into_stream(), count_bytes);
+            result = GetResult { payload: GetResultPayload::Stream(stream), meta, range, attributes, extensions };
+        }
+        Ok(result)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<Bytes>> {
+        super::ranges_by_get(self, location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let count = if self.by_operation { count_deletes } else { count_nothing };
+        self.paying_stream(self.inner.delete_stream(locations), count)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.count(RequestKind::List);
+        let count = if self.by_operation { count_pages } else { count_nothing };
+        self.paying_stream(self.inner.list(prefix), count)
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.count(RequestKind::List);
+        let count = if self.by_operation { count_pages } else { count_nothing };
+        self.paying_stream(self.inner.list_with_offset(prefix, offset), count)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.count(RequestKind::List);
+        self.paying(self.inner.list_with_delimiter(prefix)).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.count(RequestKind::Put);
+        self.paying(self.inner.copy_opts(from, to, options)).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        // A copy and a removal, as object stores do it.
+        self.count(RequestKind::Put);
+        self.count(RequestKind::Delete);
+        self.paying(self.inner.rename_opts(from, to, options)).await
+    }
+}
+
+#[derive(Debug)]
+struct MeteredUpload {
+    inner: Box<dyn MultipartUpload>,
+    meter: Arc<Meter>,
+    by_operation: bool,
+}
+
+impl MeteredUpload {
+    fn count(&self, kind: RequestKind) {
+        if self.by_operation {
+            self.meter.count(kind, 1);
+        }
+    }
+}
+
+#[async_trait]
+impl MultipartUpload for MeteredUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.count(RequestKind::Put);
+        let (bytes, meter) = (data.content_length() as u64, Arc::clone(&self.meter));
+        let part = PAYER.sync_scope(Arc::clone(&self.meter), || self.inner.put_part(data));
+        let part = PAYER.scope(Arc::clone(&self.meter), part);
+        part.inspect_ok(move |()| meter.wrote_bytes(bytes)).boxed()
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.count(RequestKind::Put);
+        PAYER.scope(Arc::clone(&self.meter), self.inner.complete()).await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.count(RequestKind::Delete);
+        PAYER.scope(Arc::clone(&self.meter), self.inner.abort()).await
+    }
+}
+
+/// Makes HTTP clients that count each request they send for the job on whose behalf it goes out.
+#[derive(Debug, Default)]
+pub(crate) struct CountingConnector {
+    inner: NoRedirectConnector,
+}
+
+impl HttpConnector for CountingConnector {
+    fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
+        Ok(HttpClient::new(CountingClient { inner: self.inner.connect(options)? }))
+    }
+}
+
+#[derive(Debug)]
+struct CountingClient {
+    inner: HttpClient,
+}
+
+#[async_trait]
+impl HttpService for CountingClient {
+    async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
+        if let Some(kind) = kind_of(&request) {
+            // Requests without a payer (credentials fetched in the background) are nobody's.
+            let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
+        }
+        self.inner.execute(request).await
+    }
+}
+
+/// How S3 bills a request. `None`: it is not one to a bucket.
+fn kind_of(request: &HttpRequest) -> Option<RequestKind> {
+    let query = request.uri().query().unwrap_or_default();
+    // Every signed request to S3 carries this header; requests for credentials do not.
+    let to_bucket =
+        request.headers().contains_key("x-amz-content-sha256") || !is_credentials_path(request.uri().path());
+    if !to_bucket {
+        return None;
+    }
+    match request.method().as_str() {
+        "GET" if query.contains("list-type=") => Some(RequestKind::List),
+        "GET" => Some(RequestKind::Get),
+        "HEAD" => Some(RequestKind::Head),
+        "PUT" => Some(RequestKind::Put),
+        "POST" if query.starts_with("delete") => Some(RequestKind::Delete),
+        "POST" => Some(RequestKind::Put),
+        "DELETE" => Some(RequestKind::Delete),
+        _ => None,
+    }
+}
+
+/// Instance metadata, container credentials and STS.
+fn is_credentials_path(path: &str) -> bool {
+    path.starts_with("/latest/") || path.starts_with("/v2/credentials") || path == "/"
+}

@@ -1,0 +1,250 @@
+//! HTTP clients that send each request to the store alone, and take no answer for success that is none.
+//!
+//! The clients of `object_store` follow redirects. A redirected PUT may become a GET, so that nothing is stored; a
+//! redirected GET hands the session token to another host. It has no setting for it, so the client is built here, from the
+//! same settings.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+};
+use object_store::{ClientConfigKey, ClientOptions, Error, Result};
+use rand::seq::SliceRandom;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+use reqwest::tls::Certificate;
+use reqwest::{NoProxy, Proxy};
+
+/// Makes clients that follow no redirect.
+#[derive(Debug, Default)]
+pub(crate) struct NoRedirectConnector;
+
+impl HttpConnector for NoRedirectConnector {
+    fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
+        Ok(HttpClient::new(NoRedirectClient { inner: HttpClient::new(client(options)?) }))
+    }
+}
+
+#[derive(Debug)]
+struct NoRedirectClient {
+    inner: HttpClient,
+}
+
+#[async_trait]
+impl HttpService for NoRedirectClient {
+    async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
+        let method = request.method().clone();
+        let response = self.inner.execute(request).await.map_err(broken_off)?;
+        let status = response.status();
+        if status.is_redirection() && status.as_u16() != NOT_MODIFIED {
+            return Err(refuse(Refused::redirect(&response)));
+        }
+        if status.is_success() && !is_answer(method.as_str(), status.as_u16()) {
+            return Err(refuse(Refused::NoAnswer { method: method.to_string(), status: status.as_u16() }));
+        }
+        Ok(response)
+    }
+}
+
+/// A connection that broke while a request was sent, which `object_store` takes for an error that it does not know: one
+/// that may be sent again is.
+fn broken_off(error: HttpError) -> HttpError {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let mut cause = std::error::Error::source(&error);
+    while let Some(found) = cause {
+        let kind = found.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)) {
+            return HttpError::new(HttpErrorKind::Interrupted, error);
+        }
+        cause = found.source();
+    }
+    error
+}
+
+const NOT_MODIFIED: u16 = 304;
+
+/// Whether a store that has done what it was asked for answers so.
+fn is_answer(method: &str, status: u16) -> bool {
+    match method {
+        "GET" | "HEAD" => matches!(status, 200 | 206),
+        "DELETE" => matches!(status, 200 | 202 | 204),
+        _ => matches!(status, 200 | 201),
+    }
+}
+
+/// Not worth another try.
+fn refuse(refused: Refused) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, refused)
+}
+
+/// An answer that is neither success nor an error of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The store sends us elsewhere.
+    Redirect {
+        /// Of the answer.
+        status: u16,
+        /// Scheme, host and port of where it sends us, where it tells that.
+        to: Option<String>,
+        /// The region that the bucket lies in, where it tells that.
+        region: Option<String>,
+    },
+    /// A status of success that does not belong to the request.
+    NoAnswer {
+        /// Of the request.
+        method: String,
+        /// Of the answer.
+        status: u16,
+    },
+}
+
+impl Refused {
+    fn redirect(response: &http::Response<HttpResponseBody>) -> Self {
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let to = header("location").and_then(|location| url::Url::parse(location).ok());
+        Self::Redirect {
+            status: response.status().as_u16(),
+            // Its path and query may carry what signs a request.
+            to: to.map(|url| url.origin().ascii_serialization()),
+            region: header("x-amz-bucket-region").filter(|region| is_region(region)).map(str::to_owned),
+        }
+    }
+}
+
+/// What a region may look like: it goes into an error that a terminal shows.
+fn is_region(text: &str) -> bool {
+    !text.is_empty() && text.len() < 40 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redirect { status, to, .. } => {
+                write!(f, "the store answers with a redirect ({status})")?;
+                if let Some(to) = to {
+                    write!(f, " to {to}")?;
+                }
+                f.write_str(", which is not followed")
+            }
+            Self::NoAnswer { method, status } => write!(f, "the store answers status {status} to a {method}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A client by the settings that `object_store` has, but for redirects.
+fn client(options: &ClientOptions) -> Result<reqwest::Client> {
+    let text = |key: ClientConfigKey| options.get_config_value(&key);
+    let mut builder = reqwest::ClientBuilder::new()
+        .redirect(Policy::none())
+        .user_agent(text(ClientConfigKey::UserAgent).unwrap_or_else(|| USER_AGENT.to_owned()))
+        .https_only(!flag(options, ClientConfigKey::AllowHttp)?)
+        .tls_danger_accept_invalid_certs(flag(options, ClientConfigKey::AllowInvalidCertificates)?)
+        // The length of a body is the length of the object.
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate();
+    if let Some(headers) = options.get_default_headers() {
+        builder = builder.default_headers(headers.clone());
+    }
+    if let Some(proxy) = proxy(options)? {
+        builder = builder.proxy(proxy);
+        if let Some(pem) = text(ClientConfigKey::ProxyCaCertificate) {
+            builder = builder.tls_certs_merge([Certificate::from_pem(pem.as_bytes()).map_err(generic)?]);
+        }
+    }
+    if flag(options, ClientConfigKey::RandomizeAddresses)? {
+        builder = builder.dns_resolver(Arc::new(Shuffled));
+    }
+    if flag(options, ClientConfigKey::NoSystemCertificates)? {
+        builder = builder.tls_certs_only([]);
+    }
+    for (key, set) in TIMES {
+        if let Some(value) = text(key) {
+            let time = humantime::parse_duration(&value).map_err(|_| invalid(key, &value))?;
+            builder = set(builder, time);
+        }
+    }
+    if let Some(connections) = number(options, ClientConfigKey::PoolMaxIdlePerHost)? {
+        builder = builder.pool_max_idle_per_host(connections);
+    }
+    if let Some(bytes) = number::<u32>(options, ClientConfigKey::Http2MaxFrameSize)? {
+        builder = builder.http2_max_frame_size(Some(bytes));
+    }
+    if flag(options, ClientConfigKey::Http2KeepAliveWhileIdle)? {
+        builder = builder.http2_keep_alive_while_idle(true);
+    }
+    if flag(options, ClientConfigKey::Http1Only)? {
+        builder = builder.http1_only();
+    }
+    if flag(options, ClientConfigKey::Http2Only)? {
+        builder = builder.http2_prior_knowledge();
+    }
+    builder.build().map_err(generic)
+}
+
+const USER_AGENT: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+
+type SetTime = fn(reqwest::ClientBuilder, Duration) -> reqwest::ClientBuilder;
+
+/// Settings that are times.
+const TIMES: [(ClientConfigKey, SetTime); 6] = [
+    (ClientConfigKey::Timeout, |builder, time| builder.timeout(time)),
+    (ClientConfigKey::ConnectTimeout, |builder, time| builder.connect_timeout(time)),
+    (ClientConfigKey::ReadTimeout, |builder, time| builder.read_timeout(time)),
+    (ClientConfigKey::PoolIdleTimeout, |builder, time| builder.pool_idle_timeout(time)),
+    (ClientConfigKey::Http2KeepAliveInterval, |builder, time| builder.http2_keep_alive_interval(time)),
+    (ClientConfigKey::Http2KeepAliveTimeout, |builder, time| builder.http2_keep_alive_timeout(time)),
+];
+
+/// Takes the addresses of a host in any order: connections spread over the machines of a store.
+struct Shuffled;
+
+impl Resolve for Shuffled {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let mut addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            addresses.shuffle(&mut rand::rng());
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn proxy(options: &ClientOptions) -> Result<Option<Proxy>> {
+    let Some(url) = options.get_config_value(&ClientConfigKey::ProxyUrl) else { return Ok(None) };
+    let mut proxy = Proxy::all(url).map_err(generic)?;
+    if let Some(excludes) = options.get_config_value(&ClientConfigKey::ProxyExcludes) {
+        proxy = proxy.no_proxy(NoProxy::from_string(&excludes));
+    }
+    Ok(Some(proxy))
+}
+
+fn flag(options: &ClientOptions, key: ClientConfigKey) -> Result<bool> {
+    let Some(value) = options.get_config_value(&key) else { return Ok(false) };
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "true" | "on" | "yes" | "y" => Ok(true),
+        "0" | "false" | "off" | "no" | "n" => Ok(false),
+        _ => Err(invalid(key, &value)),
+    }
+}
+
+fn number<T: FromStr>(options: &ClientOptions, key: ClientConfigKey) -> Result<Option<T>> {
+    let value = options.get_config_value(&key);
+    value.map(|value| value.parse().map_err(|_| invalid(key, &value))).transpose()
+}
+
+fn invalid(key: ClientConfigKey, value: &str) -> Error {
+    generic(format!("{value:?} is no value of {}", key.as_ref()))
+}
+
+fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Generic { store: "HTTP", source: source.into() }
+}
