@@ -2,7 +2,7 @@
 //!
 //! One upsert:
 //!
-//! 1. The source's rows are sorted by key in chunks that fit into memory ([`Gather`]); where there are several, they go to
+//! 1. The source's rows are sorted by key in chunks that fit into memory ([`sorted_chunk`]); where there are several, they go to
 //!    the local disk and are merged again in the order of keys. So the rows of the source come in windows, one behind the
 //!    other in the order of keys, each as large as memory allows. Of rows with the same key the last one counts, they
 //!    are merged by operators, or they are an error.
@@ -25,7 +25,7 @@
 //!
 //! A large source that can be read again, and whose rows depend on nothing that the table has, takes a shorter way ([`KeyPrescan`]):
 //! its keys are read first, and so rows that are replaced by later ones are known, and each run of rows is in order without being
-//! compared. The rows are sorted and written run by run while they are read ([`StreamingWrite`](streaming_write::InRuns)), so they take little
+//! compared. The rows are sorted and written run by run while they are read ([`StreamingWrite`](streaming_write::StreamingWrite)), so they take little
 //! memory, and a store gets the first ones early; steps 2 and 3 are of all keys at once.
 //!
 //! Inserting only, and deleting by keys, are the same with other ends.

@@ -6,7 +6,7 @@
 //! row group as an array. Flat columns have a decoder of our own ([`decode`]), nested ones go through the parquet crate
 //! ([`read::nested_reader`]).
 //!
-//! A write cuts batches into row groups ([`write`]) and encodes their columns side by side ([`write::pool`]), flat ones
+//! A write cuts batches into row groups ([`mod@write`]) and encodes their columns side by side ([`write::pool`]), flat ones
 //! by encoders of our own ([`encode`]), nested ones by the parquet crate ([`write::nested`]).
 
 mod decode;

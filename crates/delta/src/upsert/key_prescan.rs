@@ -1,7 +1,7 @@
 //! Keys that are read ahead of their rows.
 //!
 //! Where the keys of a source are known before its rows, these need not be in memory together: they are sorted and written run
-//! by run while they are read ([`StreamingWrite`](super::streaming_write::InRuns)), and meanwhile the rows of the table that have one of the
+//! by run while they are read ([`StreamingWrite`](super::streaming_write::StreamingWrite)), and meanwhile the rows of the table that have one of the
 //! keys are looked for.
 
 use std::sync::Arc;

@@ -11,9 +11,9 @@ const LZ4_TOKEN_LENGTH: usize = 15;
 pub(crate) enum Body<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// Snappy's elements: https://github.com/google/snappy/blob/main/format_description.txt
+    /// Snappy's elements: <https://github.com/google/snappy/blob/main/format_description.txt>
     Snappy(&'a [u8]),
-    /// An LZ4 block of one sequence: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
+    /// An LZ4 block of one sequence: <https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>
     Lz4(&'a [u8]),
 }
 
