@@ -13,8 +13,8 @@ use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, learn_schema};
 use crate::csv::input::Input;
-use crate::names::column_not_found;
 use crate::schema_text::parse_schema;
+use crate::suggestions::column_not_found;
 use crate::{
     Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,
