@@ -1,5 +1,6 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
+mod files;
 mod load;
 mod table;
 
@@ -8,6 +9,10 @@ use std::ffi::OsString;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
+pub(crate) use self::files::{
+    ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
+    PutArgs, PutEncoding, RmArgs, Taken,
+};
 pub(crate) use self::load::LoadArgs;
 use crate::proxy::ProxyArgs;
 use crate::tpch::TpchArgs;
@@ -66,6 +71,8 @@ pub(crate) enum Command {
     Schema(Box<SchemaArgs>),
     /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.
     Tpch(Box<TpchArgs>),
+    /// The small-file store: names and contents by the million in one file.
+    Files(Box<FilesArgs>),
     /// The side-by-side bench (where the Python package lakerace-bench is installed).
     #[command(disable_help_flag = true)]
     Bench {

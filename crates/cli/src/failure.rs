@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use lakerace::Error;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stdout;
 
@@ -17,17 +17,22 @@ pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
     let code = error.kind().exit_code();
     eprintln!("error: {error}");
     if wants_json {
-        let object = json!({ "error": {
-            "kind": error.kind().name(),
-            "message": error.message(),
-            "place": error.place(),
-            "advice": error.advice_text(),
-            "exit_code": code,
-        }});
+        let object = json!({ "error": object(error) });
         // There is nobody left to tell when stdout is gone as well.
         let _ = stdout::line(&object.to_string());
     }
     code
+}
+
+/// The error as JSON.
+pub(crate) fn object(error: &Error) -> Value {
+    json!({
+        "kind": error.kind().name(),
+        "message": error.message(),
+        "place": error.place(),
+        "advice": error.advice_text(),
+        "exit_code": error.kind().exit_code(),
+    })
 }
 
 /// Keeps a panic's message for [`panicked`] instead of printing it; `RUST_BACKTRACE` brings the usual print back.

@@ -5,6 +5,7 @@ mod bench;
 mod copy;
 mod demo;
 mod failure;
+mod files;
 mod human;
 mod interrupt;
 mod maintain;
@@ -89,6 +90,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),
+        Command::Files(args) => return files::run(&args, cli.global),
         Command::Bench { rest } => return bench::run(&rest, host),
     }?;
     Ok(0)

@@ -1,0 +1,206 @@
+//! `lakerace files`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+
+use super::StoreArgs;
+use crate::value;
+
+/// The small-file store: names and contents by the million in one file.
+#[derive(Debug, Args)]
+pub(crate) struct FilesArgs {
+    #[command(subcommand)]
+    pub(crate) command: FilesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FilesCommand {
+    /// Put a file, or standard input, under a name; make the store where there is none.
+    Put(PutArgs),
+    /// Print a file's content, or write it to a file.
+    Get(GetArgs),
+    /// Print the names in a folder, of a pattern or of all files.
+    Ls(LsArgs),
+    /// Remove files, and folders with all that is in them by --recursive.
+    Rm(RmArgs),
+    /// Rename a file, or a folder with all that is in it.
+    Mv(MvArgs),
+    /// Put all files of a directory, or of a .tar, .tar.gz, .tar.zst or .zip file; make the store where there is none.
+    Import(ImportArgs),
+    /// Write files to a directory, or to a .tar, .tar.gz, .tar.zst or .zip file.
+    Export(ExportArgs),
+    /// Print size, time, checksum, encoding and metadata of files.
+    Stat(FileStatArgs),
+    /// Read everything and name what is damaged; exit code 5 where anything is.
+    Verify(FilesStore),
+    /// Give the space of removed files back, and encode small files with the store's dictionary.
+    Compact(FilesStore),
+    /// Show the store's files in a directory, read-only. This build does not: it says what to do instead.
+    Mount(MountArgs),
+}
+
+/// The store and how it is opened.
+#[derive(Debug, Args)]
+pub(crate) struct FilesStore {
+    /// The store: a path of a SQLite file, or of a directory (ending in `/`, or `dir:` in front).
+    #[arg(value_name = "STORE")]
+    pub(crate) location: String,
+    /// A file with the 32 bytes of the key that contents are encrypted with; new ones are, too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// What happens to contents behind compression: base64; may be repeated, in the order of application.
+    #[arg(long, value_name = "NAME", action = ArgAction::Append)]
+    pub(crate) transform: Vec<String>,
+    /// What a write survives: full (a loss of power), normal (the end of the process) or off.
+    #[arg(long, value_name = "WHAT", default_value = "normal")]
+    pub(crate) durability: lakerace_files::Durability,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// How contents are put.
+#[derive(Debug, Args)]
+pub(crate) struct PutEncoding {
+    /// none, zstd, zstd-dict, lz4, snappy, gzip, bz2, xz or brotli, some with a level (zstd:9). A new store keeps it. Default: the
+    /// store's own.
+    #[arg(long, value_name = "CODEC[:LEVEL]")]
+    pub(crate) compression: Option<lakerace_files::Compression>,
+    /// A new store: batches put contents up to 4 KiB into shared blocks of this size, such as 16KiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) pack_size: Option<u64>,
+}
+
+/// A name that is taken.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Taken {
+    Error,
+    Overwrite,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PutArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// The file's name in the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What to put: a local file, or `-` (standard input).
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) source: PathBuf,
+    /// A name that is taken: fail, or replace the content.
+    #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
+    pub(crate) mode: Taken,
+    /// The file's metadata: a JSON value.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) metadata: Option<String>,
+    #[command(flatten)]
+    pub(crate) encoding: PutEncoding,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// The file's name in the store.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Write the content to this local file instead of standard output; it appears when it is complete.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// A local file that is there: fail, or replace it.
+    #[arg(long, value_enum, default_value_t = Taken::Error)]
+    pub(crate) mode: Taken,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// A folder, a file, or a pattern: `*` and `?` stop at `/`, `**` does not.
+    #[arg(value_name = "FOLDER|PATTERN", default_value = "")]
+    pub(crate) pattern: String,
+    /// All files below, with their whole names.
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// Sizes, times and names.
+    #[arg(short, long)]
+    pub(crate) long: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// Names of files, and of folders with --recursive.
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+    /// Remove folders with all that is in them.
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MvArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// The file or folder.
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// Its new name.
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+    /// A name that is taken: fail, or replace the file.
+    #[arg(long, value_enum, default_value_t = Taken::Error)]
+    pub(crate) mode: Taken,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// A directory, or an archive.
+    #[arg(value_name = "SRC")]
+    pub(crate) source: PathBuf,
+    /// The folder of the store that it goes to.
+    #[arg(value_name = "FOLDER", default_value = "")]
+    pub(crate) folder: String,
+    /// A name that is taken: fail, or replace the content.
+    #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
+    pub(crate) mode: Taken,
+    #[command(flatten)]
+    pub(crate) encoding: PutEncoding,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// A directory, which is made where there is none, or an archive by its ending.
+    #[arg(value_name = "DST")]
+    pub(crate) target: PathBuf,
+    /// The folder of the store to write; all of it by default.
+    #[arg(value_name = "FOLDER", default_value = "")]
+    pub(crate) folder: String,
+    /// A local file that is there: fail, or replace it.
+    #[arg(long, value_enum, default_value_t = Taken::Error)]
+    pub(crate) mode: Taken,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FileStatArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// The files' names.
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MountArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// The directory.
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: PathBuf,
+}

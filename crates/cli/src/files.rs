@@ -1,0 +1,326 @@
+//! `lakerace files`.
+
+mod mount;
+mod show;
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+
+use lakerace::{Error, Result};
+use lakerace_files::{Archive, ArchiveKind, IfExists, Key, Options, Progress, PutOptions, Store, Transform};
+use lakerace_io::STANDARD_STREAM;
+use serde_json::json;
+
+use crate::args::{
+    ExportArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, MvArgs, PutArgs, PutEncoding, RmArgs, Taken,
+};
+use crate::session::{Session, storage_options};
+use crate::stdout::{self, Stdout};
+use crate::{args::Global, human};
+
+/// What is copied at once, in bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// Contents up to this are put at once, in bytes.
+const WHOLE_BYTES: usize = 16 << 20;
+
+/// The length of a key, and one byte that tells a longer file.
+const KEY_BYTES: u64 = 33;
+
+/// Gives the exit code.
+pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
+    let store = match &args.command {
+        FilesCommand::Put(args) => &args.store,
+        FilesCommand::Get(args) => &args.store,
+        FilesCommand::Ls(args) => &args.store,
+        FilesCommand::Rm(args) => &args.store,
+        FilesCommand::Mv(args) => &args.store,
+        FilesCommand::Import(args) => &args.store,
+        FilesCommand::Export(args) => &args.store,
+        FilesCommand::Stat(args) => &args.store,
+        FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
+        FilesCommand::Mount(args) => &args.store,
+    };
+    let session = Session::start(global, &store.store);
+    let opened = Opened { session: &session, store: open(store, &args.command)? };
+    match &args.command {
+        FilesCommand::Put(args) => put(args, &opened),
+        FilesCommand::Get(args) => get(args, &opened),
+        FilesCommand::Ls(args) => show::ls(args, &opened),
+        FilesCommand::Rm(args) => rm(args, &opened),
+        FilesCommand::Mv(args) => mv(args, &opened),
+        FilesCommand::Import(args) => import(args, &opened),
+        FilesCommand::Export(args) => export(args, &opened),
+        FilesCommand::Stat(args) => show::stat(args, &opened),
+        FilesCommand::Verify(_) => return show::verify(&opened),
+        FilesCommand::Compact(_) => compact(&opened),
+        FilesCommand::Mount(args) => mount::mount(args),
+    }?;
+    Ok(0)
+}
+
+/// A store that a command works on.
+struct Opened<'a> {
+    session: &'a Session,
+    store: Store,
+}
+
+impl Opened<'_> {
+    /// Ends the command: with `--json` the report and `more`, else a note.
+    fn done(&self, note: &str, files: u64, more: serde_json::Value) -> Result<()> {
+        for warning in self.store.warnings() {
+            self.session.job.warn(&warning);
+        }
+        if self.session.global.json {
+            return self.session.done("", files, more);
+        }
+        if !note.is_empty() {
+            self.session.note(note);
+        }
+        Ok(())
+    }
+
+    /// Whether a long work goes on.
+    fn progress(&self) -> impl FnMut(u64, u64) -> bool {
+        let job = self.session.job.clone();
+        move |_, _| !job.is_cancelled()
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        if self.session.job.is_cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+}
+
+fn open(store: &FilesStore, command: &FilesCommand) -> Result<Store> {
+    let encoding = match command {
+        FilesCommand::Put(PutArgs { encoding, .. }) | FilesCommand::Import(ImportArgs { encoding, .. }) => {
+            Some(encoding)
+        }
+        _ => None,
+    };
+    let read_only = matches!(
+        command,
+        FilesCommand::Get(_)
+            | FilesCommand::Ls(_)
+            | FilesCommand::Export(_)
+            | FilesCommand::Stat(_)
+            | FilesCommand::Verify(_)
+            | FilesCommand::Mount(_)
+    );
+    let key = store.key_file.as_deref().map(read_key).transpose()?;
+    let options = Options {
+        create: encoding.is_some(),
+        read_only,
+        durability: store.durability,
+        compression: encoding.and_then(|PutEncoding { compression, .. }| *compression),
+        pack_bytes: encoding
+            .and_then(|encoding| encoding.pack_size)
+            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
+        transforms: store.transform.iter().map(|name| <dyn Transform>::named(name)).collect::<Result<_>>()?,
+        encrypt: key.is_some(),
+        key,
+        storage: storage_options(&store.store),
+        ..Options::default()
+    };
+    Store::open(&store.location, options)
+}
+
+fn read_key(path: &Path) -> Result<Key> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(KEY_BYTES).read_to_end(&mut bytes));
+    read.map_err(|e| Error::from(e).at(path.display()))?;
+    Key::new(&bytes).map_err(|e| e.at(path.display()))
+}
+
+fn if_exists(mode: Taken) -> IfExists {
+    match mode {
+        Taken::Error => IfExists::Error,
+        Taken::Overwrite => IfExists::Replace,
+    }
+}
+
+/// Names the flag that goes on where a name is taken.
+fn with_advice(mode: Taken, error: Error) -> Error {
+    match mode {
+        Taken::Error if error.kind() == lakerace::ErrorKind::Conflict => error.advice("pass --mode overwrite"),
+        _ => error,
+    }
+}
+
+fn put(args: &PutArgs, opened: &Opened<'_>) -> Result<()> {
+    let options = PutOptions {
+        if_exists: if_exists(args.mode),
+        compression: None,
+        metadata: args.metadata.clone(),
+        mtime_ms: None,
+    };
+    let place = args.source.display();
+    let is_standard = args.source.as_os_str() == STANDARD_STREAM;
+    let mut source: Box<dyn Read> = match is_standard {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(File::open(&args.source).map_err(|e| Error::from(e).at(&place))?),
+    };
+    let failed = |e: std::io::Error| {
+        Error::from(e).at(if is_standard { "standard input".to_owned() } else { place.to_string() })
+    };
+    let mut first = Vec::new();
+    source.by_ref().take(WHOLE_BYTES as u64).read_to_end(&mut first).map_err(failed)?;
+    let mut bytes = first.len() as u64;
+    let done = if first.len() < WHOLE_BYTES {
+        opened.store.put(&args.name, &first, &options)
+    } else {
+        let mut target = opened.store.create(&args.name, &options)?;
+        target.write(&first)?;
+        let mut buffer = vec![0; PART_BYTES];
+        loop {
+            opened.check_cancelled()?;
+            let len = source.read(&mut buffer).map_err(failed)?;
+            if len == 0 {
+                break;
+            }
+            target.write(&buffer[..len])?;
+            bytes += len as u64;
+        }
+        target.finish()
+    };
+    done.map_err(|e| with_advice(args.mode, e))?;
+    opened.done(&format!("put {}", human::bytes(bytes)), 1, json!({ "files": 1, "file_bytes": bytes }))
+}
+
+fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
+    if args.output.is_none() && opened.session.global.json {
+        return Err(Error::usage("the content and JSON can't both go to standard output")
+            .at(&args.name)
+            .advice("name a file by -o, or leave --json out"));
+    }
+    let mut content = opened.store.open_read(&args.name)?;
+    let size = content.size();
+    let Some(path) = &args.output else {
+        let mut out = Stdout::lock();
+        let failed = |e: std::io::Error| Error::from(e).at("standard output");
+        copy(&mut *content, opened, &mut |bytes| out.write_all(bytes).map_err(failed))?;
+        return out.flush().map_err(failed);
+    };
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().and_then(std::ffi::OsStr::to_str);
+    let name = name.ok_or_else(|| Error::usage("no name of a file in UTF-8").at(path.display()))?;
+    let target = Store::open(&format!("dir:{}", folder.display()), Options { create: false, ..Options::default() })?;
+    let mut out = target.create(name, &PutOptions { if_exists: if_exists(args.mode), ..PutOptions::default() })?;
+    copy(&mut *content, opened, &mut |bytes| out.write(bytes))?;
+    out.finish().map_err(|e| with_advice(args.mode, e))?;
+    opened.done(&format!("wrote {}", human::bytes(size)), 1, json!({ "files": 1, "file_bytes": size }))
+}
+
+/// Gives a content to `write`, part by part.
+fn copy(
+    content: &mut dyn lakerace_files::Content,
+    opened: &Opened<'_>,
+    write: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = vec![0; usize::try_from(content.size()).unwrap_or(PART_BYTES).clamp(1, PART_BYTES)];
+    let mut at = 0;
+    loop {
+        opened.check_cancelled()?;
+        let len = content.read_at(at, &mut buffer)?;
+        if len == 0 {
+            return Ok(());
+        }
+        write(&buffer[..len])?;
+        at += len as u64;
+    }
+}
+
+fn rm(args: &RmArgs, opened: &Opened<'_>) -> Result<()> {
+    let store = &opened.store;
+    let mut removed = 0;
+    for name in &args.names {
+        let is_file = store.exists(name)?;
+        if is_file {
+            store.remove(name)?;
+            removed += 1;
+        }
+        let below = if args.recursive { store.remove_tree(name)? } else { 0 };
+        removed += below;
+        if !is_file && below == 0 {
+            let error = Error::not_found("no such file").at(name);
+            let is_folder = !args.recursive && !store.children(name)?.is_empty();
+            return Err(if is_folder { error.advice("pass --recursive to remove a folder") } else { error });
+        }
+    }
+    opened.done(&format!("removed {}", human::plural(removed, "file")), removed, json!({ "files": removed }))
+}
+
+fn mv(args: &MvArgs, opened: &Opened<'_>) -> Result<()> {
+    let store = &opened.store;
+    let moved = match store.exists(&args.from)? {
+        true => store.rename(&args.from, &args.to, if_exists(args.mode)).map(|()| 1),
+        false => store.rename_tree(&args.from, &args.to, if_exists(args.mode)),
+    };
+    let moved = moved.map_err(|e| with_advice(args.mode, e))?;
+    if moved == 0 {
+        return Err(Error::not_found("no such file or folder").at(&args.from));
+    }
+    opened.done(&format!("renamed {}", human::plural(moved, "file")), moved, json!({ "files": moved }))
+}
+
+fn import(args: &ImportArgs, opened: &Opened<'_>) -> Result<()> {
+    let options = PutOptions { if_exists: if_exists(args.mode), ..PutOptions::default() };
+    let mut progress = opened.progress();
+    let progress: Progress<'_> = &mut progress;
+    let place = args.source.display();
+    let kind = args.source.to_str().and_then(ArchiveKind::of).filter(|_| !args.source.is_dir());
+    let done = match kind {
+        None => opened.store.import_tree(&args.source, &args.folder, &options, progress),
+        Some(kind) => {
+            let file = File::open(&args.source).map_err(|e| Error::from(e).at(&place))?;
+            opened.store.import_archive(Archive::File(file), kind, &args.folder, &options, progress)
+        }
+    };
+    let (files, bytes) = done.map_err(|e| with_advice(args.mode, e.at(place)))?;
+    opened.done(&counted("imported", files, bytes), files, json!({ "files": files, "file_bytes": bytes }))
+}
+
+fn export(args: &ExportArgs, opened: &Opened<'_>) -> Result<()> {
+    let mut progress = opened.progress();
+    let progress: Progress<'_> = &mut progress;
+    let place = args.target.display();
+    let done = match args.target.to_str().and_then(ArchiveKind::of) {
+        None => opened.store.export_tree(&args.folder, &args.target, if_exists(args.mode), progress),
+        Some(kind) => {
+            let file = match args.mode {
+                Taken::Error => File::create_new(&args.target),
+                Taken::Overwrite => File::create(&args.target),
+            };
+            let file = file.map_err(|e| with_advice(args.mode, Error::from(e).at(&place)))?;
+            let mut out = BufWriter::with_capacity(PART_BYTES, file);
+            let done = opened.store.export_archive(&args.folder, &mut out, kind, progress);
+            let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
+            if done.is_err() {
+                // A part of an archive is of no use; what can't be removed stays.
+                let _ = std::fs::remove_file(&args.target);
+            }
+            done
+        }
+    };
+    let (files, bytes) = done.map_err(|e| with_advice(args.mode, e.at(place)))?;
+    opened.done(&counted("exported", files, bytes), files, json!({ "files": files, "file_bytes": bytes }))
+}
+
+fn counted(verb: &str, files: u64, bytes: u64) -> String {
+    format!("{verb} {} ({})", human::plural(files, "file"), human::bytes(bytes))
+}
+
+fn compact(opened: &Opened<'_>) -> Result<()> {
+    let done = opened.store.compact()?;
+    let (before, after) = (human::bytes(done.bytes_before), human::bytes(done.bytes_after));
+    opened.done(&format!("{before} became {after}"), 0, json!(done))
+}
+
+/// A line on standard output.
+fn line(text: &str) -> Result<()> {
+    stdout::line(text)
+}
