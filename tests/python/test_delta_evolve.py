@@ -269,6 +269,22 @@ def test_vacuum_keeps_changes_as_long_as_their_version(tmp_path: Path) -> None:
     assert table.scan().count() == 3
 
 
+def test_changes_of_a_version_with_narrower_types_are_refused(tmp_path: Path) -> None:
+    """A version that goes back to narrower types removes files with wider values."""
+    place = tmp_path / "table"
+    properties = {"delta.enableChangeDataFeed": "true", "delta.enableTypeWidening": "true"}
+    lr.copy(pa.table({"n": pa.array([1], pa.int32())}), f"delta:{place}", table_properties=properties)
+    lr.copy(pa.table({"n": pa.array([2**40], pa.int64())}), place, mode="append", evolve="widen")
+    table = lr.Table(place)
+    table.restore(0)
+    lr.copy(pa.table({"n": pa.array([3], pa.int32())}), place, mode="append")
+    assert pa.table(table.changes(0, 1))["n"].to_pylist() == [1, 2**40]
+    assert pa.table(table.changes(3, 3))["n"].to_pylist() == [3]
+    for first, last in [(0, 2), (0, 3), (1, 2), (2, 2), (2, 3)]:
+        with pytest.raises(lr.UnsupportedError, match=r"version 2: column \"n\".*from long to integer.*leave version 2 out"):
+            table.changes(first, last)
+
+
 def test_changes_of_rows_that_get_a_column(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     lr.copy(pa.table({"id": [1, 2]}), f"delta:{folder}", table_properties={"delta.enableChangeDataFeed": "true"})

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::schema::{DataType as KernelType, MetadataValue, StructField, StructType};
 use delta_kernel::{Engine, Snapshot, StorageHandler};
 use lakerace_format::FindBy;
@@ -19,6 +20,7 @@ use url::Url;
 use crate::kernel::engine::ROOT;
 use crate::kernel::error::guarded;
 use crate::table::LOG;
+use crate::write::evolve::wider;
 
 /// The metadata of a field that has its name in files.
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
@@ -37,14 +39,25 @@ struct Metadata {
 }
 
 /// The versions of a range that have the same schema, piece by piece.
+///
+/// A version that makes types narrower is an error of kind `Unsupported`: files that it removes have values of the wider ones.
 pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<Vec<RangeInclusive<u64>>> {
     let (from, to) = range.into_inner();
-    let first = guarded(|| Snapshot::builder_for(ROOT).at_version(from).build(engine))?;
-    let (storage, mut schema) = (engine.storage_handler(), first.schema().as_ref().clone());
+    let schema_of = |version: u64| -> Result<StructType> {
+        let snapshot = guarded(|| Snapshot::builder_for(ROOT).at_version(version).build(engine))?;
+        Ok(snapshot.schema().as_ref().clone())
+    };
+    let (storage, mut schema) = (engine.storage_handler(), schema_of(from)?);
+    // The version before the range need not be there any more.
+    let before = from.checked_sub(1).filter(|_| new_schema(storage.as_ref(), from).is_ok_and(|new| new.is_some()));
+    if let Some(before) = before.and_then(|version| schema_of(version).ok()) {
+        check_not_narrower(&before, &schema, from)?;
+    }
     let (mut pieces, mut begin) = (Vec::new(), from);
     for version in from + 1..=to {
         match new_schema(storage.as_ref(), version)? {
             Some(new) if new != schema => {
+                check_not_narrower(&schema, &new, version)?;
                 pieces.push(begin..=version - 1);
                 (begin, schema) = (version, new);
             }
@@ -53,6 +66,47 @@ pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<
     }
     pieces.push(begin..=to);
     Ok(pieces)
+}
+
+/// Whether `version` has types that hold all values of the version before it.
+fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> Result<()> {
+    let Some((name, from, to)) = narrower_field(before, after) else { return Ok(()) };
+    let message =
+        format!("the type of a column goes back from {from} to {to}, and files that go have values of the first one");
+    let error = Error::unsupported(message).at(format!("version {version}: column {name:?}"));
+    Err(error.advice(format!("leave version {version} out: read the changes before it and those after it apart")))
+}
+
+/// A field whose type in `after` does not hold all values of its type in `before`, and both types.
+fn narrower_field<'a>(
+    before: &'a StructType,
+    after: &'a StructType,
+) -> Option<(&'a str, &'a KernelType, &'a KernelType)> {
+    after.fields().find_map(|field| {
+        let old = before.fields().find(|old| stored_name(old) == stored_name(field))?;
+        narrower_part(old.data_type(), field.data_type()).map(|(from, to)| (field.name().as_str(), from, to))
+    })
+}
+
+/// The parts of two types of which the second does not hold all values of the first.
+fn narrower_part<'a>(before: &'a KernelType, after: &'a KernelType) -> Option<(&'a KernelType, &'a KernelType)> {
+    match (before, after) {
+        (KernelType::Struct(old), KernelType::Struct(new)) => narrower_field(old, new).map(|(_, from, to)| (from, to)),
+        (KernelType::Array(old), KernelType::Array(new)) => narrower_part(old.element_type(), new.element_type()),
+        (KernelType::Map(old), KernelType::Map(new)) => {
+            narrower_part(old.key_type(), new.key_type()).or_else(|| narrower_part(old.value_type(), new.value_type()))
+        }
+        _ if before == after => None,
+        _ => {
+            let types: Option<(DataType, DataType)> = before.try_into_arrow().ok().zip(after.try_into_arrow().ok());
+            let is_wider = types.is_some_and(|types| match types {
+                // Widening that other writers do.
+                (DataType::Date32, DataType::Timestamp(_, None)) => true,
+                (old, new) => wider(&old, &new).is_some_and(|wider| wider == new),
+            });
+            (!is_wider).then_some((before, after))
+        }
+    }
 }
 
 /// The schema that an entry gives to the table; `None` where it gives none. The kernel reads the same entries, and they are fetched once.

@@ -21,6 +21,8 @@ use crate::snapshot::columns::TableColumns;
 
 mod fields;
 
+pub(crate) use fields::wider;
+
 use fields::Evolving;
 
 /// What a write may change of a table's schema.

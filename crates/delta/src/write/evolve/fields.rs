@@ -171,7 +171,7 @@ impl<'a> Evolving<'a> {
 }
 
 /// The type that holds the values of both, where that is another one than the table's and the table may come to it.
-pub(super) fn wider(table: &DataType, source: &DataType) -> Option<DataType> {
+pub(crate) fn wider(table: &DataType, source: &DataType) -> Option<DataType> {
     use DataType as T;
     let rank = |data_type: &T| match data_type {
         T::Int8 => Some(3),
