@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-spark test-servers fuzz soak bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest spark test-spark test-servers fuzz soak bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -67,9 +67,14 @@ test-lowest: build
 	$(LOWEST)/bin/pip install --quiet --requirement tests/lowest.txt
 	$(BIN)/python tests/lowest.py $(LOWEST) tests/python/test_round_trip.py tests/python/test_interop.py tests/python/test_api.py
 
-# Whether Spark reads the ORC files and the change data feeds that we write. Not part of `test`: it needs Java 17, and downloads about 400 MB the
-# first time, which the bench uses too.
+# The Spark connector: one jar, with the native library of this machine. Needs a JDK 17; PySpark 3.5.8 brings the jars to compile against.
+spark: setup
+	$(BIN)/python spark/build.py
+
+# The Spark connector on Spark 3.5.8 and 4.3.0, and whether Spark reads the ORC files and the change data feeds that we write. Not part of
+# `test`: it needs a JDK 17, and downloads about 1 GB the first time, of which the bench uses some, too.
 test-spark: build
+	$(BIN)/python tests/spark_connector/run.py
 	$(BIN)/pytest tests/spark
 
 # The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9.

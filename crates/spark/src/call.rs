@@ -1,0 +1,73 @@
+//! Calls from Java: their texts, and their errors as exceptions.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jni::errors::LogErrorAndDefault;
+use jni::objects::JByteArray;
+use jni::strings::JNIString;
+use jni::{Env, EnvUnowned, jni_str};
+use lakerace::{Error, Result};
+
+/// Between the parts of a text that crosses the boundary: no name, number or JSON has it.
+pub(crate) const UNIT: char = '\u{1f}';
+/// Between records of such parts.
+pub(crate) const RECORD: char = '\u{1e}';
+
+/// Does the work of a native method. An error or a panic is thrown, and the method returns nothing that Java sees.
+pub(crate) fn call<'local, T: Default>(
+    env: &mut EnvUnowned<'local>,
+    work: impl FnOnce(&mut Env<'local>) -> Result<T>,
+) -> T {
+    let outcome = env.with_env(|env| -> jni::errors::Result<T> {
+        let done = catch_unwind(AssertUnwindSafe(|| work(env))).unwrap_or_else(|panic| Err(panicked(&*panic)));
+        done.or_else(|error| {
+            throw(env, &error);
+            Ok(T::default())
+        })
+    });
+    outcome.resolve::<LogErrorAndDefault>()
+}
+
+/// Throws an error with its kind, message, place and advice as the parts of the exception's text.
+fn throw(env: &mut Env<'_>, error: &Error) {
+    if env.exception_check() {
+        return;
+    }
+    let parts = [
+        error.kind().name(),
+        error.message(),
+        error.place().unwrap_or_default(),
+        error.advice_text().unwrap_or_default(),
+    ];
+    let message = JNIString::from(parts.join(&UNIT.to_string()).replace('\0', " "));
+    // The call returns an error to say that it has thrown.
+    let _ = env.throw_new(jni_str!("lakerace/spark/NativeException"), message);
+}
+
+/// The error for a panic that was caught.
+pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Error {
+    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
+    Error::internal(format!("internal error: {what}")).advice(concat!(
+        "please report it at ",
+        env!("CARGO_PKG_REPOSITORY"),
+        "/issues"
+    ))
+}
+
+/// A text of Java's.
+pub(crate) fn read_text(env: &Env<'_>, bytes: &JByteArray<'_>) -> Result<String> {
+    let bytes = env.convert_byte_array(bytes).map_err(foreign)?;
+    String::from_utf8(bytes).map_err(|_| Error::usage("a text that is not UTF-8"))
+}
+
+/// A text for Java.
+pub(crate) fn text<'local>(env: &mut Env<'local>, text: &str) -> Result<JByteArray<'local>> {
+    env.byte_array_from_slice(text.as_bytes()).map_err(foreign)
+}
+
+/// What the JVM refused to do.
+pub(crate) fn foreign(error: jni::errors::Error) -> Error {
+    Error::internal(format!("the JVM refused a call: {error}"))
+}

@@ -1,0 +1,125 @@
+//! The native half of the Spark connector: what the Java class `lakerace.spark.Native` declares, without logic of its own.
+//!
+//! Texts cross the boundary as UTF-8 bytes, handles as addresses. A handle is given back exactly once, by the call that its
+//! function names. Errors and panics become a `lakerace.spark.NativeException`.
+
+mod call;
+mod counters;
+mod fit;
+mod plan;
+mod reader;
+mod settings;
+mod spark_type;
+
+use jni::EnvUnowned;
+use jni::objects::{JByteArray, JClass};
+use jni::sys::{jint, jlong};
+
+use crate::call::{call, read_text, text};
+use crate::reader::Reader;
+
+#[global_allocator]
+static ALLOCATOR: counters::Allocator = counters::Allocator;
+
+/// What a read gives and how it parts into tasks, as the records of the module `plan`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_plan<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        text(env, &plan::plan(&location, &options)?)
+    })
+}
+
+/// Begins to read a task. Gives a handle, which `close` takes back. Sends no request.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_open<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    task: JByteArray<'local>,
+) -> jlong {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        Reader::open(location, &options, &read_text(env, &task)?).map(Reader::into_handle)
+    })
+}
+
+/// The address of a reader's `ArrowSchema`, which lives as long as the reader.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_schema<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+) -> jlong {
+    // SAFETY: Java calls with an open reader's handle, from the one thread that owns it.
+    call(&mut env, |_| Ok(unsafe { Reader::of(reader) }.schema()))
+}
+
+/// The address of the next batch's `ArrowArray`, to be released; 0 where none has come after so many milliseconds, and -1 at the end.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_next<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+    millis: jlong,
+) -> jlong {
+    // SAFETY: as in `schema`.
+    call(&mut env, |_| unsafe { Reader::of(reader) }.next(millis))
+}
+
+/// A number of a reader's job: 0 requests, 1 bytes received, 2 rows.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_count<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+    what: jint,
+) -> jlong {
+    // SAFETY: as in `schema`.
+    call(&mut env, |_| Ok(unsafe { Reader::of(reader) }.count(what)))
+}
+
+/// Frees a batch.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_release<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    batch: jlong,
+) {
+    // SAFETY: `next` gave the address, and Java forgets it by this call.
+    call(&mut env, |_| {
+        unsafe { reader::release(batch) };
+        Ok(())
+    });
+}
+
+/// Cancels what is under way and frees the reader. Batches that it gave stay until they are released.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_close<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    reader: jlong,
+) {
+    // SAFETY: `open` gave the handle, and Java forgets it by this call.
+    call(&mut env, |_| {
+        unsafe { Reader::close(reader) };
+        Ok(())
+    });
+}
+
+/// A number of this process: 0 readers, 1 threads that read, 2 batches, 3 allocations, 4 their bytes. The last two are counted by
+/// debug builds alone, and 0 in others.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_live<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    what: jint,
+) -> jlong {
+    call(&mut env, |_| Ok(counters::live(what)))
+}

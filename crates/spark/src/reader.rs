@@ -1,0 +1,160 @@
+//! Reading a task: batches that cross the Arrow C data interface, one ahead of Spark.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use arrow::array::{Array, RecordBatch, StructArray};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan};
+
+use crate::call::panicked;
+use crate::counters::{Alive, BATCHES, READERS, THREADS};
+use crate::fit::{fit, fitted_schema};
+use crate::settings::Settings;
+
+/// What `next` gives where no batch has come yet, and behind the last one.
+const NOT_YET: i64 = 0;
+const NO_MORE: i64 = -1;
+
+/// One pass over the rows of a task.
+pub(crate) struct Reader {
+    batches: Receiver<Result<RecordBatch>>,
+    schema: Box<FFI_ArrowSchema>,
+    job: Job,
+    _alive: Alive,
+}
+
+impl Reader {
+    /// Begins to read a part of a plan, on a thread of its own.
+    pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
+        let settings = Settings::parse(options);
+        let (read, job) = (settings.read()?, settings.job()?);
+        let plan: ReadPlan =
+            serde_json::from_str(part).map_err(|e| Error::internal(format!("not a plan of this version: {e}")))?;
+        let fitted = fitted_schema(&plan.schema);
+        let schema = Box::new(foreign_schema(&fitted)?);
+        let (sender, batches) = sync_channel(1);
+        let work = Work { location, read, plan, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
+        std::thread::Builder::new().name("lakerace-spark".to_owned()).spawn(move || work.run())?;
+        Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
+    }
+
+    /// Hands it to Java.
+    pub(crate) fn into_handle(self) -> i64 {
+        Box::into_raw(Box::new(self)) as i64
+    }
+
+    /// The reader of a handle.
+    ///
+    /// # Safety
+    /// The handle is open, and no other thread uses it.
+    pub(crate) unsafe fn of<'a>(handle: i64) -> &'a Self {
+        // SAFETY: `into_handle` gave the address, and the caller says that it was not closed.
+        unsafe { &*(handle as *const Self) }
+    }
+
+    /// Ends it: what is under way stops within the engine's poll of its cancel flag.
+    ///
+    /// # Safety
+    /// The handle is open, and nobody uses it any more.
+    pub(crate) unsafe fn close(handle: i64) {
+        // SAFETY: as above; the box is taken back once.
+        let reader = unsafe { Box::from_raw(handle as *mut Self) };
+        reader.job.cancel();
+    }
+
+    /// The address of its schema.
+    pub(crate) fn schema(&self) -> i64 {
+        std::ptr::from_ref::<FFI_ArrowSchema>(&self.schema) as i64
+    }
+
+    /// The next batch's address.
+    pub(crate) fn next(&self, millis: i64) -> Result<i64> {
+        let wait = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+        match self.batches.recv_timeout(wait) {
+            Ok(batch) => Ok(hand_over(batch?)),
+            Err(RecvTimeoutError::Timeout) => Ok(NOT_YET),
+            Err(RecvTimeoutError::Disconnected) => Ok(NO_MORE),
+        }
+    }
+
+    /// A number of its job.
+    pub(crate) fn count(&self, what: i32) -> i64 {
+        let counts = self.job.meter().counts();
+        let requests = &counts.requests;
+        let number = match what {
+            0 => requests.get + requests.head + requests.list,
+            1 => counts.bytes_read,
+            _ => counts.rows_read,
+        };
+        i64::try_from(number).unwrap_or(i64::MAX)
+    }
+}
+
+/// What the reader's thread does.
+struct Work {
+    location: String,
+    read: ReadOptions,
+    plan: ReadPlan,
+    fitted: SchemaRef,
+    job: Job,
+    sender: SyncSender<Result<RecordBatch>>,
+    _alive: Alive,
+}
+
+impl Work {
+    fn run(self) {
+        let Self { location, read, plan, fitted, job, sender, _alive } = self;
+        let work = || -> Result<()> {
+            let batches = Scan::with_plan(&location, &read, plan, &job)?.batches()?;
+            for batch in batches {
+                // The reader was closed.
+                if sender.send(fit(&batch?, &fitted)).is_err() {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        };
+        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+        if let Err(error) = done {
+            let _ = sender.send(Err(error));
+        }
+    }
+}
+
+/// A schema for Java, without the promise that columns have no nulls.
+fn foreign_schema(schema: &Schema) -> Result<FFI_ArrowSchema> {
+    FFI_ArrowSchema::try_from(schema).map_err(|e| Error::unsupported(e.to_string()))
+}
+
+/// A batch that Java holds.
+#[repr(C)]
+struct Held {
+    array: FFI_ArrowArray,
+    _alive: Alive,
+}
+
+/// Gives a batch to Java. The array is the first field, so its address is the batch's.
+fn hand_over(batch: RecordBatch) -> i64 {
+    let rows = batch.num_rows();
+    let array = match batch.num_columns() {
+        0 => StructArray::new_empty_fields(rows, None),
+        _ => StructArray::from(batch),
+    };
+    let held = Held { array: FFI_ArrowArray::new(&array.to_data()), _alive: Alive::new(&BATCHES) };
+    Box::into_raw(Box::new(held)) as i64
+}
+
+/// Frees a batch.
+///
+/// # Safety
+/// `hand_over` gave the address, and nobody uses it any more.
+pub(crate) unsafe fn release(address: i64) {
+    // SAFETY: the caller's promise; the box is taken back once.
+    drop(unsafe { Box::from_raw(address as *mut Held) });
+}
+
+#[cfg(test)]
+mod tests;

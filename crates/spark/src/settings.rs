@@ -1,0 +1,115 @@
+//! Options of Spark as the engine's.
+
+use std::collections::BTreeMap;
+
+use lakerace::{CsvOptions, Error, Format, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
+
+use crate::call::{RECORD, UNIT};
+
+/// What comes before the settings of a store.
+const STORAGE: &str = "storage.";
+
+/// Options by their names in lower case, as Spark hands them on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// Records of a name and a value.
+    pub(crate) fn parse(text: &str) -> Self {
+        let records = text.split(RECORD).filter_map(|record| record.split_once(UNIT));
+        Self(records.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect())
+    }
+
+    /// An option's text.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// An option that the engine parses.
+    pub(crate) fn parsed<T>(&self, name: &str, parse: impl FnOnce(&str) -> Result<T>) -> Result<Option<T>> {
+        let parsed = self.get(name).map(parse).transpose();
+        parsed.map_err(|error| error.at(format!("option {name:?}")))
+    }
+
+    /// A whole number above 0.
+    pub(crate) fn positive(&self, name: &str) -> Result<Option<usize>> {
+        self.parsed(name, |text| match text.parse() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(Error::usage(format!("{text:?} is no whole number above 0"))),
+        })
+    }
+
+    /// Names that stand between commas.
+    pub(crate) fn names(&self, name: &str) -> Vec<String> {
+        let text = self.get(name).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Settings of the store.
+    pub(crate) fn storage(&self) -> StorageOptions {
+        let settings = self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(STORAGE)?, value)));
+        StorageOptions { options: settings.map(|(name, value)| (name.to_owned(), value.clone())).collect() }
+    }
+
+    /// A job. A task of Spark's has one core, so it has one thread unless `threads` says more.
+    pub(crate) fn job(&self) -> Result<Job> {
+        let ranges = RangeOptions {
+            min_seek_size: self.parsed("min_seek_size", str::parse)?.unwrap_or_default(),
+            max_requests_in_flight: self.positive("max_requests_in_flight")?,
+            ..RangeOptions::default()
+        };
+        let threads = self.positive("threads")?.unwrap_or(1);
+        Ok(Job::new(JobOptions { threads, ranges, ..JobOptions::default() }))
+    }
+
+    /// How a location is read, without what a query asks for.
+    pub(crate) fn read(&self) -> Result<ReadOptions> {
+        Ok(ReadOptions {
+            at: self.get("at").map(str::to_owned),
+            filter: self.get("where").map(str::to_owned),
+            batch_rows: self.positive("batch_rows")?,
+            format: self.parsed("format", format)?,
+            csv: self.csv()?,
+            storage: self.storage(),
+            ..ReadOptions::default()
+        })
+    }
+
+    pub(crate) fn csv(&self) -> Result<CsvOptions> {
+        Ok(CsvOptions {
+            header: self.parsed("header", flag)?,
+            delimiter: self.parsed("delimiter", character)?,
+            quote: self.parsed("quote", |text| if text.is_empty() { Ok(None) } else { character(text).map(Some) })?,
+            escape: self.parsed("escape", character)?,
+            null_strings: self.get("null_string").map(|text| vec![text.to_owned()]),
+            schema: self.get("csv_schema").map(str::to_owned),
+            infer_rows: self.positive("infer_rows")?,
+            ..CsvOptions::default()
+        })
+    }
+}
+
+pub(crate) fn format(text: &str) -> Result<Format> {
+    match text.to_ascii_lowercase().as_str() {
+        "parquet" => Ok(Format::Parquet),
+        "orc" => Ok(Format::Orc),
+        "csv" => Ok(Format::Csv),
+        "tbl" => Ok(Format::Tbl),
+        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, orc, csv or tbl")),
+    }
+}
+
+pub(crate) fn flag(text: &str) -> Result<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Error::usage(format!("{text:?} is neither true nor false"))),
+    }
+}
+
+fn character(text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
+        _ => Err(Error::usage(format!("{text:?} is not one ASCII character"))),
+    }
+}

@@ -1,0 +1,104 @@
+//! Types of Arrow as Spark's, in the JSON that Spark's own `DataType.json` gives.
+
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use lakerace::{Error, Result};
+use serde_json::{Value, json};
+
+/// How far a filter on a column can be left to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filtering {
+    /// All comparisons mean the same as in Spark.
+    Exact,
+    /// Only `IS NULL` and `IS NOT NULL` do: Spark has NaN equal to itself and greater than all, and it cuts nanoseconds.
+    Nulls,
+}
+
+impl Filtering {
+    /// For a column of this type.
+    pub(crate) fn of(data_type: &DataType) -> Self {
+        match data_type {
+            DataType::Dictionary(_, values) => Self::of(values),
+            DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond => Self::Exact,
+            DataType::Boolean
+            | DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::Date32 => Self::Exact,
+            other if other.is_integer() || other.is_decimal() => Self::Exact,
+            _ => Self::Nulls,
+        }
+    }
+
+    /// As Java reads it.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Nulls => "nulls",
+        }
+    }
+}
+
+/// A fitted schema as Spark's. A column that Spark has no type for is an error that names it.
+pub(crate) fn spark_schema(schema: &Schema) -> Result<Value> {
+    let fields = schema.fields().iter().map(|field| spark_field(field)).collect::<Result<Vec<_>>>()?;
+    Ok(json!({"type": "struct", "fields": fields}))
+}
+
+fn spark_field(field: &Field) -> Result<Value> {
+    let named = |error: Error| error.at(format!("column {:?}", field.name()));
+    let spark = spark_type(field.data_type()).map_err(named)?;
+    Ok(json!({"name": field.name(), "type": spark, "nullable": field.is_nullable(), "metadata": {}}))
+}
+
+fn spark_type(data_type: &DataType) -> Result<Value> {
+    let simple = |name: &str| Ok(Value::from(name));
+    match data_type {
+        DataType::Null => simple("void"),
+        DataType::Boolean => simple("boolean"),
+        DataType::Int8 => simple("byte"),
+        DataType::Int16 | DataType::UInt8 => simple("short"),
+        DataType::Int32 | DataType::UInt16 => simple("integer"),
+        DataType::Int64 | DataType::UInt32 => simple("long"),
+        DataType::Float32 => simple("float"),
+        DataType::Float64 => simple("double"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => simple("string"),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            simple("binary")
+        }
+        DataType::Date32 => simple("date"),
+        DataType::Timestamp(_, Some(_)) => simple("timestamp"),
+        DataType::Timestamp(_, None) => simple("timestamp_ntz"),
+        DataType::Duration(_) => simple("interval day to second"),
+        DataType::Decimal32(digits, scale)
+        | DataType::Decimal64(digits, scale)
+        | DataType::Decimal128(digits, scale) => Ok(format!("decimal({digits},{scale})").into()),
+        DataType::Dictionary(_, values) => spark_type(values),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let element = spark_type(item.data_type())?;
+            Ok(json!({"type": "array", "elementType": element, "containsNull": item.is_nullable()}))
+        }
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| spark_field(field)).collect::<Result<Vec<_>>>()?;
+            Ok(json!({"type": "struct", "fields": fields}))
+        }
+        DataType::Map(entries, _) => {
+            let DataType::Struct(fields) = entries.data_type() else { return Err(foreign(data_type)) };
+            let [key, value] = fields.as_ref() else { return Err(foreign(data_type)) };
+            let (key, nulls) = (spark_type(key.data_type())?, value.is_nullable());
+            let value = spark_type(value.data_type())?;
+            Ok(json!({"type": "map", "keyType": key, "valueType": value, "valueContainsNull": nulls}))
+        }
+        other => Err(foreign(other)),
+    }
+}
+
+fn foreign(data_type: &DataType) -> Error {
+    Error::unsupported(format!("Spark has no type for {data_type}"))
+        .advice("leave the column out: option(\"columns\", \"a,b\") names those to read")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+package lakerace.spark;
+
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.Platform;
+
+/** A batch in native memory, which is freed once: when all columns are closed, or by {@link #release}. */
+final class Batch {
+  // Offsets in `struct ArrowArray`.
+  private static final int OFFSET = 16;
+  private static final int CHILDREN = 48;
+
+  private final AtomicLong address;
+  private int openColumns;
+  final ColumnarBatch columns;
+
+  Batch(long address, StructType schema, NativeType type) {
+    this.address = new AtomicLong(address);
+    StructField[] fields = schema.fields();
+    ColumnVector[] vectors = new ColumnVector[fields.length];
+    long shift = Platform.getLong(null, address + OFFSET);
+    long children = Platform.getLong(null, address + CHILDREN);
+    for (int at = 0; at < fields.length; at++) {
+      long array = Platform.getLong(null, children + 8L * at);
+      vectors[at] = new NativeColumn(fields[at].dataType(), type.children[at], array, shift, this);
+    }
+    this.openColumns = fields.length;
+    this.columns = new ColumnarBatch(vectors, Math.toIntExact(Platform.getLong(null, address)));
+  }
+
+  synchronized void columnClosed() {
+    if (--openColumns == 0) {
+      release();
+    }
+  }
+
+  /** Frees the memory, unless that was done. */
+  void release() {
+    long held = address.getAndSet(0);
+    if (held != 0) {
+      Native.release(held);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package lakerace.spark;
+
+import java.util.Map;
+import org.apache.spark.TaskContext;
+import org.apache.spark.TaskKilledException;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.TaskCompletionListener;
+
+/** Reads a task. A kill of the task reaches the engine within {@link #POLL_MILLIS}. */
+final class BatchReader implements PartitionReader<ColumnarBatch> {
+  /** How long a wait for a batch does not look whether the task was killed. */
+  private static final long POLL_MILLIS = 100;
+
+  private final StructType schema;
+  private final NativeType type;
+  private final TaskContext task;
+  private long reader;
+  private Batch batch;
+
+  BatchReader(String location, Map<String, String> options, String part, StructType schema) {
+    this.schema = schema;
+    this.task = TaskContext.get();
+    try {
+      this.reader = Native.open(Native.bytes(location), Native.options(options), Native.bytes(part));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+    if (task != null) {
+      // Not every operator of Spark's closes a reader that a limit or a failure ends early.
+      task.addTaskCompletionListener((TaskCompletionListener) context -> close());
+    }
+    try {
+      this.type = new NativeType(Native.schema(reader));
+    } catch (RuntimeException error) {
+      close();
+      throw error;
+    }
+  }
+
+  @Override
+  public boolean next() {
+    release();
+    while (true) {
+      if (task != null && task.isInterrupted() || Thread.currentThread().isInterrupted()) {
+        close();
+        throw new TaskKilledException("lakerace has stopped to read");
+      }
+      long next = poll();
+      if (next == Native.NO_MORE) {
+        return false;
+      }
+      if (next != Native.NOT_YET) {
+        batch = new Batch(next, schema, type);
+        return true;
+      }
+    }
+  }
+
+  private long poll() {
+    try {
+      return Native.next(reader, POLL_MILLIS);
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  @Override
+  public ColumnarBatch get() {
+    return batch.columns;
+  }
+
+  private void release() {
+    if (batch != null) {
+      batch.release();
+      batch = null;
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    release();
+    if (reader != 0) {
+      Native.close(reader);
+      reader = 0;
+    }
+  }
+
+  @Override
+  public synchronized CustomTaskMetric[] currentMetricsValues() {
+    return reader == 0 ? new CustomTaskMetric[0] : Metrics.of(reader);
+  }
+}

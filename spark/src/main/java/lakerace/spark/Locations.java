@@ -1,0 +1,79 @@
+package lakerace.spark;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
+
+/** Locations and the settings of their stores. */
+final class Locations {
+  /** Settings of Hadoop's S3A and what they are called in the engine. */
+  private static final String[][] S3A = {
+    {"fs.s3a.access.key", "aws_access_key_id"},
+    {"fs.s3a.secret.key", "aws_secret_access_key"},
+    {"fs.s3a.session.token", "aws_session_token"},
+    {"fs.s3a.endpoint.region", "aws_region"},
+    {"fs.s3a.endpoint", "aws_endpoint"},
+  };
+
+  private Locations() {}
+
+  /** What is read or written, by the option {@code path}. */
+  static String of(Map<String, String> options) {
+    String path = options.get("path");
+    if (path == null || path.isEmpty()) {
+      throw LakeraceException.usage("no location is named: give it to load(...) or save(...), or as option(\"path\", ...)");
+    }
+    return path.startsWith("file:/") ? path.replaceFirst("^file:/+", "/") : path;
+  }
+
+  /** A location as it may be shown: what stands behind a question mark may be a secret of the store's. */
+  static String shown(String location) {
+    int at = location.startsWith("tpch:") ? -1 : location.indexOf('?');
+    return at < 0 ? location : location.substring(0, at);
+  }
+
+  /** Options with the version by one name, and with what Hadoop's configuration says of the store. */
+  static Map<String, String> resolved(Map<String, String> given) {
+    Map<String, String> options = new TreeMap<>();
+    given.forEach((name, value) -> options.put(name.toLowerCase(Locale.ROOT), value));
+    options.remove("path");
+    takeVersion(options);
+    takeHadoop(options);
+    return options;
+  }
+
+  private static void takeVersion(Map<String, String> options) {
+    String at = null;
+    for (String name : new String[] {"version", "versionasof", "timestamp", "timestampasof"}) {
+      String value = options.remove(name);
+      if (value != null && at != null) {
+        throw LakeraceException.usage("two versions are named: give one of the options version and timestamp");
+      }
+      at = value != null ? value : at;
+    }
+    if (at != null) {
+      options.put("at", at);
+    }
+  }
+
+  private static void takeHadoop(Map<String, String> options) {
+    Configuration hadoop = SparkSession.active().sparkContext().hadoopConfiguration();
+    for (String[] setting : S3A) {
+      String value = hadoop.getTrimmed(setting[0], "");
+      if (!value.isEmpty()) {
+        options.putIfAbsent("storage." + setting[1], value);
+      }
+    }
+    String endpoint = options.get("storage.aws_endpoint");
+    if (endpoint != null && !endpoint.contains("://")) {
+      boolean isTls = hadoop.getBoolean("fs.s3a.connection.ssl.enabled", true);
+      endpoint = (isTls ? "https://" : "http://") + endpoint;
+      options.put("storage.aws_endpoint", endpoint);
+    }
+    if (endpoint != null && endpoint.startsWith("http://")) {
+      options.putIfAbsent("storage.aws_allow_http", "true");
+    }
+  }
+}

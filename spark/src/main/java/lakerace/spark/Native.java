@@ -1,0 +1,109 @@
+package lakerace.spark;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * The engine. The native library is in the jar, a copy for each platform, and is loaded once per JVM.
+ *
+ * <p>Texts cross the boundary as UTF-8 bytes, handles and batches as addresses. Errors are {@link NativeException}s.
+ */
+final class Native {
+  /** Names a library to load in place of the jar's own. */
+  static final String LIBRARY_PROPERTY = "lakerace.spark.library";
+
+  /** Between parts of a text that crosses the boundary. */
+  static final char UNIT = '\u001f';
+
+  /** Between records of such parts. */
+  static final char RECORD = '\u001e';
+
+  /** Between names of columns. */
+  static final char NAME = '\u001d';
+
+  /** What {@link #next} gives where no batch has come yet, and after the last one. */
+  static final long NOT_YET = 0;
+
+  static final long NO_MORE = -1;
+
+  private Native() {}
+
+  static {
+    load();
+  }
+
+  static native byte[] plan(byte[] location, byte[] options);
+
+  static native long open(byte[] location, byte[] options, byte[] task);
+
+  static native long schema(long reader);
+
+  static native long next(long reader, long millis);
+
+  static native long count(long reader, int what);
+
+  static native void release(long batch);
+
+  static native void close(long reader);
+
+  static native long live(int what);
+
+  /** A text as it crosses the boundary. */
+  static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** The records of a text that came across the boundary. */
+  static String[] records(byte[] text) {
+    return new String(text, StandardCharsets.UTF_8).split(String.valueOf(RECORD), -1);
+  }
+
+  /** Options as they cross the boundary. */
+  static byte[] options(Map<String, String> options) {
+    StringBuilder text = new StringBuilder();
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      text.append(text.length() == 0 ? "" : String.valueOf(RECORD));
+      text.append(option.getKey()).append(UNIT).append(option.getValue());
+    }
+    return bytes(text.toString());
+  }
+
+  private static void load() {
+    String named = System.getProperty(LIBRARY_PROPERTY);
+    if (named != null) {
+      System.load(named);
+      return;
+    }
+    String resource = "/native/" + platform() + "/" + System.mapLibraryName("lakerace_spark");
+    try (InputStream library = Native.class.getResourceAsStream(resource)) {
+      if (library == null) {
+        throw new UnsatisfiedLinkError(
+            "the lakerace jar has no native library for " + platform() + " (" + resource
+                + "): build the jar on such a machine by `make spark`, or name a library by -D" + LIBRARY_PROPERTY + "=FILE");
+      }
+      Path copy = Files.createTempFile("lakerace-spark-", ".so");
+      try {
+        Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
+        System.load(copy.toAbsolutePath().toString());
+      } finally {
+        // What is loaded stays, whatever becomes of the file's name.
+        Files.deleteIfExists(copy);
+      }
+    } catch (IOException error) {
+      throw new UnsatisfiedLinkError("the native library of lakerace can't be copied to " + System.getProperty("java.io.tmpdir") + ": " + error);
+    }
+  }
+
+  private static String platform() {
+    String system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+    String name = system.startsWith("mac") ? "macos" : system.startsWith("windows") ? "windows" : "linux";
+    String machine = System.getProperty("os.arch").toLowerCase(Locale.ROOT);
+    return name + "-" + (machine.equals("amd64") ? "x86_64" : machine.equals("arm64") ? "aarch64" : machine);
+  }
+}

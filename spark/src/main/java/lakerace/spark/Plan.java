@@ -1,0 +1,56 @@
+package lakerace.spark;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** What the engine says of a read: its schema, its size and its tasks. */
+final class Plan {
+  private static final int HEAD = 6;
+
+  final StructType schema;
+  /** Columns whose comparisons mean the same to the engine and to Spark. */
+  private final Map<String, Boolean> isExact = new HashMap<>();
+  /** The version of a Delta table; empty for files. */
+  final String version;
+  final OptionalLong bytes;
+  final OptionalLong rows;
+  final String summary;
+  final List<String> tasks;
+
+  private Plan(String[] records) {
+    this.schema = (StructType) DataType.fromJson(records[0]);
+    String[] filtering = records[1].split(String.valueOf(Native.UNIT), -1);
+    StructField[] fields = schema.fields();
+    for (int at = 0; at < fields.length; at++) {
+      isExact.put(fields[at].name(), filtering[at].equals("exact"));
+    }
+    this.version = records[2];
+    this.bytes = number(records[3]);
+    this.rows = number(records[4]);
+    this.summary = records[5];
+    this.tasks = Arrays.asList(records).subList(HEAD, records.length);
+  }
+
+  static Plan of(String location, Map<String, String> options) {
+    try {
+      return new Plan(Native.records(Native.plan(Native.bytes(location), Native.options(options))));
+    } catch (NativeException error) {
+      throw error.forSpark().forAnalysis();
+    }
+  }
+
+  /** Whether comparisons with a column can be left to the engine; null where there is no such column. */
+  Boolean isExact(String column) {
+    return isExact.get(column);
+  }
+
+  private static OptionalLong number(String text) {
+    return text.isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(text));
+  }
+}

@@ -1,0 +1,94 @@
+package lakerace.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.types.StructType;
+
+/** A planned scan in the driver. */
+final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch, SupportsReportStatistics {
+  private final String location;
+  private final Map<String, String> options;
+  private final StructType schema;
+  private final String filter;
+  private final Plan plan;
+
+  ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit) {
+    this.location = location;
+    this.options = options;
+    this.schema = schema;
+    this.filter = filter;
+    Map<String, String> query = new HashMap<>(options);
+    query.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
+    if (filter != null) {
+      query.put("query.where", filter);
+    }
+    if (limit != null) {
+      query.put("query.limit", limit.toString());
+    }
+    int cores = SparkSession.active().sparkContext().defaultParallelism();
+    query.put("query.tasks", String.valueOf(Math.max(1, cores)));
+    this.plan = Plan.of(location, query);
+  }
+
+  @Override
+  public StructType readSchema() {
+    return schema;
+  }
+
+  @Override
+  public String description() {
+    String version = plan.version.isEmpty() ? "" : ", version " + plan.version;
+    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + ", tasks " + plan.tasks.size() + ", "
+        + plan.summary;
+  }
+
+  @Override
+  public Batch toBatch() {
+    return this;
+  }
+
+  @Override
+  public Statistics estimateStatistics() {
+    return new Statistics() {
+      @Override
+      public OptionalLong sizeInBytes() {
+        return plan.bytes;
+      }
+
+      @Override
+      public OptionalLong numRows() {
+        return plan.rows;
+      }
+    };
+  }
+
+  @Override
+  public CustomMetric[] supportedCustomMetrics() {
+    return Metrics.all();
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions() {
+    List<InputPartition> parts = new ArrayList<>();
+    for (String part : plan.tasks) {
+      parts.add(new ScanTask(part));
+    }
+    return parts.toArray(new InputPartition[0]);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new ScanReaders(location, new HashMap<>(options), schema);
+  }
+}

@@ -1,0 +1,47 @@
+"""One session for all tests: a JVM takes longer to start than most of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+JAR = os.environ["LAKERACE_SPARK_JAR"]
+
+
+def start(master: str, scratch: Path, **settings: str) -> SparkSession:
+    """A session with the connector."""
+    builder = SparkSession.builder.master(master).appName("lakerace").config("spark.jars", JAR)
+    fixed = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Spark leaves row groups out by statistics that do not tell of NaN.
+        "spark.sql.parquet.filterPushdown": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.memory": "1g",
+        "spark.sql.catalog.lake": "lakerace.spark.LakeraceCatalog",
+    }
+    for name, value in {**fixed, **settings}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = start("local[2]", tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+def plan(frame: DataFrame) -> str:
+    """The physical plan, as it is before the query runs."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())

@@ -1,0 +1,46 @@
+"""Runs the tests of the Spark connector on each Spark that it is for: `make test-spark`.
+
+Each Spark has an environment of its own in .cache/spark, which is made where it is absent; a JDK 17 must be there.
+Arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+VERSIONS = ("3.5.8", "4.3.0")
+
+sys.path.insert(0, str(ROOT / "spark"))
+import build  # noqa: E402
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code: 0 where all tests passed on all versions."""
+    command = [sys.executable, str(ROOT / "spark" / "build.py"), "--profile", "dev"]
+    jar = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+    failed = []
+    for version in VERSIONS:
+        python = build.environment(version)
+        print(f"Spark {version}", flush=True)
+        environment = os.environ | {
+            "LAKERACE_SPARK_JAR": jar,
+            "PYTHONPATH": str(ROOT / "python"),
+            "PYSPARK_PYTHON": str(python),
+            "TZ": "UTC",
+        }
+        for name in ("SPARK_HOME", "VIRTUAL_ENV"):
+            environment.pop(name, None)
+        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", str(HERE), *arguments]
+        if subprocess.run(command, check=False, env=environment).returncode != 0:
+            failed.append(version)
+    print(f"Spark connector: failed on {failed}" if failed else f"Spark connector: passed on {', '.join(VERSIONS)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

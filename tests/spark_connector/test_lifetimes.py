@@ -1,0 +1,75 @@
+"""Nothing of a scan stays behind, however it ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import lakerace as lr
+
+#: Longer than any machine takes.
+PATIENCE_SECONDS = 60
+
+
+def until(holds: Any) -> None:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < end, "it did not come to this"
+        time.sleep(0.01)
+
+
+def cancelled(spark: SparkSession, counters: Any, name: str) -> None:
+    """A scan of far more rows than anyone waits for, which is cancelled while it runs."""
+    failures = []
+
+    def run() -> None:
+        spark.sparkContext.setJobGroup(name, "a scan to cancel")
+        frame = spark.read.format("lakerace").load("tpch:lineitem?sf=100")
+        try:
+            frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(lambda: counters.batches() > 0)
+    spark.sparkContext.cancelJobGroup(name)
+    thread.join()
+    assert failures
+
+
+def test_a_hundred_scans_leave_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    counters = spark._jvm.lakerace.spark.Counters
+    lr.copy("tpch:orders?sf=0.01", tmp_path / "o.parquet", row_group_rows=1000)
+    frame = spark.read.format("lakerace").load(str(tmp_path / "o.parquet"))
+
+    def scans(rounds: int) -> int:
+        for number in range(rounds):
+            if number % 2 == 0:
+                cancelled(spark, counters, f"scan {number}")
+            elif number % 4 == 1:
+                assert frame.selectExpr("max(o_comment)").count() == 1
+            else:
+                # Ends early.
+                assert len(frame.where("o_orderkey > 5").take(3)) == 3
+        until(lambda: counters.readers() == counters.batches() == counters.threads() == 0)
+        return int(counters.bytes())
+
+    before = scans(20)
+    after = scans(100)
+    assert before > 0
+    assert after - before < 1 << 20
+
+
+def test_a_failed_task_frees_its_batches(spark: SparkSession, tmp_path: Path) -> None:
+    counters = spark._jvm.lakerace.spark.Counters
+    lr.copy("tpch:orders?sf=0.01", tmp_path / "o.parquet")
+    frame = spark.read.format("lakerace").load(str(tmp_path / "o.parquet"))
+    with pytest.raises(Exception, match="on purpose"):
+        frame.selectExpr("if(o_orderkey > 100, raise_error('on purpose'), o_orderkey)").collect()
+    until(lambda: counters.readers() == counters.batches() == counters.threads() == 0)

@@ -1,0 +1,240 @@
+"""Reading: the same rows as Spark's own readers and pyarrow give."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import plan
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import lakerace as lr
+
+LONG = "a text that is longer than twelve bytes"
+FAR = decimal.Decimal("-12345678901234567890.12")
+
+#: A column of each type, with nulls, and what Spark calls the type.
+COLUMNS: dict[str, tuple[pa.Array, str]] = {
+    "i8": (pa.array([1, None, -128], pa.int8()), "tinyint"),
+    "i16": (pa.array([1, None, -32768], pa.int16()), "smallint"),
+    "i32": (pa.array([1, None, -(2**31)], pa.int32()), "int"),
+    "i64": (pa.array([1, None, -(2**63)], pa.int64()), "bigint"),
+    "u8": (pa.array([1, None, 255], pa.uint8()), "smallint"),
+    "u16": (pa.array([1, None, 65535], pa.uint16()), "int"),
+    "u32": (pa.array([1, None, 2**32 - 1], pa.uint32()), "bigint"),
+    "u64": (pa.array([1, None, 2**64 - 1], pa.uint64()), "decimal(20,0)"),
+    "f32": (pa.array([0.5, None, float("inf")], pa.float32()), "float"),
+    "f64": (pa.array([0.1, None, -0.0], pa.float64()), "double"),
+    "b": (pa.array([True, None, False]), "boolean"),
+    "s": (pa.array(["", None, LONG]), "string"),
+    "view": (pa.array(["short", None, LONG], pa.string_view()), "string"),
+    "large": (pa.array(["x", None, LONG], pa.large_string()), "string"),
+    "words": (pa.array(["x", None, "x"]).dictionary_encode(), "string"),
+    "bin": (pa.array([b"\0\1", None, b""]), "binary"),
+    "fixed": (pa.array([b"abcd", None, b"efgh"], pa.binary(4)), "binary"),
+    "dec": (pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-9.99")], pa.decimal128(7, 2)), "decimal(7,2)"),
+    "wide": (pa.array([decimal.Decimal("1.50"), None, FAR], pa.decimal128(30, 2)), "decimal(30,2)"),
+    "day": (pa.array([datetime.date(1500, 1, 1), None, datetime.date(2020, 2, 29)]), "date"),
+    "s_ntz": (pa.array([0, None, -1], pa.timestamp("s")), "timestamp_ntz"),
+    "us": (pa.array([1, None, -1], pa.timestamp("us")), "timestamp_ntz"),
+    "ns": (pa.array([1, None, -1], pa.timestamp("ns")), "timestamp_ntz"),
+    "utc": (pa.array([1, None, -(10**15)], pa.timestamp("us", "UTC")), "timestamp"),
+    "list": (pa.array([[1, None], None, []], pa.list_(pa.int64())), "array<bigint>"),
+    "texts": (pa.array([["a", LONG], None, [None]], pa.list_(pa.string())), "array<string>"),
+    "struct": (pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": LONG}]), "struct<a:bigint,b:string>"),
+    "map": (
+        pa.array([[("k", 1)], None, [("a", None), ("b", 2)]], pa.map_(pa.string(), pa.int32())),
+        "map<string,int>",
+    ),
+    "deep": (pa.array([[{"q": ["a", None]}], None, [{"q": None}, None]]), "array<struct<q:array<string>>>"),
+}
+
+
+def value(item: Any) -> Any:
+    """A value of Spark's or pyarrow's, as it compares."""
+    if isinstance(item, (bytes, bytearray)):
+        return bytes(item)
+    if isinstance(item, dict):
+        return sorted((value(key), value(part)) for key, part in item.items())
+    if isinstance(item, (list, tuple)):
+        return [value(part) for part in item]
+    return item.replace(tzinfo=None) if isinstance(item, datetime.datetime) else item
+
+
+def expected(column: pa.Array) -> list[Any]:
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        # Spark has microseconds, and cuts towards the past.
+        units = {"s": (1_000_000, 1), "us": (1, 1), "ns": (1, 1000)}[kind.unit]
+        start = datetime.datetime(1970, 1, 1)
+        micros = [None if n is None else n * units[0] // units[1] for n in column.cast(pa.int64()).to_pylist()]
+        return [None if n is None else start + datetime.timedelta(microseconds=n) for n in micros]
+    if pa.types.is_map(kind):
+        return [None if row is None else sorted(row) for row in column.to_pylist()]
+    if pa.types.is_struct(kind):
+        return [None if row is None else [*row.values()] for row in column.to_pylist()]
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        rows = column.to_pylist()
+        return [None if row is None else [None if one is None else [*one.values()] for one in row] for row in rows]
+    return column.to_pylist()
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_every_type(spark: SparkSession, tmp_path: Path, groups: int) -> None:
+    table = pa.table({name: column for name, (column, _) in COLUMNS.items()})
+    path = tmp_path / "types.parquet"
+    pq.write_table(table, path, row_group_size=3 // groups)
+    frame = spark.read.format("lakerace").load(str(path))
+    assert {field.name: field.dataType.simpleString() for field in frame.schema} == {
+        name: kind for name, (_, kind) in COLUMNS.items()
+    }
+    rows = frame.collect()
+    for name, (column, _) in COLUMNS.items():
+        assert [value(row[name]) for row in rows] == expected(column), name
+
+
+def test_formats(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("n.parquet", "n.orc", "n.csv", "n.csv.gz"):
+        lr.copy("tpch:nation?sf=0.01", tmp_path / name)
+        frame = spark.read.format("lakerace").load(str(tmp_path / name))
+        assert frame.selectExpr("sum(n_nationkey)", "max(n_name)", "count(*)").collect()[0][:] == (300, "VIETNAM", 25)
+    frame = spark.read.format("lakerace").load("tpch:lineitem?sf=0.01")
+    assert frame.count() == 60175
+    text = tmp_path / "t.csv"
+    text.write_text("a;b\n1;x\n2;-\n")
+    read = spark.read.format("lakerace").option("delimiter", ";").option("null_string", "-")
+    assert [row[:] for row in read.load(str(text)).collect()] == [(1, "x"), (2, None)]
+
+
+def test_versions(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    for first, mode in ((0, "error"), (10, "append"), (20, "overwrite")):
+        lr.copy(pa.table({"n": range(first, first + 10)}), f"delta:{table}", mode=mode)
+    lr.Table(table, key="n").upsert(pa.table({"n": [25, 40]}))
+
+    def total(**options: object) -> tuple[int, int]:
+        reader = spark.read.format("lakerace")
+        for name, option in options.items():
+            reader = reader.option(name, option)
+        return reader.load(str(table)).selectExpr("count(*)", "sum(n)").collect()[0][:]
+
+    assert total() == (11, 245 + 40)
+    assert total(versionAsOf=0) == (10, 45)
+    assert total(version=1) == (20, 190)
+    assert total(timestampAsOf="2100-01-01") == (11, 285)
+    with pytest.raises(AnalysisException, match="there is no version of that time"):
+        total(timestamp="1999-01-01")
+    with pytest.raises(AnalysisException, match="two versions are named"):
+        total(version=1, timestamp="2100-01-01")
+
+
+CONDITIONS = [
+    "n = 5",
+    "n <> 5",
+    "n IN (1, 3, 1000)",
+    "n IS NULL",
+    "NOT (n < 990)",
+    "n <=> 7",
+    "NOT (n <=> 7)",
+    "f > 5",
+    "f = double('nan')",
+    "NOT (f < 900)",
+    "t = 'it''s 7'",
+    "t > 'it''s 98'",
+    "t LIKE '%99'",
+    "d = 1.50",
+    "d < 3.25",
+    "b",
+    "NOT b OR n = 4",
+    "day < date'1971-01-01'",
+    "day >= date'1972-06-01' AND day < date'1972-07-01'",
+    "at = timestamp'1970-01-01 00:00:07'",
+    "at > timestamp'1970-01-01 00:16:00.5'",
+    "ntz <= timestamp_ntz'1970-01-01 00:00:03'",
+    "n = 5 AND t = 'it''s 5' OR f IS NULL AND n > 995",
+    "n + 1 = 6",
+]
+
+
+def test_filters_mean_what_they_mean_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    numbers = [None if n % 50 == 49 else n for n in range(1000)]
+    table = pa.table(
+        {
+            "n": pa.array(numbers, pa.int64()),
+            "f": pa.array([float("nan") if n % 100 == 3 else n / 2 for n in range(1000)], pa.float64()),
+            "t": [f"it's {n}" for n in range(1000)],
+            "d": pa.array([decimal.Decimal(n) / 4 for n in range(1000)], pa.decimal128(9, 2)),
+            "b": [None if n % 7 == 0 else n % 2 == 0 for n in range(1000)],
+            "day": pa.array(range(1000), pa.int32()).cast(pa.date32()),
+            "at": pa.array([n * 1_000_000 for n in range(1000)], pa.timestamp("us", "UTC")),
+            "ntz": pa.array([n * 1_000_000 for n in range(1000)], pa.timestamp("us")),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+    ours = spark.read.format("lakerace").load(str(tmp_path / "t.parquet"))
+    theirs = spark.read.parquet(str(tmp_path / "t.parquet"))
+    for condition in CONDITIONS:
+        mine, wanted = ([row.t for row in frame.where(condition).collect()] for frame in (ours, theirs))
+        assert sorted(mine) == sorted(wanted), condition
+        assert ours.where(condition).count() == len(wanted), condition
+
+
+def test_what_is_pushed_down_shows(spark: SparkSession, tmp_path: Path) -> None:
+    lr.copy("tpch:orders?sf=0.01", tmp_path / "o.parquet", row_group_rows=1000)
+    frame = spark.read.format("lakerace").load(str(tmp_path / "o.parquet"))
+    shown = plan(frame.where("o_orderkey < 100").select("o_custkey"))
+    assert '"o_orderkey" < 100' in shown
+    assert "units 1 of 15" in shown
+    assert "Filter (" not in shown
+    # NaN is greater than all for Spark.
+    assert "Filter (" in plan(frame.selectExpr("o_orderkey", "double(o_totalprice) AS p").where("p > 3"))
+    assert len(frame.limit(3).collect()) == 3
+    assert frame.where("o_orderkey < 100").limit(2).count() == 2
+    assert frame.select(frame.o_orderkey).where("o_orderkey = 7").collect()[0][:] == (7,)
+
+
+def test_tasks_are_parts_by_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    lr.copy("tpch:orders?sf=0.01", tmp_path / "o.parquet", row_group_rows=1000)
+    read = spark.read.format("lakerace").option("max_task_bytes", 20_000)
+    frame = read.load(str(tmp_path / "o.parquet"))
+    assert frame.rdd.getNumPartitions() > 5
+    assert frame.count() == 15000
+    assert (
+        frame.agg({"o_orderkey": "sum"}).collect()
+        == spark.read.parquet(str(tmp_path / "o.parquet")).agg({"o_orderkey": "sum"}).collect()
+    )
+
+
+def test_nested_fields_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"s": {"a": n, "b": str(n), "c": [n]}} for n in range(5)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    frame = spark.read.format("lakerace").load(str(tmp_path / "t.parquet"))
+    assert [row[:] for row in frame.select("s.b").collect()] == [(str(n),) for n in range(5)]
+    assert [row[:] for row in frame.selectExpr("s.c[0] + 1").collect()] == [(n + 1,) for n in range(5)]
+
+
+def test_errors(spark: SparkSession, tmp_path: Path) -> None:
+    read = spark.read.format("lakerace")
+    with pytest.raises(AnalysisException, match="no such file or folder") as caught:
+        read.load(str(tmp_path / "none.parquet"))
+    assert caught.value._origin.getErrorClass() == "LAKERACE_NOT_FOUND"
+    with pytest.raises(AnalysisException, match="no location is named"):
+        read.load()
+    times = pa.table({"at": pa.array([1], pa.time64("us"))})
+    pq.write_table(times, tmp_path / "time.parquet")
+    with pytest.raises(AnalysisException, match=r'column "at".*Spark has no type'):
+        read.load(str(tmp_path / "time.parquet"))
+    with pytest.raises(AnalysisException, match='option "header"'):
+        spark.read.format("lakerace").option("header", "perhaps").load(str(tmp_path / "time.parquet"))
+    whole = tmp_path / "cut.parquet"
+    lr.copy("tpch:orders?sf=0.01", whole)
+    frame = read.load(str(whole))
+    whole.write_bytes(whole.read_bytes()[:1000])
+    with pytest.raises(Exception, match=r"cut\.parquet"):
+        frame.collect()
