@@ -10,6 +10,7 @@ from lakerace_bench import data, generated, lineitem, paths
 from lakerace_bench.data import Shape
 from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
+from lakerace_bench.loads import Loads
 from lakerace_bench.noise import Noise
 from lakerace_bench.upserts import Upserts
 from lakerace_bench.wide import Wide
@@ -52,6 +53,7 @@ class Inputs:
     #: Into the same base, a few rows at a time.
     few: Upserts
     tpch: Tpch
+    loads: Loads
 
 
 #: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
@@ -64,12 +66,24 @@ UPSERTS = {
 #: `tpch`: the scale factors to choose from.
 SCALES = {"full": 10, "small": 1, "quick": 0.01}
 
+#: `load`: the sizes to choose from.
+LOADS = {"full": Loads(1_000_000), "small": Loads(100_000), "quick": Loads(20_000)}
+#: `load`: a contestant that has measured so long in one case sits out its other rounds.
+LOAD_PATIENCE_SECONDS = 120.0
+
 
 def full(size: str = "small") -> Inputs:
     """What results are about; `size` is one of `UPSERTS`."""
     noise = Noise(256 * _MIB)
     return Inputs(
-        data.FULL, Wide(65_536, 128), Wide(65_536, 400), Lineitem(1), noise, *UPSERTS[size], Tpch(SCALES[size])
+        data.FULL,
+        Wide(65_536, 128),
+        Wide(65_536, 400),
+        Lineitem(1),
+        noise,
+        *UPSERTS[size],
+        Tpch(SCALES[size]),
+        LOADS[size],
     )
 
 
@@ -77,7 +91,14 @@ def quick() -> Inputs:
     """For a look whether everything works."""
     noise = Noise(96 * _MIB)
     return Inputs(
-        data.QUICK, Wide(8_192, 128), Wide(8_192, 400), Lineitem(0.1), noise, *UPSERTS["quick"], Tpch(SCALES["quick"])
+        data.QUICK,
+        Wide(8_192, 128),
+        Wide(8_192, 400),
+        Lineitem(0.1),
+        noise,
+        *UPSERTS["quick"],
+        Tpch(SCALES["quick"]),
+        LOADS["quick"],
     )
 
 
@@ -92,7 +113,7 @@ class Case:
     threads: int
     title: str
     input: Input
-    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert` or `generate`.
+    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert`, `generate` or `load`.
     kind: str = "scan"
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
@@ -136,13 +157,15 @@ BENCHES = {
     "and 1,000 rows at a time; local and S3 (`--size full`: 5 million into 20 million)",
     "tpch": "the tables of TPC-H, all at once and each alone, into Parquet, ORC, CSV and TBL (`--size full`: scale "
     "factor 10 instead of 1)",
+    "load": "50 columns into Delta, MongoDB, Elasticsearch and SQLite by batches, from memory and from CSV on S3, and back "
+    "as Arrow and row by row; rows of Parquet (`--size full`: a million rows instead of 100,000)",
 }
 
 
 def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     """Every case of every bench for these thread counts, in the order in which they run."""
     few = (*_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs))
-    return [*_scan(threads, inputs), *few, *_upsert(threads, inputs), *_tpch(threads, inputs)]
+    return [*_scan(threads, inputs), *few, *_upsert(threads, inputs), *_tpch(threads, inputs), *_load(threads, inputs)]
 
 
 def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
@@ -217,6 +240,23 @@ def _tpch(threads: list[int], inputs: Inputs) -> list[Case]:
             case = Case("tpch", "local", variant, max(threads), title, inputs.tpch, "generate", form.format)
             cases.append(replace(case, codec=form.codec))
     return cases
+
+
+def _load(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for store in ("delta", "mongodb", "elasticsearch", "sqlite"):
+        for batch in (*inputs.loads.batches, None):
+            size = "all at once" if batch is None else f"{batch:,} a batch"
+            name = "all" if batch is None else str(batch)
+            cases.append((store, f"{name}-write", f"from memory, {size}"))
+            cases.append((store, f"{name}-csv", f"from CSV on S3, {size}"))
+        cases.append((store, "arrow-read", "into Arrow"))
+        cases.append((store, "rows-read", "row by row"))
+    cases += [("parquet", "rows-read", "tuples"), ("parquet", "named-read", "named rows")]
+    return [
+        Case("load", store, variant, max(threads), title, inputs.loads, "load", patience_seconds=LOAD_PATIENCE_SECONDS)
+        for store, variant, title in cases
+    ]
 
 
 def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:

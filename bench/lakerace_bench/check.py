@@ -62,16 +62,17 @@ class References:
 
 def read_back(file: Path) -> dict[str, Any]:
     """What lakerace reads from `file`, in a process of its own."""
-    found: dict[str, Any] = _answer([sys.executable, "-m", "lakerace_bench.readback", str(file)], "")
+    found: dict[str, Any] = answer([sys.executable, "-m", "lakerace_bench.readback", str(file)], "")
     return found
 
 
 def ask(python: Path, question: dict[str, Any]) -> Any:
     """Asks `kit/verify.py`, in a process of its own."""
-    return _answer([str(python), str(KIT / "verify.py")], json.dumps(question))
+    return answer([str(python), str(KIT / "verify.py")], json.dumps(question))
 
 
-def _answer(command: list[str], question: str) -> Any:
+def answer(command: list[str], question: str) -> Any:
+    """What a program answers to a question on its stdin, as JSON."""
     done = subprocess.run(command, input=question, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["nothing on stderr"]

@@ -179,7 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--only", metavar="A,B", help="only these contestants, or settings of them (lakerace/default)")
     run.add_argument("--quick", action="store_true", help="small inputs: a smoke test, not a result")
     sizes = ("small", "full")
-    run.add_argument("--size", choices=sizes, default=sizes[0], help="of `upsert` and `tpch` (default small)")
+    run.add_argument("--size", choices=sizes, default=sizes[0], help="of `upsert`, `tpch` and `load` (default small)")
     run.add_argument("--out", type=Path, metavar="DIR", help="where samples and reports go (default docs/results)")
     run.add_argument("--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)")
     run.set_defaults(run=_run)

@@ -17,11 +17,13 @@ class Path:
     latency_ms: float | None = None
     #: Per connection.
     bytes_per_second: int | None = None
+    #: What a contestant must know, where it is something else than files.
+    needs: str = ""
 
     @property
     def store(self) -> str:
-        """What a contestant must be able to read: `local` or `s3`."""
-        return "s3" if self.is_s3 else "local"
+        """What a contestant must be able to read: `local`, `s3`, or a system of `load`."""
+        return self.needs or ("s3" if self.is_s3 else "local")
 
     @property
     def behind_proxy(self) -> bool:
@@ -49,6 +51,11 @@ PATHS = {
         Path("s3-direct", "S3 on this machine, nothing between", "S3 on this machine", True),
         _proxied("s3", 20, 100_000_000),
         _proxied("s3-far", 100, 60_000_000),
+        Path("delta", "Delta on S3 on this machine", "Delta", True, needs="delta"),
+        Path("mongodb", "MongoDB on this machine", "MongoDB", True, needs="mongodb"),
+        Path("elasticsearch", "Elasticsearch on this machine", "Elasticsearch", True, needs="elasticsearch"),
+        Path("sqlite", "SQLite, local file", "SQLite", True, needs="sqlite"),
+        Path("parquet", "rows of a local Parquet file", "Parquet", needs="parquet"),
     )
 }
 

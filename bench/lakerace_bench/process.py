@@ -48,6 +48,9 @@ class Measured:
     other_cpu_seconds: float = 0.0
     #: Wall seconds from the start of the process until it was ready (imports, input of a write).
     start_seconds: float = 0.0
+    #: Wall seconds from the start of the process to the end of the measured section, and CPU seconds of the tree until then.
+    total_seconds: float = 0.0
+    total_cpu_seconds: float = 0.0
     #: Resident bytes of the tree just before the measured section.
     rss_before_bytes: int = 0
     #: Largest resident bytes of the tree in the measured section.
@@ -122,6 +125,7 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
     talk.say(job)
     ready = talk.hear("ready")
     measured.start_seconds = time.perf_counter() - begin
+    waited = time.perf_counter() - talk.begin
     measured.version, measured.options = ready["version"], ready["options"]
 
     around("before")
@@ -133,7 +137,9 @@ def _follow(talk: _Talk, job: dict[str, Any], around: Callable[[str], None]) -> 
     talk.say({"do": "run"})
     done = talk.hear("done")
     measured.outside_seconds = time.perf_counter() - begin
-    measured.cpu_seconds = tree.cpu_seconds() - cpu
+    measured.total_seconds = waited + measured.outside_seconds
+    measured.total_cpu_seconds = tree.cpu_seconds()
+    measured.cpu_seconds = measured.total_cpu_seconds - cpu
     measured.other_cpu_seconds = max(0.0, machine_busy_seconds() - busy - measured.cpu_seconds)
     watch.stop()
     measured.written_bytes = tree.written_bytes() - written
@@ -180,6 +186,7 @@ class _Talk:
     def __init__(self, contestant: Contestant, cpus: set[int]) -> None:
         python = contestant.python()
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
+        self.begin = time.perf_counter()
         self.child = _start(contestant, python, cpus, self._errors)
         self._late = False
 

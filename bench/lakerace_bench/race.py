@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace_bench import cases, check, generated, kept, noise, process, s3
+from lakerace_bench import cases, check, generated, kept, loading, noise, process, s3
 from lakerace_bench.cases import Case
 from lakerace_bench.contestant import Contestant
 from lakerace_bench.entrant import Entrant, entrants, readers
@@ -52,6 +52,7 @@ class Race:
         self.slow: dict[tuple[str, str, str], str] = {}
         with ExitStack() as stack:
             self.processes = stack.enter_context(process.Processes())
+            self.loading = loading.Loading(self.processes, stack, self.folder, self.tell)
             server = self._serve(stack)
             for case in self.cases:
                 self.tell(f"{case.name}: {case.input.about}, in {self.folder}")
@@ -118,11 +119,14 @@ class Race:
             "contestant": entrant.name,
             "round": round_number,
         }
-        if isinstance(server, str):
+        if isinstance(server, str) and case.bench != "load":
             return Sample(**known, verdict=UNABLE, why=server)
         slow = self.slow.get((entrant.name, case.bench, case.store))
         if slow:
             return Sample(**known, verdict=UNABLE, why=f"not asked again on this path: it took {slow}")
+        if case.bench == "load":
+            return self.loading.sample(case, entrant, known, server)
+        assert not isinstance(server, str)
         door = server.doors[case.store] if server else None
         counts: dict[str, Any] = {}
 

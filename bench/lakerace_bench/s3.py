@@ -127,7 +127,9 @@ def served(folder: Path, wanted: Iterable[paths.Path]) -> Iterator[S3]:
 
     All end with the block.
     """
-    program, proxy = _find_server(), _find_lakerace()
+    wanted = list(wanted)
+    program = _find_server()
+    proxy = _find_lakerace() if any(path.behind_proxy for path in wanted) else []
     root = folder / f"s3-{os.getpid()}"
     (root / "data").mkdir(parents=True)
     port = s3_server.free_port()

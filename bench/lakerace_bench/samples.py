@@ -64,6 +64,14 @@ class Sample:
     table_bytes: int | None = None
     #: `upsert`: which contestants have read the table back.
     read_by: list[str] | None = None
+    #: `load`: from the start of the process, its imports included.
+    total_seconds: float | None = None
+    total_cpu_seconds: float | None = None
+    #: `load`: of the database's server, while the contestant was measured.
+    server_cpu_seconds: float | None = None
+    server_peak_rss_bytes: int | None = None
+    #: `load`: rows that did not arrive.
+    lost_rows: int | None = None
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None

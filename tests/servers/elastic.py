@@ -113,7 +113,7 @@ def install(server: Server) -> Path:
         return home
     CACHE.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{server.name}-"))
-    _download(server.artifacts, made / "jars")
+    download(server.artifacts, made / "jars")
     if server.name.startswith("elasticsearch"):
         _prepare(server, made)
     (made / "ready").touch()
@@ -124,7 +124,7 @@ def install(server: Server) -> Path:
     return home
 
 
-def _download(artifacts: tuple[str, ...], folder: Path) -> None:
+def download(artifacts: tuple[str, ...], folder: Path) -> None:
     """Copies the jars of some artifacts, and of all that they need to run, into a new folder."""
     context = MavenContext()
     wanted = [context.create_dependency(artifact) for artifact in artifacts]
@@ -155,9 +155,25 @@ def _prepare(server: Server, home: Path) -> None:
     subprocess.run([javac, "-cp", f"{home}/jars/*", "-d", home / "classes", source], check=True)
 
 
+@dataclass(frozen=True)
+class Running:
+    """A server that runs."""
+
+    #: `http://host:port`.
+    endpoint: str
+    pid: int
+
+
 @contextlib.contextmanager
 def started(name: str = "elasticsearch-8", settings: dict[str, str] | None = None) -> Iterator[str]:
     """`http://host:port` of a server that stops at the end; its data are gone then."""
+    with running(name, settings) as server:
+        yield server.endpoint
+
+
+@contextlib.contextmanager
+def running(name: str = "elasticsearch-8", settings: dict[str, str] | None = None) -> Iterator[Running]:
+    """The same, with its process."""
     server = SERVERS[name]
     home = install(server)
     with tempfile.TemporaryDirectory(prefix=f"lakerace-{name}-") as data:
@@ -167,7 +183,7 @@ def started(name: str = "elasticsearch-8", settings: dict[str, str] | None = Non
             endpoint = f"http://127.0.0.1:{port}"
             try:
                 _wait(endpoint, process, Path(data) / "log")
-                yield endpoint
+                yield Running(endpoint, process.pid)
             finally:
                 process.kill()
 

@@ -28,6 +28,7 @@ TINY = Inputs(
     Noise(40 << 20),
     *cases.UPSERTS["quick"],
     Tpch(0.001),
+    cases.LOADS["quick"],
 )
 Race = Callable[..., list[Sample]]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import contest
 import deltalake
+import loads
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -58,6 +59,31 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
     )
 
 
+def load(job: dict[str, Any]) -> contest.Prepared:
+    """Appends each batch, one commit each; one stream, where there is one batch."""
+    place = f"s3://{job['place']['bucket']}/{job['place']['key']}"
+    storage = contest.object_store(job["place"])
+    if job["batch_rows"] is None and job["origin"] == "csv":
+        return _prepared(lambda: deltalake.write_deltalake(place, loads.csv_reader(job), storage_options=storage))
+
+    def write(batch: pa.Table) -> None:
+        deltalake.write_deltalake(place, batch, mode="append", storage_options=storage)
+
+    return loads.each(job, deltalake.__version__, write)
+
+
+def unload(job: dict[str, Any]) -> contest.Prepared:
+    """All rows as one table."""
+    place = f"s3://{job['place']['bucket']}/{job['place']['key']}"
+    names = ", ".join(f'"{name}"' for name in loads.schema(job).names)
+
+    def read() -> Any:
+        table = deltalake.DeltaTable(place, storage_options=contest.object_store(job["place"]))
+        return pa.RecordBatchReader.from_stream(_query(table, f"SELECT {names} FROM held"))
+
+    return loads.counted(job, deltalake.__version__, lambda: read().read_all().num_rows, read)
+
+
 def _query(table: deltalake.DeltaTable, query: str) -> Any:
     return deltalake.QueryBuilder().register("held", table).execute(query)
 
@@ -80,4 +106,5 @@ def _place(job: dict[str, Any]) -> tuple[str, dict[str, str] | None]:
 
 
 if __name__ == "__main__":
-    contest.main({"create": create, "upsert": upsert, "compact": compact, "scan-table": scan})
+    jobs = {"create": create, "upsert": upsert, "compact": compact, "scan-table": scan}
+    contest.main({**jobs, "load": load, "unload": unload})

@@ -69,16 +69,63 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
         """The same rows into Parquet files, which duckdb then looks at."""
         with tempfile.TemporaryDirectory(dir=job["home"]) as scratch:
             rows().write.parquet(f"file://{scratch}/rows")
-            question = json.dumps({"parquet": f"{scratch}/rows/*.parquet"})
-            done = subprocess.run(
-                [sys.executable, verify.__file__], input=question, capture_output=True, text=True, check=True
-            )
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+            return _parquet(f"{scratch}/rows/*.parquet")
 
     prepared = _prepared(spark, lambda: rows()._jdf.queryExecution().toRdd().count())
     prepared.look = look
     return prepared
+
+
+def load(job: dict[str, Any]) -> contest.Prepared:
+    """Appends the rows of the CSV file, read once and kept, by ranges of `id`, a commit each; all at once without keeping them.
+
+    The session starts in the measured section, as whoever runs a job waits for it.
+    """
+    if job["origin"] == "memory":
+        raise contest.UnableError("has no rows in memory before it starts")
+    place = f"s3a://{job['place']['bucket']}/{job['place']['key']}"
+    text = f"s3a://{job['csv']['bucket']}/{job['csv']['key']}"
+
+    def work() -> None:
+        spark = session.start(job["threads"], _SETTINGS)
+        session.use_s3(spark, job["csv"])
+        types = spark.read.parquet(f"file://{job['input']}").schema
+        times = "yyyy-MM-dd HH:mm:ss.SSSSSSX"
+        rows = spark.read.csv(text, header=True, schema=types, timestampFormat=times)
+        if job["batch_rows"] is None:
+            rows.write.format("delta").save(place)
+            return
+        rows = rows.persist()
+        for begin in range(0, rows.count(), job["batch_rows"]):
+            part = rows.where(f"id >= {begin} AND id < {begin + job['batch_rows']}")
+            part.write.format("delta").mode("append").save(place)
+
+    return contest.Prepared("3.3.2", work, _SETTINGS)
+
+
+def unload(job: dict[str, Any]) -> contest.Prepared:
+    """Every row, by an iterator that brings one partition after the other to Python."""
+
+    def rows() -> Any:
+        spark = session.start(job["threads"], _SETTINGS)
+        session.use_s3(spark, job["csv"])
+        return spark.read.format("delta").load(f"s3a://{job['place']['bucket']}/{job['place']['key']}")
+
+    def look(count: int) -> dict[str, Any]:
+        session.start(job["threads"]).conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        with tempfile.TemporaryDirectory() as scratch:
+            rows().write.parquet(f"file://{scratch}/rows")
+            return _parquet(f"{scratch}/rows/*.parquet") | {"counted": count}
+
+    return contest.Prepared("3.3.2", lambda: sum(1 for _ in rows().toLocalIterator()), _SETTINGS, look=look)
+
+
+def _parquet(files: str) -> dict[str, Any]:
+    """What duckdb sees in some files, in a process of its own."""
+    question = json.dumps({"parquet": files})
+    done = subprocess.run([sys.executable, verify.__file__], input=question, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def _open(job: dict[str, Any]) -> tuple[Any, str]:
@@ -100,4 +147,5 @@ def _prepared(spark: Any, work: Any, **more: str) -> contest.Prepared:
 
 
 if __name__ == "__main__":
-    contest.main({"create": create, "upsert": upsert, "compact": compact, "scan-table": scan})
+    jobs = {"create": create, "upsert": upsert, "compact": compact, "scan-table": scan}
+    contest.main({**jobs, "load": load, "unload": unload})

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import contest
+import databases
 import tables
 
 #: Files whose path has been learnt, with the settings of their store.
@@ -103,5 +104,5 @@ def _place(job: dict[str, Any]) -> tuple[str, dict[str, str]]:
 
 if __name__ == "__main__":
     jobs = {"create": tables.create, "upsert": tables.upsert, "compact": tables.compact, "scan-table": tables.scan}
-    jobs["generate"] = tables.generate
+    jobs |= {"generate": tables.generate, "load": databases.load, "unload": databases.unload}
     contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

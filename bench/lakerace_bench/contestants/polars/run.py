@@ -50,5 +50,22 @@ def write(job: dict[str, Any]) -> contest.Prepared:
     )
 
 
+def unload(job: dict[str, Any]) -> contest.Prepared:
+    """Every row of a Parquet file, as a tuple or as a dict."""
+    os.environ["POLARS_MAX_THREADS"] = str(job["threads"])
+    import loads
+    import polars as pl
+
+    named = job["how"] == "named"
+
+    def read() -> int:
+        return loads.exhausted(pl.read_parquet(job["place"]["path"]).iter_rows(named=named))
+
+    def again() -> Any:
+        return loads.table(pl.read_parquet(job["place"]["path"]).iter_rows(named=True), loads.schema(job))
+
+    return loads.counted(job, pl.__version__, read, again, threads=pl.thread_pool_size())
+
+
 if __name__ == "__main__":
-    contest.main({"scan": scan, "write": write})
+    contest.main({"scan": scan, "write": write, "unload": unload})

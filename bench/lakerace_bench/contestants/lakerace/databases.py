@@ -1,0 +1,70 @@
+"""Loads by lakerace: `lr.copy` from Arrow in memory or from the CSV file on S3, `lr.scan` into Arrow or into Python's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import contest
+import loads
+
+
+def load(job: dict[str, Any]) -> contest.Prepared:
+    """Copies all rows, acknowledged by batches."""
+    import lakerace as lr
+
+    options = {"batch_rows": job["batch_rows"] or "all", "threads": job["threads"]}
+    source: Any
+    if job["origin"] == "memory":
+        import pyarrow.parquet as pq
+
+        source = pq.read_table(job["input"])
+    else:
+        source = f"s3://{job['csv']['bucket']}/{job['csv']['key']}"
+        options["schema"] = ", ".join(f"{field.name} {_type(str(field.type))}" for field in loads.schema(job))
+    storage = contest.object_store(job["csv"])
+
+    def work() -> None:
+        lr.copy(source, _location(job), storage_options=storage, **options)
+
+    return contest.Prepared(lr.__version__, work, options)
+
+
+def unload(job: dict[str, Any]) -> contest.Prepared:
+    """All rows as one table, as tuples or as dicts."""
+    import pyarrow as pa
+
+    import lakerace as lr
+
+    options = {"storage_options": contest.object_store(job["csv"]) if job["csv"] else {}, "threads": job["threads"]}
+    place, types = _location(job), loads.schema(job)
+
+    def scan() -> Any:
+        return lr.scan(place, columns=types.names, **options)
+
+    def read() -> int:
+        if job["how"] == "arrow":
+            return int(pa.RecordBatchReader.from_stream(scan()).read_all().num_rows)
+        return loads.exhausted(scan().rows(named=job["how"] == "named"))
+
+    def again() -> Any:
+        if job["how"] == "arrow":
+            return pa.RecordBatchReader.from_stream(scan())
+        return loads.table(scan().rows(named=True), types)
+
+    return loads.counted(job, lr.__version__, read, again, threads=job["threads"])
+
+
+def _type(name: str) -> str:
+    """A type of Arrow by the name that lakerace's schemas have for it."""
+    return {"double": "float64", "date32[day]": "date32", "timestamp[us, tz=UTC]": "timestamp(us, UTC)"}.get(name, name)
+
+
+def _location(job: dict[str, Any]) -> str:
+    place = job["place"]
+    if job["target"] == "delta":
+        return f"delta:s3://{place['bucket']}/{place['key']}"
+    if job["target"] == "mongodb":
+        return f"{place['url']}/{place['database']}/{place['collection']}"
+    if job["target"] == "elasticsearch":
+        return f"{place['endpoint'].replace('http://', 'elasticsearch://')}/{place['index']}"
+    return str(place["path"]) if job["target"] == "parquet" else f"sqlite:{place['path']}#{place['table']}"
