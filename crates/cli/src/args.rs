@@ -3,6 +3,7 @@
 mod files;
 mod load;
 mod table;
+pub(crate) mod tpch;
 
 use std::ffi::OsString;
 
@@ -14,8 +15,8 @@ pub(crate) use self::files::{
     PutArgs, PutEncoding, RmArgs, Taken,
 };
 pub(crate) use self::load::LoadArgs;
+use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
-use crate::tpch::TpchArgs;
 use crate::value::{self, CommaList, Threads};
 
 pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs};

@@ -3,9 +3,9 @@
 use lakerace::{AppliedStream, ApplyOptions, Error, Result, StreamOutcome, WriteOptions};
 use serde_json::json;
 
+use crate::args::tpch::{TpchArgs, TpchFileFormat};
 use crate::human;
 use crate::session::{Session, storage_options};
-use crate::tpch::{TpchArgs, TpchFileFormat};
 
 pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
     let options = options(args)?;

@@ -1,82 +1,17 @@
 //! `lakerace tpch`.
 
-use clap::{Args, ValueEnum};
 use lakerace::{
-    Compression, CopyMode, CopyOptions, Format, GeneratedTable, Generation, ReadOptions, Result, TpchFormat, TpchMode,
-    TpchOptions, TpchScale, TpchTarget, WriteOptions,
+    CopyMode, CopyOptions, Format, GeneratedTable, Generation, ReadOptions, Result, TpchFormat, TpchMode, TpchOptions,
+    TpchTarget, WriteOptions,
 };
 use serde_json::{Value, json};
 
-use crate::args::StoreArgs;
+use crate::args::tpch::{TpchArgs, TpchFileFormat};
 use crate::human;
 use crate::progress::Tables;
 use crate::refresh;
 use crate::session::{Session, storage_options};
 use crate::stdout::Writer;
-use crate::value::{self, CommaList};
-
-/// Options of `tpch`.
-#[derive(Debug, Args)]
-pub(crate) struct TpchArgs {
-    /// The scale factor: 1 is about 1 GB of text. 0.001 to 10,000.
-    #[arg(short, long, value_name = "SF", allow_negative_numbers = true)]
-    pub(crate) scale_factor: TpchScale,
-    /// A folder, as a path or URL; `-`: the bytes of one table go to standard output.
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: String,
-    /// What tables become. Default: parquet.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<TpchFileFormat>,
-    /// Tables. Default: all eight.
-    #[arg(long, value_name = "A,B")]
-    pub(crate) tables: Option<CommaList>,
-    /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a thousandth of
-    /// the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of those to be deleted
-    /// (delete.1.parquet).
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) refresh: Option<u32>,
-    /// Apply the streams to the Delta tables orders and lineitem in OUT, as upserts and deletes by key. Streams that were
-    /// applied before are left out.
-    #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
-    pub(crate) apply: bool,
-    /// How columns are made: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is true-zero-copy
-    /// for parquet, and zero-copy for delta, orc, csv and tbl.
-    #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<TpchMode>,
-    /// Replace files and tables that exist.
-    #[arg(long)]
-    pub(crate) overwrite: bool,
-    /// Files of each table but nation and region, written side by side: TABLE/TABLE.1.parquet and so on.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "file_bytes")]
-    pub(crate) parts: u32,
-    /// Make each table a folder of files of this size.
-    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
-    pub(crate) file_bytes: Option<u64>,
-    /// Codec of the files: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level where it has levels.
-    #[arg(long, value_name = "CODEC[:LEVEL]")]
-    pub(crate) compression: Option<Compression>,
-    /// Parquet: rows in a row group.
-    #[arg(long, value_name = "N", value_parser = value::positive)]
-    pub(crate) row_group_rows: Option<usize>,
-    /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
-    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
-    pub(crate) row_group_bytes: Option<u64>,
-    /// Memory that files under way may take, about: it bounds how many are written at once. Default: 1 GiB.
-    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
-    pub(crate) memory_limit: Option<u64>,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-}
-
-/// `--format` of `tpch`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TpchFileFormat {
-    Parquet,
-    Orc,
-    Csv,
-    Tbl,
-    Delta,
-}
 
 /// What OUT is for standard output.
 const STANDARD_OUTPUT: &str = "-";

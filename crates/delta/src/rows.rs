@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod gather;
 mod keyed;
+mod kind;
 mod ordered;
 
 use std::ops::Range;

@@ -26,6 +26,7 @@
 
 mod bits;
 pub(crate) mod chain;
+mod column;
 mod columns;
 mod fields;
 mod format;

@@ -19,6 +19,7 @@ mod arithmetic;
 mod bind;
 pub(crate) mod decimal;
 mod evaluate;
+mod kernels;
 mod like;
 mod literal;
 mod node;

@@ -10,6 +10,7 @@ use crate::{Error, Job, JobStore, Result};
 
 mod direct;
 pub(crate) mod hidden_file;
+mod hidden_name;
 mod local;
 pub(crate) mod orphaned_files;
 pub(crate) mod page_cache;

@@ -3,6 +3,7 @@
 mod customer;
 mod fixed;
 mod lineitem;
+mod order_numbers;
 mod orders;
 mod part;
 mod partsupp;

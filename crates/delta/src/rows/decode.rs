@@ -12,7 +12,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
-use super::encode::Kind;
+use super::kind::Kind;
 
 /// A column that is being unpacked.
 pub(super) struct Unpacked {

@@ -16,6 +16,8 @@ use lakerace_format::{Block, Pool, prefetch};
 use lakerace_io::{Error, Result};
 
 use super::decode::Unpacked;
+use super::kind::Kind;
+use super::kind::LENGTH_BYTES;
 use crate::key::Keys;
 
 /// How rows of a schema are packed.
@@ -44,13 +46,6 @@ struct PackedColumn {
     /// Where a row has its value, or the length of its text.
     at: usize,
     kind: Kind,
-}
-
-/// How a value is packed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
-    Fixed { width: usize },
-    Text,
 }
 
 /// Some rows, packed.
@@ -93,9 +88,6 @@ const PIECE_BYTES: u64 = 16 << 20;
 /// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
 const FETCHED_BYTES: usize = 256;
 const CACHE_LINE_BYTES: usize = 64;
-/// The length of a text.
-const LENGTH_BYTES: usize = size_of::<u32>();
-
 /// Runs `$body` with `$texts` as the array of whatever layout.
 macro_rules! with_texts {
     ($array:expr, $texts:ident => $body:expr) => {
@@ -364,24 +356,6 @@ impl Packer<'_> {
             memory_bytes,
             largest_bytes,
         })
-    }
-}
-
-impl Kind {
-    fn of(data_type: &DataType) -> Option<Self> {
-        use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
-        match (data_type, data_type.primitive_width()) {
-            (_, Some(width @ (1 | 2 | 4 | 8 | 16))) => Some(Self::Fixed { width }),
-            (Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView, _) => Some(Self::Text),
-            _ => None,
-        }
-    }
-
-    fn width(self) -> usize {
-        match self {
-            Self::Fixed { width } => width,
-            Self::Text => LENGTH_BYTES,
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Job, Result};
 
 use super::key_partitions::FIRST_ROW;
 use super::row_mapping::RowMapping;
@@ -77,9 +77,4 @@ impl KeyPrescan {
         let order = order.map(|order| kept.iter().map(|place| order[*place as usize]).collect());
         ahead(keys, order.or(Some(kept)))
     }
-}
-
-/// The error of a source that is another one than when its keys were read.
-pub(super) fn changed() -> Error {
-    Error::conflict("the source has other rows than when its keys were read").advice("run it again when it is complete")
 }

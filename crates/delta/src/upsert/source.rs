@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::Batches;
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 
 /// The rows of a source.
 pub struct SourceRows {
@@ -112,4 +112,9 @@ impl Again {
     pub fn columns(&self, names: &[String]) -> Result<Batches> {
         (self.read)(Some(names))
     }
+}
+
+/// The error of a source that is another one than when its keys were read.
+pub(crate) fn changed() -> Error {
+    Error::conflict("the source has other rows than when its keys were read").advice("run it again when it is complete")
 }

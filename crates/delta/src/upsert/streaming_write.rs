@@ -9,7 +9,7 @@ use lakerace_format::Batches;
 use lakerace_io::{Job, Result};
 
 use super::key_partitions::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
-use super::key_prescan::changed;
+use super::source::changed;
 use crate::pipeline;
 use crate::rows::{OrderedRows, PackedBatch, Packing, Rows, value_bytes};
 use crate::write::Fit;

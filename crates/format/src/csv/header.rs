@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lakerace_io::{Error, Result};
 
-use super::columns::unquote;
+use super::column::unquote;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::rules::Rules;
 

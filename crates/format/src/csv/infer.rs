@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-use super::columns::{FieldText, Text};
+use super::column::{FieldText, Text};
 use super::fields::FieldTable;
 use super::value;
 

@@ -9,7 +9,8 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use lakerace_io::{Error, Result};
 
-use super::columns::{BadFields, Badness, Column, FieldText, Text, TypeOrigin, column_for};
+use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
+use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, Ragged};
 use super::infer;
 use super::rules::Rules;

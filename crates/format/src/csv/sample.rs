@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lakerace_io::{Error, Job, Object, Pipe, Result};
 
 use super::chain::without_bom;
-use super::columns::Text;
+use super::column::Text;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;

@@ -8,7 +8,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
 use super::chain::{Chain, FileColumns};
-use super::columns::{TypeOrigin, column_for};
+use super::column::TypeOrigin;
+use super::columns::column_for;
 use super::input::Input;
 use super::parse::Parser;
 use super::read::{Reader, Work};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, GenericStringArray, NullBufferBuilder, OffsetSizeTrait, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
-use super::columns::{BadFields, Badness, Column, FieldText, Text};
+use super::column::{BadFields, Badness, Column, FieldText, Text};
 use super::fields::FieldTable;
 
 /// The longest text that a view holds itself.

@@ -6,7 +6,7 @@ use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result};
 
 use super::listing::{list, list_once, relative};
 use super::marker::{Marker, State, new_name};
-use super::sink::FolderMode;
+use super::mode::FolderMode;
 
 /// A copy under way: its files are sent, and wait to be made visible.
 pub(super) struct Commit {

@@ -6,22 +6,12 @@ use lakerace_io::{Deferred, IfExists, Job, JobStore, Output, Result};
 
 use super::commit::Commit;
 use super::cut::FileCut;
+use super::mode::FolderMode;
 use super::staged::Staged;
 use crate::{Sink, WriteOptions, Written};
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 512 << 20;
-
-/// What to do about a folder that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FolderMode {
-    /// Fail with `Conflict` where it holds anything.
-    Error,
-    /// Replace its files when the new ones are complete.
-    Overwrite,
-    /// Add files to it.
-    Append,
-}
 
 /// Makes the sink of one file.
 pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;

@@ -14,7 +14,7 @@ use lakerace_io::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
-use super::sink::FolderMode;
+use super::mode::FolderMode;
 
 /// Endings of the files that replacing a folder may remove.
 const DATA_ENDINGS: [&str; 14] = [

@@ -13,6 +13,7 @@ pub(super) mod convert;
 pub(super) mod copied_text;
 pub(super) mod delta;
 pub(super) mod dictionary_indices;
+mod error;
 pub(super) mod fixed;
 pub(super) mod fixed_bytes;
 pub(super) mod literal_page;
@@ -20,6 +21,7 @@ pub(super) mod rle;
 pub(super) mod snappy;
 pub(super) mod validity;
 pub(super) mod values;
+mod view;
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use arrow::compute::{CastOptions, cast, cast_with_options, nullif};
 use arrow::datatypes::{DataType, i256};
 use lakerace_io::{Error, Result};
 
-use super::evaluate::{internal, kernel};
+use super::kernels::{internal, kernel};
 use super::literal::unit_ns;
 use super::node::Operand;
 use super::value::{Native, for_integer_type, is_binary, is_text};

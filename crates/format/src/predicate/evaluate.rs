@@ -6,15 +6,15 @@ use std::sync::Arc;
 use arrow::array::types::*;
 use arrow::array::*;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::kernels::{boolean, cmp};
+use arrow::compute::kernels::boolean;
 use arrow::compute::{cast, take};
 use arrow::datatypes::DataType;
-use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Result};
 
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
+use super::kernels::{internal, kernel};
 use super::like::Pattern;
 use super::node::{Node, Operand, Scalar};
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
@@ -179,18 +179,6 @@ fn compare_with(op: CompareOp, array: &Operand, value: &Value) -> Result<Boolean
     kernel(op, array, &Operand { array: constant, is_scalar: true })
 }
 
-/// Arrow's kernel: two operands of one type that is not a float.
-pub(super) fn kernel(op: CompareOp, left: &Operand, right: &Operand) -> Result<BooleanArray> {
-    internal(match op {
-        CompareOp::Eq => cmp::eq(left, right),
-        CompareOp::NotEq => cmp::neq(left, right),
-        CompareOp::Less => cmp::lt(left, right),
-        CompareOp::LessOrEq => cmp::lt_eq(left, right),
-        CompareOp::Greater => cmp::gt(left, right),
-        CompareOp::GreaterOrEq => cmp::gt_eq(left, right),
-    })
-}
-
 /// IEEE comparison, where Arrow's kernel has a total order.
 fn compare_float<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, op: CompareOp, value: T::Native) -> BooleanArray
 where
@@ -267,9 +255,4 @@ fn like(array: &ArrayRef, pattern: &Pattern) -> Result<BooleanArray> {
         DataType::LargeUtf8 => run(array.as_string::<i64>(), pattern),
         _ => run(internal(cast(array, &DataType::Utf8View))?.as_string_view(), pattern),
     })
-}
-
-/// Arrow's errors where types were checked before: a fault of ours.
-pub(super) fn internal<T>(result: std::result::Result<T, ArrowError>) -> Result<T> {
-    result.map_err(|e| Error::internal(e.to_string()).caused_by(e))
 }

@@ -9,12 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
 
+use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
-
-/// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
-const MARK: &str = ".lakerace-";
-const ENDING: &str = ".tmp";
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
 #[derive(Debug)]
@@ -109,13 +106,6 @@ pub fn give_up_folders(made: &[PathBuf]) {
 /// Whether a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
 pub(crate) fn is_hidden_name(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
-}
-
-/// Whether a name is exactly as [`create_hidden`] and staged folders make it.
-pub(crate) fn is_own_name(name: &str) -> bool {
-    let random = name.strip_prefix('.').and_then(|name| name.strip_suffix(ENDING)?.rsplit_once(MARK));
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    random.is_some_and(|(_, random)| random.len() == 16 && random.bytes().all(is_hex))
 }
 
 /// Makes a folder and those above it that are missing, and says which, the outermost first.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::hidden_file::is_own_name;
+use super::hidden_name::is_own_name;
 
 /// What was not changed for so long, nobody is writing.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);

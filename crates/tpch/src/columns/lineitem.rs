@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::orders::{order_days, order_keys};
+use super::order_numbers::{order_days, order_keys};
 use super::part::retail_price;
 use super::partsupp::Suppliers;
 use super::{Keys, Piece, days, decimals, keys, numbers, several, unknown};

@@ -4,19 +4,15 @@ use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
 use super::lineitem::{Lines, is_past};
+use super::order_numbers::{order_days, order_keys};
 use super::{Keys, Piece, days, decimals, keys, numbers, unknown};
 use crate::pool::Comments;
-use crate::random::{Few, Many, Pick};
-use crate::refresh::order_key;
+use crate::random::{Many, Pick};
 use crate::texts::{Texts, comments, push_numbered};
 use crate::words;
 
 /// Bytes of a comment on average.
 const COMMENT: u32 = 49;
-/// 1992-01-01, in days since 1970.
-const FIRST_DAY: i64 = 8035;
-/// Days on which orders are made: until 151 days before the end of 1998.
-const ORDER_DAYS: Few = Few::new(FIRST_DAY, FIRST_DAY + 2557 - 151 - 1);
 /// Every third customer has no orders.
 const CUSTOMER_MORTALITY: i64 = 3;
 
@@ -105,15 +101,4 @@ impl<'p> Orders<'p> {
         }
         texts.finish()
     }
-}
-
-/// The orders' keys.
-pub(super) fn order_keys(piece: &Piece) -> impl ExactSizeIterator<Item = i64> + use<> {
-    let (scale, first) = (piece.scale, piece.entities.start);
-    (0..piece.len()).map(move |i| order_key(scale, first + i as u64))
-}
-
-/// The orders' dates, in days since 1970.
-pub(super) fn order_days(piece: &Piece) -> Vec<i32> {
-    piece.drawn(1_066_728_069, ORDER_DAYS, |day| day as i32)
 }

@@ -8,9 +8,10 @@ use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
+use super::error::page_ends;
 use super::rle::{Hybrid, Runs};
 use super::validity::{ValidBits, append_word};
-use super::values::{PageEncoding, Values, page_ends};
+use super::values::{PageEncoding, Values};
 use crate::exec::RowSelection;
 
 /// Collects booleans.

@@ -10,14 +10,13 @@ use super::block::{Block, PageBytes, Pool};
 use super::copied_text::{Doubt, LENGTH_BYTES, Taking, TextBytes, Texts};
 use super::delta::{self, Lengths};
 use super::dictionary_indices::{Indexes, Slots};
+use super::error::page_ends;
 use super::fixed::spread;
 use super::literal_page::Pieces;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, page_ends, slots};
+use super::values::{PageEncoding, Values, slots};
+use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
-
-/// Values up to this length stand in the view itself.
-pub(crate) const INLINE_BYTES: usize = 12;
 
 /// Collects text or bytes.
 pub(crate) struct Views {
@@ -449,25 +448,6 @@ fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
         }
     }
     u128::from_le_bytes(word)
-}
-
-/// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
-/// four, the buffer's number and the place in it.
-#[inline(always)]
-pub(crate) fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
-    if length <= INLINE_BYTES {
-        let kept = (1u128 << (8 * length)) - 1;
-        (word & kept) << 32 | length as u128
-    } else {
-        let head = u64::from(word as u32) << 32 | length as u64;
-        let place = (from as u64) << 32 | u64::from(buffer);
-        u128::from(place) << 64 | u128::from(head)
-    }
-}
-
-#[inline(always)]
-pub(crate) fn is_continuation(byte: u8) -> bool {
-    byte & 0xc0 == 0x80
 }
 
 /// Checks the value of each view that is in doubt to be UTF-8.

@@ -7,10 +7,10 @@ use arrow::buffer::Buffer;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, Pool};
-use super::byte_view::{INLINE_BYTES, is_continuation, view_of};
 use super::delta::Lengths;
+use super::error::page_ends;
 use super::literal_page::Pieces;
-use super::values::page_ends;
+use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
 
 /// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that nobody can

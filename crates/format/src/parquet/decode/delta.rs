@@ -3,8 +3,8 @@
 use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
+use super::error::page_ends;
 use super::rle::unpack;
-use super::values::page_ends;
 
 /// A page must not grow beyond this when its differences are written out.
 const MADE_BYTES_AT_MOST: usize = 1 << 30;

@@ -3,8 +3,8 @@
 use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
+use super::error::page_ends;
 use super::rle::{Hybrid, Runs, unpack};
-use super::values::page_ends;
 use crate::exec::{RowSelection, compact};
 
 /// Takes dictionary values by index.

@@ -11,9 +11,10 @@ use super::block::{Block, PageBytes, Pool};
 use super::convert::{Convert, Flaw};
 use super::delta;
 use super::dictionary_indices::{Indexes, Slots};
+use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, page_ends, slots, stored};
+use super::values::{PageEncoding, Values, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
 
 /// Collects values of a fixed width.

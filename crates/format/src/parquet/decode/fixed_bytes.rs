@@ -10,8 +10,9 @@ use lakerace_io::{Error, Result};
 use super::block::{Block, PageBytes, Pool};
 use super::delta;
 use super::dictionary_indices::{Gather, Indexes};
+use super::error::page_ends;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, page_ends, stored};
+use super::values::{PageEncoding, Values, stored};
 use crate::exec::RowSelection;
 
 /// Collects byte arrays of one length.

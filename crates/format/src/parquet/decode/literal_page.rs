@@ -10,8 +10,8 @@ use lakerace_io::Result;
 use parquet::basic::CompressionCodec;
 
 use super::block::{PageBytes, Pool};
+use super::error::page_ends;
 use super::snappy::preamble;
-use super::values::page_ends;
 
 /// Pieces are this long on average, or going from one to the next would cost more than a copy.
 const MEAN_PIECE_BYTES: usize = 4096;

@@ -7,6 +7,7 @@ use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Plain};
+use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::validity::ValidBits;
 use crate::exec::RowSelection;
@@ -107,9 +108,4 @@ pub(crate) fn stored<'a>(page: &'a [u8], at: &mut usize, width: usize, count: us
     let stored = page.get(*at..end).ok_or_else(page_ends)?;
     *at = end;
     Ok(stored)
-}
-
-/// The error for values that go beyond the page's bytes.
-pub(crate) fn page_ends() -> Error {
-    Error::corrupt("a page ends before its values do")
 }
