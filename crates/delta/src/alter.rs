@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
+use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{adds, configured, protocol_action, with_features};
-use crate::write::DELETION_VECTORS;
 use crate::{Snapshot, Table};
 
 /// What is to change.

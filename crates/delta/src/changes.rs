@@ -25,14 +25,13 @@ use url::Url;
 
 use self::pieces::Columns;
 use crate::Table;
-use crate::kernel::engine::{ROOT, TableEngine};
+use crate::kernel::engine::TableEngine;
 use crate::kernel::error::{from_kernel, guarded};
+use crate::paths::ROOT;
 use crate::snapshot::columns::TableColumns;
 
 /// The column of change files that says what became of a row.
 pub(crate) const CHANGE_TYPE: &str = "_change_type";
-/// The folder of change files, in the table's.
-pub(crate) const CHANGE_FOLDER: &str = "_change_data";
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
 

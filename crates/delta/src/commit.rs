@@ -2,6 +2,7 @@
 
 pub(crate) mod extra_actions;
 pub(crate) mod metadata;
+pub(crate) mod outcome;
 pub(crate) mod scan_rows;
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,14 +28,15 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions};
 pub(crate) use self::metadata::{Changes, metadata_action};
-pub(crate) use self::scan_rows::{counted, named, row_count, selected};
-use crate::kernel::engine::ROOT;
+pub(crate) use self::scan_rows::{counted, named, selected};
+use crate::commit::outcome::Outcome;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
+use crate::paths::LOG;
+use crate::paths::ROOT;
+use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
-use crate::table::LOG;
-use crate::write::DELETION_VECTORS;
 use crate::write::evolve::Evolved;
 use crate::write::files::AddedFile;
 use crate::write::fit::Target;
@@ -109,15 +111,6 @@ pub(crate) trait CommitAction: Send {
     /// Adds what it does to the entry behind this version; false where that is nothing. Called again for a later version
     /// where another writer was faster.
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool>;
-}
-
-/// Whether an entry that could not be written is in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// It is not.
-    Absent,
-    /// The store did not say.
-    Unknown,
 }
 
 /// A commit under way.

@@ -15,8 +15,8 @@ use roaring::RoaringTreemap;
 use url::Url;
 
 use crate::Table;
-use crate::kernel::engine::ROOT;
 use crate::kernel::error::from_kernel;
+use crate::paths::ROOT;
 use crate::snapshot::files::TableFile;
 
 /// Number and bitmap follow; the protocol's "portable" format.

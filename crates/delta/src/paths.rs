@@ -130,5 +130,14 @@ fn local_path(name: &str) -> Option<&str> {
     path.starts_with('/').then(|| path.trim_start_matches('/'))
 }
 
+/// The folder of the log, in a table's folder.
+pub(crate) const LOG: &str = "_delta_log";
+
+/// The table's folder as the kernel knows it; see [`LogStore`].
+pub(crate) const ROOT: &str = "table:///";
+
+/// The folder of change files, in the table's.
+pub(crate) const CHANGE_FOLDER: &str = "_change_data";
+
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::commit::Changes;
 use crate::kernel::error::guarded;
-use crate::write::DELETION_VECTORS;
+
 use crate::{Snapshot, Table};
 
 /// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.
@@ -352,3 +352,6 @@ pub(crate) fn protocol_action(table: &Table, protocol: &Protocol) -> Result<Reco
         engine.json_handler().parse_json(data, LOG_PROTOCOL_SCHEMA.clone())?.try_into_record_batch()
     })
 }
+
+/// The property that lets rows be deleted without rewriting files.
+pub(crate) const DELETION_VECTORS: &str = "delta.enableDeletionVectors";

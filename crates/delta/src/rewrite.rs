@@ -16,7 +16,8 @@ use lakerace_format::{Batches, DeletedRows, InputFile, ParquetSource, ReadReques
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::{Outcome, Targets, tracks_rows};
+use crate::commit::outcome::Outcome;
+use crate::commit::{Targets, tracks_rows};
 use crate::snapshot::files::TableFile;
 use crate::upsert::ChangeFiles;
 use crate::write::{AddedFile, DataFiles, Published, write_split};

@@ -11,6 +11,7 @@ use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::files as log_files;
 use crate::log::recovery::Distrust;
+use crate::paths::LOG;
 use crate::paths::Paths;
 use crate::{Snapshot, VersionSpec};
 
@@ -27,9 +28,6 @@ struct Inner {
     /// The version that the last write through it has made.
     made: Mutex<Option<SnapshotRef>>,
 }
-
-/// The folder of the log, in a table's folder.
-pub(crate) const LOG: &str = "_delta_log";
 
 impl Table {
     /// The table in this folder. Sends no request.

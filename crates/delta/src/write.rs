@@ -40,6 +40,7 @@ use crate::{Snapshot, Table};
 use self::by_key::{ByKey, InOrder};
 use self::new_table::check_new_table;
 use self::types::table_types;
+use crate::protocol::DELETION_VECTORS;
 
 pub(crate) use self::fit::{Fit, Target};
 
@@ -75,9 +76,6 @@ pub struct TableWrite {
     /// Go on behind the rows that the log counts of this load.
     pub resumes: bool,
 }
-
-/// The property that lets rows be deleted without rewriting files.
-pub(crate) const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
 
 /// Writes rows into a table, a commit for each checkpoint.
 pub struct DeltaSink {

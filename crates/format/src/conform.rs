@@ -7,7 +7,6 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use lakerace_io::{Error, Result};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-use crate::FindBy;
 use crate::columns::widen;
 use crate::variant::{self, is_variant};
 
@@ -119,4 +118,13 @@ fn widens(from: &DataType, to: &DataType) -> bool {
             (T::Utf8, T::Utf8View) | (T::Utf8View, T::Utf8) | (T::Binary, T::BinaryView) | (T::BinaryView, T::Binary)
         ),
     }
+}
+
+/// What a column is known by in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindBy {
+    /// Its stored name.
+    Name,
+    /// Its field id. Files without ids are refused.
+    Id,
 }

@@ -16,8 +16,8 @@ mod read;
 mod source;
 mod write;
 
+pub(crate) use crate::panic_guard::guarded;
 pub use decode::block::{Block, Pool};
-pub(crate) use footer::guarded;
 pub(crate) use footer::schema::with_root_views;
 pub use read::row_group::{Keeps, RowGroup};
 pub use source::ParquetSource;

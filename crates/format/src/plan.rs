@@ -90,7 +90,7 @@ impl ReadPlan {
     /// readable elsewhere, cut at file and unit borders and balanced by wanted bytes. The parts are runs in the plan's
     /// order. They have no requests of their own: the source that reads a part plans them.
     pub fn split(&self, n: usize) -> Vec<ReadPlan> {
-        crate::split::split(self, n)
+        self::split::split(self, n)
     }
 }
 
@@ -113,5 +113,6 @@ mod schema_serde {
     }
 }
 
+pub(crate) mod split;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::Constants;
+use crate::conform::FindBy;
 use crate::conform::{check, find};
 
 /// The columns of a table, and how they are found in its files: by name or by field id, at every level of nesting.
@@ -17,15 +18,6 @@ pub struct TableSchema {
     /// The same columns, each with the name and the field id (`PARQUET:field_id`) that it has in files.
     stored: SchemaRef,
     find_by: FindBy,
-}
-
-/// What a column is known by in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FindBy {
-    /// Its stored name.
-    Name,
-    /// Its field id. Files without ids are refused.
-    Id,
 }
 
 impl TableSchema {

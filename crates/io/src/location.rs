@@ -1,35 +1,13 @@
 //! Names of files and folders, and the store behind them.
 
-use std::collections::BTreeMap;
 use std::path::{Component, PathBuf};
 
 use object_store::path::Path;
 
+use crate::path::{file_path, split_scheme};
 use crate::store;
+use crate::store::options::StorageOptions;
 use crate::{Error, Job, JobStore, Object, Result, STANDARD_STREAM};
-
-/// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StorageOptions {
-    /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `aws_endpoint_url`, `aws_allow_http`, …).
-    pub options: BTreeMap<String, String>,
-}
-
-/// The storage option by which a table's log may name files in other stores than the table's own: `true` or `false`.
-pub const ALLOW_FOREIGN_PATHS: &str = "allow_foreign_paths";
-
-impl StorageOptions {
-    /// Whether a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
-    /// neither true nor false.
-    pub fn allows_foreign_paths(&self) -> Result<bool> {
-        let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS));
-        match found.map(|(_, value)| value.to_ascii_lowercase()).as_deref() {
-            None | Some("false" | "0" | "no") => Ok(false),
-            Some("true" | "1" | "yes") => Ok(true),
-            Some(_) => Err(Error::usage(format!("{ALLOW_FOREIGN_PATHS} is neither true nor false"))),
-        }
-    }
-}
 
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `memory://name/key`.
 ///
@@ -110,19 +88,6 @@ pub(crate) fn local_file(text: &str) -> Option<PathBuf> {
         Target::Local(path) => Some(file_path(&path)),
         Target::S3 { .. } | Target::Memory { .. } => None,
     }
-}
-
-/// The file system path of `path` in a local store.
-pub(crate) fn file_path(path: &Path) -> PathBuf {
-    PathBuf::from(format!("/{path}"))
-}
-
-/// Splits `scheme://rest`. A colon later in a path does not make a scheme.
-pub(crate) fn split_scheme(text: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = text.split_once("://")?;
-    let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-    valid.then_some((scheme, rest))
 }
 
 /// The URL as errors show it: without what stands before the host, and without a query that may sign a request.

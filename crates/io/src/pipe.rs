@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::location::{local_file, split_scheme};
+use crate::location::local_file;
+use crate::path::split_scheme;
 use crate::{Error, Job, JobStore, Object, Result, private_file, store};
 
 /// The name of standard input as a source, and of standard output as a target.

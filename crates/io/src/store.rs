@@ -18,6 +18,8 @@ pub(crate) mod error;
 pub(crate) mod local;
 pub(crate) mod local_links;
 pub(crate) mod object;
+pub(crate) mod object_info;
+pub(crate) mod options;
 mod settings;
 pub mod wrap;
 

@@ -17,9 +17,9 @@ use lakerace_io::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use url::Url;
 
-use crate::kernel::engine::ROOT;
 use crate::kernel::error::guarded;
-use crate::table::LOG;
+use crate::paths::LOG;
+use crate::paths::ROOT;
 use crate::write::evolve::wider;
 
 /// The metadata of a field that has its name in files.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::Snapshot;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
+use crate::snapshot::files::row_count;
 
 /// The files of a version, a row each: with statistics as JSON, and without anything parsed.
 pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
@@ -84,12 +85,6 @@ pub(crate) fn counted(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Resul
     let mut columns = batch.columns().to_vec();
     columns[at] = stats;
     RecordBatch::try_new(batch.schema(), columns).map_err(|e| Error::internal(e.to_string()))
-}
-
-/// The rows of a file by its statistics, where these say so soundly.
-pub(crate) fn row_count(statistics: &str) -> Option<u64> {
-    let statistics: Value = serde_json::from_str(statistics).ok()?;
-    statistics.get("numRecords")?.as_u64()
 }
 
 fn with_count(statistics: Option<&str>, rows: u64) -> String {

@@ -10,8 +10,9 @@ use lakerace_format::{WriteOptions, Written};
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
+use crate::commit::outcome::Outcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{Commit, CommitAction, Outcome, added, change_file, counted, selected};
+use crate::commit::{Commit, CommitAction, added, change_file, counted, selected};
 use crate::kernel::error::guarded;
 use crate::probe::Probe;
 use crate::rewrite::{Rewrites, Touched};

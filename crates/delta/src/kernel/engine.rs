@@ -19,10 +19,8 @@ use super::executor::QuietExecutor;
 use crate::log::recovery::{Distrust, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::Paths;
+use crate::paths::ROOT;
 use crate::snapshot::statistics::lenient;
-
-/// The table's folder as the kernel knows it; see [`LogStore`].
-pub(crate) const ROOT: &str = "table:///";
 
 type Inner = DefaultEngine<QuietExecutor>;
 

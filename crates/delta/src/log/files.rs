@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lakerace_io::{ObjectInfo, Result};
 
 use crate::Table;
-use crate::table::LOG;
+use crate::paths::LOG;
 
 /// A file of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

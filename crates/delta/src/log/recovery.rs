@@ -14,8 +14,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
 use crate::Table;
-use crate::kernel::engine::ROOT;
-use crate::table::LOG;
+use crate::paths::LOG;
+use crate::paths::ROOT;
 
 /// The file that names the last checkpoint.
 const HINT: &str = "_delta_log/_last_checkpoint";

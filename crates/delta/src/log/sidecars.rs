@@ -18,8 +18,8 @@ use url::Url;
 
 use super::files::{LogFile, LogFileKind};
 use crate::Table;
-use crate::kernel::engine::ROOT;
-use crate::table::LOG;
+use crate::paths::LOG;
+use crate::paths::ROOT;
 
 /// The sidecars among `found` that are older than `cutoff`, in milliseconds since 1970, and that none of these checkpoints names.
 /// The checkpoints are read where there is any that old, and not otherwise. One that can't be read is an error.

@@ -27,10 +27,10 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::history::READERS;
-use crate::changes::CHANGE_FOLDER;
 use crate::log::entry::{Entry, FileAction};
 use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
+use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
 use crate::{Snapshot, Table, deletion_vector, pipeline};
 

@@ -12,7 +12,6 @@ use lakerace_format::predicate::Value;
 use lakerace_io::{Error, Object, Result};
 
 use crate::Snapshot;
-use crate::commit::row_count;
 use crate::kernel::error::from_kernel;
 
 /// The files of a version, the oldest first.
@@ -181,4 +180,10 @@ fn text(array: &ArrayRef, row: usize) -> Option<&str> {
 fn long(array: &ArrayRef, row: usize) -> Option<i64> {
     let array = array.as_primitive_opt::<Int64Type>()?;
     array.is_valid(row).then(|| array.value(row))
+}
+
+/// The rows of a file by its statistics, where these say so soundly.
+pub(crate) fn row_count(statistics: &str) -> Option<u64> {
+    let statistics: serde_json::Value = serde_json::from_str(statistics).ok()?;
+    statistics.get("numRecords")?.as_u64()
 }

@@ -23,9 +23,10 @@ use super::file_publisher::{DoneFile, FilePublisher};
 use super::fit::{Fit, Target};
 use super::statistics::Statistics;
 use crate::Table;
-use crate::changes::CHANGE_FOLDER;
-use crate::commit::{Outcome, Targets};
+use crate::commit::Targets;
+use crate::commit::outcome::Outcome;
 use crate::kernel::error::from_kernel;
+use crate::paths::CHANGE_FOLDER;
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;

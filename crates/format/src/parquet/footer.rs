@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::{Bytes, BytesMut};
-use lakerace_io::{Error, Object, Result, panics};
+use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -25,6 +25,7 @@ use self::page_index::keep_indexes;
 use self::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
+use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
 use crate::{Constants, DeletedRows, InputFile, TableSchema};
 
@@ -409,46 +410,4 @@ fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
     let length = u64::try_from(column.compressed_size()).map_err(|_| negative())?;
     let end = start.checked_add(length).ok_or_else(|| Error::corrupt("its length overflows"))?;
     Ok(start..end)
-}
-
-/// Calls into the parquet crate: its errors and panics become ours. Damaged bytes are what both mostly come from.
-pub(crate) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
-    match panics::caught(call) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(from_parquet(what, error)),
-        Err(_) => Err(Error::corrupt(format!("{what} can't be decoded"))),
-    }
-}
-
-/// An error of the parquet crate as ours. Errors of our own that travelled through it come out unchanged.
-pub(crate) fn from_parquet(what: &str, error: ParquetError) -> Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<Error>() {
-            Ok(own) => *own,
-            Err(other) => Error::corrupt(format!("{what}: {}", without_frames(&other.to_string()))),
-        },
-        ParquetError::NYI(message) => Error::unsupported(format!("{what}: {message}")),
-        other => Error::corrupt(format!("{what}: {}", without_frames(&other.to_string()))),
-    }
-}
-
-/// What the parquet crate and those below it put in front of what they say: names of their own types.
-const FRAMES: [&str; 8] = [
-    "Parquet error: ",
-    "Parquet argument error: ",
-    "Arrow: ",
-    "External: ",
-    "EOF: ",
-    "Parser error: ",
-    "Invalid argument error: ",
-    "Compute error: ",
-];
-
-/// A text of the parquet crate without the names of its types.
-fn without_frames(text: &str) -> &str {
-    let mut text = text.trim();
-    while let Some(rest) = FRAMES.iter().find_map(|frame| text.strip_prefix(frame)) {
-        text = rest.trim_start();
-    }
-    text
 }

@@ -1,6 +1,9 @@
 //! The row groups of a read as units of its steps.
 
+pub(super) mod chunk_bytes;
 pub(super) mod column_reader;
+pub(super) mod column_source;
+pub(super) mod flat_decoder;
 pub(super) mod flat_reader;
 pub(super) mod nested_int96;
 pub(super) mod nested_reader;
@@ -10,6 +13,7 @@ pub(super) mod planning;
 pub(super) mod prune;
 pub(super) mod row_group;
 pub(super) mod trust;
+pub(super) mod unit;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -18,8 +22,9 @@ use arrow::array::BooleanArray;
 use arrow::datatypes::FieldRef;
 use lakerace_io::{Fetcher, Result};
 
-use self::column_reader::{LaneSource, ParquetColumnReader};
-use self::planning::Unit;
+use self::column_reader::ParquetColumnReader;
+use self::column_source::ColumnSource;
+use self::unit::Unit;
 use super::decode::block::Pool;
 use crate::columns::roots;
 use crate::exec::DecodeUnits;
@@ -57,7 +62,7 @@ impl DecodeUnits for RowGroups {
     fn open(&self, unit: usize, column: usize) -> Result<ParquetColumnReader> {
         let plan = &self.units[unit];
         let roots = self.roots[unit].get_or_init(|| roots(plan.file.schema(), &self.fields));
-        let source = LaneSource {
+        let source = ColumnSource {
             file: Arc::clone(&plan.file),
             file_number: plan.file_number,
             row_group: plan.row_group,

@@ -7,8 +7,9 @@ use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result,
 
 use super::footer::{FileMeta, open};
 use super::read::RowGroups;
-use super::read::planning::{Unit, default_step_rows, row_bytes, want};
+use super::read::planning::{default_step_rows, row_bytes, want};
 use super::read::prune::Pruner;
+use super::read::unit::Unit;
 use crate::columns::{Columns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};

@@ -7,8 +7,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, 
 use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema};
 use lakerace_io::ErrorKind;
 
-use super::{FindBy, TableSchema};
+use super::TableSchema;
 use crate::Constants;
+use crate::conform::FindBy;
 use crate::conform::conform;
 use crate::predicate::Value;
 

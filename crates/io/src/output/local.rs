@@ -11,7 +11,7 @@ use super::hidden_file::HiddenFile;
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::Behind;
-use crate::location::file_path;
+use crate::path::file_path;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
 /// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.

@@ -19,9 +19,9 @@ use object_store::{
     RenameOptions, RenameTargetMode, Result, UploadPart,
 };
 
-use super::object::ObjectInfo;
-use crate::location::file_path;
+use super::object_info::ObjectInfo;
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
+use crate::path::file_path;
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use object_store::path::Path;
 
 use super::error::store_error;
 use super::local::{Entry, location_of, read_folder};
-use crate::location::file_path;
+use crate::path::file_path;
 use crate::{JobStore, ObjectInfo, RequestKind, Result};
 
 impl JobStore {

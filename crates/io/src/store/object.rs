@@ -7,13 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 
 use super::error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
 use super::local::{e_tag, open_file, orphaned_files};
+use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{Buffer, collect_body};
 use crate::job::block_with_grace;
-use crate::location::file_path;
+use crate::path::file_path;
 use crate::profile::Stopwatch;
 use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
@@ -60,26 +61,6 @@ pub struct Tail {
     pub size_bytes: u64,
     /// The object's tag.
     pub e_tag: Option<String>,
-}
-
-/// An object as a listing shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObjectInfo {
-    /// Its path in the store.
-    pub path: Path,
-    /// Its size.
-    pub size_bytes: u64,
-    /// Its tag, where the store has tags.
-    pub e_tag: Option<String>,
-    /// When it was written, in milliseconds since 1970.
-    pub modified: i64,
-}
-
-impl From<ObjectMeta> for ObjectInfo {
-    fn from(meta: ObjectMeta) -> Self {
-        let modified = meta.last_modified.timestamp_millis();
-        Self { path: meta.location, size_bytes: meta.size, e_tag: meta.e_tag, modified }
-    }
 }
 
 impl JobStore {

@@ -11,8 +11,9 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::index_reader::{decode_column_index, decode_offset_index};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-use super::{FileMeta, guarded};
+use super::FileMeta;
 use crate::files::Opening;
+use crate::panic_guard::guarded;
 
 /// Indexes lie together before the footer: up to this size they are read by one request per file.
 const SPAN_BYTES: u64 = 4 << 20;

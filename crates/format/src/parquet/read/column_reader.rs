@@ -1,51 +1,24 @@
 //! One column of one row group as a state machine that yields the next rows.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::FieldRef;
-use lakerace_io::{Error, Fetcher, Result};
+use lakerace_io::{Error, Result};
 
-use super::flat_reader::FlatLane;
-use super::nested_reader::NestedLane;
-use super::planning::Unit;
+use super::column_source::ColumnSource;
+use super::flat_reader::FlatReader;
+use super::nested_reader::NestedReader;
 use crate::FindBy;
 use crate::columns::widen;
 use crate::conform::conform;
 use crate::exec::{ColumnReader, RowMask};
-use crate::parquet::decode::block::Pool;
-use crate::parquet::footer::FileMeta;
-use crate::parquet::footer::page_index::ChunkPages;
 use crate::projection::narrow;
-
-/// Where a lane's bytes come from.
-#[derive(Debug, Clone)]
-pub(crate) struct LaneSource {
-    /// The file.
-    pub file: Arc<FileMeta>,
-    /// Its number in the fetcher.
-    pub file_number: u32,
-    /// The row group.
-    pub row_group: usize,
-    /// The root column in the file; `None` where the file does not have it.
-    pub root: Option<usize>,
-    /// The field that the batches have.
-    pub field: FieldRef,
-    /// The rows of the row group that will be asked for; all others are skipped. Ascending, not empty.
-    pub rows: Arc<Vec<Range<u64>>>,
-    /// The most rows of one step.
-    pub step_rows: usize,
-    /// The bytes.
-    pub fetcher: Fetcher,
-    /// Memory.
-    pub pool: Arc<Pool>,
-}
 
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
     decoder: Decoder,
-    source: LaneSource,
+    source: ColumnSource,
     fit: Fit,
 }
 
@@ -61,21 +34,21 @@ enum Fit {
 
 enum Decoder {
     /// Our decoder.
-    Flat(Box<FlatLane>),
+    Flat(Box<FlatReader>),
     /// The parquet crate's.
-    Nested(Box<NestedLane>),
+    Nested(Box<NestedReader>),
     /// A column that the file does not have.
     Missing,
 }
 
 impl ParquetColumnReader {
     /// Prepares the lane; nothing is fetched yet.
-    pub fn open(source: LaneSource) -> Result<Self> {
+    pub fn open(source: ColumnSource) -> Result<Self> {
         let decoder = match source.root {
             None => Decoder::Missing,
-            Some(root) => match FlatLane::open(&source, root)? {
+            Some(root) => match FlatReader::open(&source, root)? {
                 Some(flat) => Decoder::Flat(Box::new(flat)),
-                None => Decoder::Nested(Box::new(NestedLane::open(&source, root)?)),
+                None => Decoder::Nested(Box::new(NestedReader::open(&source, root)?)),
             },
         };
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
@@ -137,32 +110,6 @@ impl ColumnReader for ParquetColumnReader {
                 Ok(())
             }
             Decoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
-        }
-    }
-}
-
-impl LaneSource {
-    /// The pages of a flat column, where only some of them were planned for.
-    pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
-        let unit = Unit {
-            file: Arc::clone(&self.file),
-            file_number: self.file_number,
-            row_group: self.row_group,
-            rows: Arc::clone(&self.rows),
-        };
-        unit.pages(root, leaf)
-    }
-
-    /// Names file, row group and column in an error about data.
-    pub fn place(&self, error: Error) -> Error {
-        match error.place() {
-            // Stores name their object already.
-            Some(place) if place.starts_with(&self.file.url) => error,
-            _ if error.kind() == lakerace_io::ErrorKind::Cancelled => error,
-            _ => {
-                let (url, group, column) = (&self.file.url, self.row_group, self.field.name());
-                error.at(format!("{url}: row group {group}, column {column:?}"))
-            }
         }
     }
 }

@@ -4,19 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use lakerace_io::{Error, Result};
-use parquet::basic::{CompressionCodec, Encoding};
-use parquet::file::metadata::ColumnChunkMetaData;
 
-use super::column_reader::LaneSource;
+use super::column_source::ColumnSource;
+use super::flat_decoder::decoder;
 use super::page_header::PageKind;
 use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
 use crate::exec::{RowMask, RowSelection};
-use crate::parquet::decode::block::Pool;
 use crate::parquet::decode::literal_page::Pieces;
 use crate::parquet::decode::validity::{Levels, Validity};
 use crate::parquet::decode::values::{PageEncoding, Values};
-use crate::parquet::decode::values_for;
-use crate::parquet::footer::FileMeta;
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.03;
@@ -25,7 +21,7 @@ const PICK_AT_MOST: f64 = 0.03;
 const COPY_AT_MOST: f64 = 0.5;
 
 /// One flat column of one row group.
-pub(crate) struct FlatLane {
+pub(crate) struct FlatReader {
     pages: PageWalk,
     is_optional: bool,
     values: Box<dyn Values>,
@@ -47,9 +43,9 @@ enum Page {
     Open(Option<Levels>),
 }
 
-impl FlatLane {
+impl FlatReader {
     /// A lane for root column `root`; `None` where this decoder does not know its type or an encoding in it.
-    pub fn open(source: &LaneSource, root: usize) -> Result<Option<Self>> {
+    pub fn open(source: &ColumnSource, root: usize) -> Result<Option<Self>> {
         let Some(values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
         let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
         let chunk = source.file.metadata().row_group(source.row_group).column(leaf);
@@ -289,43 +285,4 @@ fn open(
         PageData::Whole(bytes) => values.page(bytes, encoding, header.values)?,
     }
     Ok(levels)
-}
-
-/// The decoder for a root column of a row group; `None` where it is left to the parquet crate, which walks through
-/// all pages of a chunk, and so needs all of its bytes.
-pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
-    let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
-    let chunk = file.metadata().row_group(row_group).columns().get(leaves.start)?;
-    let descriptor = chunk.column_descr();
-    let is_flat = leaves.len() == 1 && descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
-    let file_type = file.schema().field(root).data_type();
-    if !is_flat || file_type.is_nested() || !are_known(chunk) {
-        return None;
-    }
-    values_for(descriptor, file_type, pool)
-}
-
-/// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
-fn are_known(chunk: &ColumnChunkMetaData) -> bool {
-    use Encoding as E;
-    let is_known = |encoding: Encoding| {
-        #[allow(deprecated, reason = "old files have it for levels")]
-        let for_levels = E::BIT_PACKED;
-        encoding == for_levels
-            || matches!(
-                encoding,
-                E::PLAIN
-                    | E::PLAIN_DICTIONARY
-                    | E::RLE
-                    | E::RLE_DICTIONARY
-                    | E::DELTA_BINARY_PACKED
-                    | E::DELTA_LENGTH_BYTE_ARRAY
-                    | E::DELTA_BYTE_ARRAY
-                    | E::BYTE_STREAM_SPLIT
-            )
-    };
-    use CompressionCodec as C;
-    let codec = chunk.compression_codec();
-    let has_codec = matches!(codec, C::UNCOMPRESSED | C::SNAPPY | C::GZIP | C::BROTLI | C::LZ4 | C::ZSTD | C::LZ4_RAW);
-    has_codec && chunk.encodings().all(is_known)
 }

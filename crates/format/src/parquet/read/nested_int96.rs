@@ -15,8 +15,8 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::column_reader::LaneSource;
-use super::nested_reader::{ChunkBytes, Failure, keep};
+use super::chunk_bytes::{ChunkBytes, Failure, keep};
+use super::column_source::ColumnSource;
 use crate::parquet::decode::convert::{Convert, Int96};
 use crate::parquet::decode::fixed::unfit;
 use crate::parquet::footer::FileMeta;
@@ -35,7 +35,7 @@ pub(crate) struct CheckedGroup {
 
 impl CheckedGroup {
     /// Of the row group and the root column of a lane.
-    pub fn new(source: &LaneSource, root: usize, bytes: ChunkBytes) -> Self {
+    pub fn new(source: &ColumnSource, root: usize, bytes: ChunkBytes) -> Self {
         Self { file: Arc::clone(&source.file), row_group: source.row_group, root, bytes: Arc::new(bytes) }
     }
 

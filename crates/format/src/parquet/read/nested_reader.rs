@@ -1,55 +1,42 @@
 //! Columns that the parquet crate decodes: nested ones and rare types, one root column at a time.
 
-use std::io::Read;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
-use bytes::{Buf, Bytes};
-use lakerace_io::{Error, Fetcher, Result};
+use lakerace_io::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, Length};
 
-use super::column_reader::LaneSource;
+use super::chunk_bytes::{ChunkBytes, Failure};
+use super::column_source::ColumnSource;
 use super::nested_int96::CheckedGroup;
-use crate::parquet::footer::guarded;
+use crate::panic_guard::guarded;
 use crate::parquet::footer::schema::is_int96;
 
 /// One root column of one row group, decoded by the parquet crate.
-pub(crate) struct NestedLane {
+pub(crate) struct NestedReader {
     reader: ParquetRecordBatchReader,
     /// Rows that were decoded and not yet asked for.
     rest: Option<ArrayRef>,
     failure: Failure,
 }
 
-/// An error of ours on its way through the crate, which turns errors into text.
-pub(crate) type Failure = Arc<Mutex<Option<Error>>>;
-
-impl NestedLane {
+impl NestedReader {
     /// Prepares the lane.
-    pub fn open(source: &LaneSource, root: usize) -> Result<Self> {
+    pub fn open(source: &ColumnSource, root: usize) -> Result<Self> {
         let leaves = source.file.leaves_of(root, &source.field);
         let group = source.file.metadata().row_group(source.row_group);
         let mut chunks = Vec::with_capacity(leaves.len());
         for &leaf in &leaves {
             chunks.push(source.file.chunk_range(source.row_group, leaf)?);
         }
-        let failure = Failure::default();
-        let bytes = ChunkBytes {
-            fetcher: source.fetcher.clone(),
-            file: source.file_number,
-            released: chunks.iter().map(|chunk| AtomicU64::new(chunk.start)).collect(),
-            chunks,
-            size: source.file.size_bytes,
-            failure: Arc::clone(&failure),
-        };
+        let bytes = ChunkBytes::new(source, chunks);
+        let failure = Arc::clone(&bytes.failure);
         let rows = group.num_rows() as u64;
         let is_whole = source.rows.len() == 1 && source.rows[0] == (0..rows);
         let selection = (!is_whole).then(|| selection(&source.rows, rows));
@@ -134,109 +121,4 @@ fn selection(ranges: &[Range<u64>], rows: u64) -> RowSelection {
         selectors.push(RowSelector::skip((rows - at) as usize));
     }
     RowSelection::from(selectors)
-}
-
-/// The fetcher as the crate reads from it: page by page, releasing what lies behind.
-pub(crate) struct ChunkBytes {
-    fetcher: Fetcher,
-    file: u32,
-    chunks: Vec<Range<u64>>,
-    /// Up to where each chunk was released.
-    released: Vec<AtomicU64>,
-    size: u64,
-    pub(crate) failure: Failure,
-}
-
-impl ChunkBytes {
-    /// The number of the chunk that `start` lies in. Where a writer's lengths are too short, a chunk reaches into the one
-    /// after it, which then is the one that is meant.
-    fn number(&self, start: u64) -> Option<usize> {
-        let all = self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.contains(&start));
-        all.max_by_key(|(_, chunk)| chunk.start).map(|(number, _)| number)
-    }
-
-    /// The chunk that `start` lies in.
-    fn chunk(&self, start: u64) -> Result<&Range<u64>, ParquetError> {
-        let found = self.number(start).and_then(|number| self.chunks.get(number));
-        found.ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside of the column chunk")))
-    }
-}
-
-impl ChunkBytes {
-    /// Releases what was not released yet of the chunk that `start` lies in, up to `end`.
-    fn release_to(&self, start: u64, end: u64) {
-        let Some(released) = self.number(start).and_then(|number| self.released.get(number)) else { return };
-        let from = released.fetch_max(end, Ordering::Relaxed);
-        if from < end {
-            self.fetcher.release(self.file, from..end);
-        }
-    }
-}
-
-impl Drop for ChunkBytes {
-    fn drop(&mut self) {
-        for chunk in self.chunks.iter().filter(|chunk| chunk.start < chunk.end) {
-            self.release_to(chunk.start, chunk.end);
-        }
-    }
-}
-
-impl Length for ChunkBytes {
-    fn len(&self) -> u64 {
-        self.size
-    }
-}
-
-impl ChunkReader for ChunkBytes {
-    type T = ChunkRead;
-
-    fn get_read(&self, start: u64) -> Result<ChunkRead, ParquetError> {
-        let end = self.chunk(start)?.end;
-        let failure = Arc::clone(&self.failure);
-        Ok(ChunkRead { fetcher: self.fetcher.clone(), file: self.file, at: start..end, piece: Bytes::new(), failure })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let chunk = self.chunk(start)?;
-        let end = start.checked_add(length as u64).filter(|end| *end <= chunk.end);
-        let end =
-            end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} end after the column chunk")))?;
-        let bytes = self.fetcher.bytes(self.file, start..end).map_err(|e| keep(&self.failure, e))?;
-        // Pages come front to back, and each once; only a page's own header may lie before it unreleased.
-        self.release_to(start, end);
-        Ok(bytes)
-    }
-}
-
-/// Keeps an error of ours aside and gives the crate a stand-in.
-pub(crate) fn keep(failure: &Failure, error: Error) -> ParquetError {
-    let stand_in = ParquetError::General(error.to_string());
-    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    stand_in
-}
-
-/// Reads page headers.
-pub(crate) struct ChunkRead {
-    fetcher: Fetcher,
-    file: u32,
-    at: Range<u64>,
-    piece: Bytes,
-    failure: Failure,
-}
-
-/// A page header is a few dozen bytes; statistics make it longer.
-const HEADER_BYTES: u64 = 4096;
-
-impl Read for ChunkRead {
-    fn read(&mut self, target: &mut [u8]) -> std::io::Result<usize> {
-        if self.piece.is_empty() && !self.at.is_empty() {
-            let end = self.at.end.min(self.at.start + HEADER_BYTES);
-            let piece = self.fetcher.bytes_some(self.file, self.at.start..end);
-            self.piece = piece.map_err(|error| std::io::Error::other(keep(&self.failure, error)))?;
-            self.at.start += self.piece.len() as u64;
-        }
-        let n = target.len().min(self.piece.len());
-        self.piece.split_to(n).copy_to_slice(&mut target[..n]);
-        Ok(n)
-    }
 }

@@ -15,11 +15,12 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::planning::Unit;
 use super::trust;
+use super::unit::Unit;
 use crate::columns::Columns;
+use crate::panic_guard::guarded;
+use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::{chunk_pages, chunk_values};
-use crate::parquet::footer::{FileMeta, guarded};
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
 /// Bloom filters above this are not read: the data they could spare is hardly larger.

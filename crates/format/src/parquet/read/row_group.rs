@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use lakerace_io::{Error, Result};
 
-use super::planning::{Unit, row_bytes};
+use super::planning::row_bytes;
 use super::prune::{Pruner, intersect};
+use super::unit::Unit;
 use crate::columns::Columns;
 use crate::exec::BATCH_BYTES;
 use crate::parquet::source::ParquetSource;

@@ -1,0 +1,59 @@
+//! Where a column's pages are, and what is to become of them.
+
+use super::unit::Unit;
+use crate::parquet::decode::block::Pool;
+use crate::parquet::footer::FileMeta;
+use crate::parquet::footer::page_index::ChunkPages;
+use arrow::datatypes::FieldRef;
+use lakerace_io::{Error, Fetcher, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a lane's bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnSource {
+    /// The file.
+    pub file: Arc<FileMeta>,
+    /// Its number in the fetcher.
+    pub file_number: u32,
+    /// The row group.
+    pub row_group: usize,
+    /// The root column in the file; `None` where the file does not have it.
+    pub root: Option<usize>,
+    /// The field that the batches have.
+    pub field: FieldRef,
+    /// The rows of the row group that will be asked for; all others are skipped. Ascending, not empty.
+    pub rows: Arc<Vec<Range<u64>>>,
+    /// The most rows of one step.
+    pub step_rows: usize,
+    /// The bytes.
+    pub fetcher: Fetcher,
+    /// Memory.
+    pub pool: Arc<Pool>,
+}
+
+impl ColumnSource {
+    /// The pages of a flat column, where only some of them were planned for.
+    pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
+        let unit = Unit {
+            file: Arc::clone(&self.file),
+            file_number: self.file_number,
+            row_group: self.row_group,
+            rows: Arc::clone(&self.rows),
+        };
+        unit.pages(root, leaf)
+    }
+
+    /// Names file, row group and column in an error about data.
+    pub fn place(&self, error: Error) -> Error {
+        match error.place() {
+            // Stores name their object already.
+            Some(place) if place.starts_with(&self.file.url) => error,
+            _ if error.kind() == lakerace_io::ErrorKind::Cancelled => error,
+            _ => {
+                let (url, group, column) = (&self.file.url, self.row_group, self.field.name());
+                error.at(format!("{url}: row group {group}, column {column:?}"))
+            }
+        }
+    }
+}

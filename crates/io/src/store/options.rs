@@ -1,0 +1,27 @@
+//! Settings of stores, as options name them.
+
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StorageOptions {
+    /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `aws_endpoint_url`, `aws_allow_http`, …).
+    pub options: BTreeMap<String, String>,
+}
+
+impl StorageOptions {
+    /// Whether a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
+    /// neither true nor false.
+    pub fn allows_foreign_paths(&self) -> Result<bool> {
+        let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS));
+        match found.map(|(_, value)| value.to_ascii_lowercase()).as_deref() {
+            None | Some("false" | "0" | "no") => Ok(false),
+            Some("true" | "1" | "yes") => Ok(true),
+            Some(_) => Err(Error::usage(format!("{ALLOW_FOREIGN_PATHS} is neither true nor false"))),
+        }
+    }
+}
+
+/// The storage option by which a table's log may name files in other stores than the table's own: `true` or `false`.
+pub const ALLOW_FOREIGN_PATHS: &str = "allow_foreign_paths";
