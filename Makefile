@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest spark test-spark test-servers fuzz soak bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest spark test-spark test-servers fuzz soak soak-files bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -89,6 +89,10 @@ fuzz:
 # The fuzzers of tests/python/fuzz, SOAK_SECONDS each (60 by default); SOAK_SEED runs the cases of an earlier time again.
 soak: build
 	$(BIN)/python tests/python/fuzz/soak.py
+
+# A thousand writers of a store of small files that are killed, and a content of 3 GB.
+soak-files: build
+	LAKERACE_CRASH_ROUNDS=1000 LAKERACE_LONG_MEGABYTES=3000 $(BIN)/pytest tests/python/test_files.py -k "killed or never_held"
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw

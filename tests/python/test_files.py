@@ -359,21 +359,30 @@ def test_a_disk_that_is_full_is_told_and_nothing_is_lost(tmp_path: Path) -> None
     store.put("again", b"x")
 
 
+#: The length of a long content, in millions of bytes; `LAKERACE_LONG_MEGABYTES=3000` for a soak.
+LONG_MEGABYTES = int(os.environ.get("LAKERACE_LONG_MEGABYTES", "400"))
+
+
 def test_a_long_content_is_never_held_whole(tmp_path: Path) -> None:
     script = (
+        f"n = {LONG_MEGABYTES}\n"
         "import resource, sys, lakerace as lr\n"
         "store = lr.files.Store(sys.argv[1], durability='off')\n"
         "with store.open('big', 'wb') as file:\n"
-        "    for i in range(400): file.write(bytes([i % 256]) * 1_000_000)\n"
+        "    for i in range(n): file.write(bytes([i % 256]) * 1_000_000)\n"
         "with store.open('big', 'rb') as file:\n"
-        "    file.seek(399_999_990)\n"
-        "    assert file.read() == bytes([399 % 256]) * 10\n"
+        "    file.seek(n * 1_000_000 - 10)\n"
+        "    assert file.read() == bytes([(n - 1) % 256]) * 10\n"
         "    file.seek(0)\n"
-        "    assert sum(len(part) for part in iter(lambda: file.read(1 << 20), b'')) == 400_000_000\n"
+        "    assert sum(len(part) for part in iter(lambda: file.read(1 << 20), b'')) == n * 1_000_000\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "s.db")], capture_output=True, text=True, timeout=110, check=False
+        [sys.executable, "-c", script, str(tmp_path / "s.db")],
+        capture_output=True,
+        text=True,
+        timeout=110 + LONG_MEGABYTES / 10,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 250_000

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Mount(args) => &args.store,
     };
     let session = Session::start(global, &store.store);
-    let opened = Opened { session: &session, store: open(store, &args.command)? };
+    let opened = Opened { session: &session, store: open(store, &args.command, &session)? };
     match &args.command {
         FilesCommand::Put(args) => put(args, &opened),
         FilesCommand::Get(args) => get(args, &opened),
@@ -69,6 +69,7 @@ struct Opened<'a> {
 impl Opened<'_> {
     /// Ends the command: with `--json` the report and `more`, else a note.
     fn done(&self, note: &str, files: u64, more: serde_json::Value) -> Result<()> {
+        self.store.close()?;
         for warning in self.store.warnings() {
             self.session.job.warn(&warning);
         }
@@ -92,7 +93,7 @@ impl Opened<'_> {
     }
 }
 
-fn open(store: &FilesStore, command: &FilesCommand) -> Result<Store> {
+fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result<Store> {
     let encoding = match command {
         FilesCommand::Put(PutArgs { encoding, .. }) | FilesCommand::Import(ImportArgs { encoding, .. }) => {
             Some(encoding)
@@ -123,7 +124,7 @@ fn open(store: &FilesStore, command: &FilesCommand) -> Result<Store> {
         storage: storage_options(&store.store),
         ..Options::default()
     };
-    Store::open(&store.location, options)
+    lakerace::open_files(&store.location, options, &session.job)
 }
 
 fn read_key(path: &Path) -> Result<Key> {

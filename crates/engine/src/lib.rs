@@ -22,6 +22,7 @@ mod dataset;
 mod delta;
 mod explain;
 mod files;
+mod files_store;
 mod filter;
 mod hive;
 mod load;
@@ -39,6 +40,7 @@ mod upsert;
 pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
 pub use explain::{Alternative, Explain};
+pub use files_store::open_files;
 pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{

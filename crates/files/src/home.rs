@@ -179,6 +179,10 @@ pub trait Home: Reads {
     fn compact(&self) -> Result<Compacted>;
     /// Makes all that was put durable.
     fn flush(&self) -> Result<()>;
+    /// Ends the use of the store: what it would lose otherwise is made durable.
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
     /// Trains a dictionary from the small files that the store has; gives its number.
     fn train(&self) -> Result<u32>;
     /// What the user should know although nothing failed. Each is given once.

@@ -16,9 +16,11 @@ mod archive;
 mod directory;
 mod encode;
 mod home;
+mod index;
 mod memory;
 mod name;
 mod options;
+mod packs;
 mod sqlite;
 mod store;
 mod tree;
@@ -28,6 +30,7 @@ pub use encode::{Key, Transform};
 pub use home::{
     Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
 };
+pub use index::{Entry, Index, Indexed, Segment};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};
 pub use store::{Child, Progress, Store};

@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
-use lakerace_io::{Error, Result};
+use lakerace_io::object_store::path::Path as ObjectPath;
+use lakerace_io::{Error, JobStore, Result};
 use serde::Serialize;
 
 use crate::directory::DirectoryHome;
 use crate::memory::MemoryHome;
 use crate::name::{Glob, shown};
+use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
-use crate::{Batch, Compacted, Content, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified, Write};
+use crate::{
+    Batch, Compacted, Content, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write,
+};
 
 /// Names that one look at a home gives.
 const PAGE: usize = 1_000;
@@ -76,6 +80,18 @@ impl Store {
             return Ok(Self { home: Box::new(DirectoryHome::open(Path::new(path), &options)?) });
         }
         Ok(Self { home: Box::new(SqliteHome::open(Path::new(path), options)?) })
+    }
+
+    /// Opens a store on an object store, and makes it where there is none: packs below the folder `root`, which its user knows as `location`,
+    /// and their index.
+    pub fn on_packs(
+        (store, root): (JobStore, ObjectPath),
+        location: &str,
+        index: Box<dyn Index>,
+        options: &Options,
+    ) -> Result<Self> {
+        let home = PackHome::open((store, root, location.to_owned()), index, options)?;
+        Ok(Self { home: Box::new(home) })
     }
 
     /// The store as its user knows it.
@@ -247,6 +263,11 @@ impl Store {
     /// Makes all that was put durable.
     pub fn flush(&self) -> Result<()> {
         self.home.flush()
+    }
+
+    /// Ends the use of the store: what it would lose otherwise is made durable. Without it, the outcome of that is not told.
+    pub fn close(&self) -> Result<()> {
+        self.home.close()
     }
 
     /// Trains a dictionary from the store's small files; gives its number.

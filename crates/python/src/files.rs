@@ -116,7 +116,8 @@ impl FileStore {
             wal_limit_bytes,
             storage: lakerace::StorageOptions { options: storage_options.unwrap_or_default() },
         };
-        let store = raise(py, py.detach(|| Store::open(&location, options)))?;
+        let store =
+            raise(py, py.detach(|| lakerace::open_files(&location, options, &Job::new(JobOptions::default()))))?;
         warn(py, &store)?;
         Ok(Self { store: RwLock::new(Some(Arc::new(store))) })
     }
@@ -338,10 +339,15 @@ impl FileStore {
         long(py, None, move |_| store.train())
     }
 
-    /// Closes the connections as soon as nothing uses them.
-    fn close(&self, py: Python<'_>) {
+    /// Makes durable what would be lost, and closes the connections as soon as nothing uses them.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.store.write().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(store));
+        let closed = py.detach(|| {
+            let closed = store.as_ref().map_or(Ok(()), |store| store.close());
+            drop(store);
+            closed
+        });
+        raise(py, closed)
     }
 
     #[getter]

@@ -170,7 +170,8 @@ class Store(_lakerace.FileStore, _Reads):
 
         store = Store("pack.db", compression="zstd-dict", durability="full")
 
-    `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`.
+    `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`; a URL of an object store's
+    folder (`s3://bucket/folder`), where what was put is durable after :meth:`flush`, a batch or :meth:`close`.
     `create`: whether a store is made where there is none. `read_only`: whether nothing is written.
     `durability`: what a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
     may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.

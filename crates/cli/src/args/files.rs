@@ -43,7 +43,7 @@ pub(crate) enum FilesCommand {
 /// The store and how it is opened.
 #[derive(Debug, Args)]
 pub(crate) struct FilesStore {
-    /// The store: a path of a SQLite file, or of a directory (ending in `/`, or `dir:` in front).
+    /// The store: a path of a SQLite file, of a directory (ending in `/`, or `dir:` in front), or a URL of an object store's folder.
     #[arg(value_name = "STORE")]
     pub(crate) location: String,
     /// A file with the 32 bytes of the key that contents are encrypted with; new ones are, too.

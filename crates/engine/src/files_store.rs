@@ -1,0 +1,273 @@
+//! Stores of small files at any location. On an object store, a Delta table keyed by name is their index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
+use lakerace_delta::{
+    DeltaSink, DeltaSource, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions, WriteMode,
+};
+use lakerace_files::{Entry, Index, Indexed, Options, Segment, Store};
+use lakerace_format::{Batches, ReadRequest, Source};
+use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
+
+use crate::{CompactOptions, parse_filter};
+
+/// What stands before a location to say that a store of packs is there.
+const SCHEME: &str = "packs:";
+
+/// The rows of a batch of the index.
+const BATCH_ROWS: usize = 65_536;
+
+/// Versions of the index, each of which is followed by a look whether it has many small files.
+const COMPACT_EVERY: u64 = 16;
+
+/// Looks at a table that is absent or damaged, before it is told to be damaged.
+const LOOKS: usize = 3;
+
+/// Memory of a change of the index, about.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Opens a store of files: at a URL of an object store, or `packs:` and any location, one of packs; else what [`Store::open`] does.
+///
+/// `job` pays for its requests.
+pub fn open_files(location: &str, options: Options, job: &Job) -> Result<Store> {
+    let base = match location.get(..SCHEME.len()).filter(|start| start.eq_ignore_ascii_case(SCHEME)) {
+        Some(_) => &location[SCHEME.len()..],
+        None if location.contains("://") && !location.starts_with("sqlite:") && !location.starts_with("dir:") => {
+            location
+        }
+        None => return Store::open(location, options),
+    };
+    let base = base.trim_end_matches('/');
+    let place = Location::parse(&format!("{base}/"))?.open(&options.storage, job)?;
+    let index = Location::parse(&format!("{base}/index"))?;
+    let index = DeltaIndex { location: index, storage: options.storage.clone(), job: job.clone() };
+    Store::on_packs(place, location, Box::new(index), &options)
+}
+
+/// The index as a Delta table.
+#[derive(Debug)]
+struct DeltaIndex {
+    location: Location,
+    storage: StorageOptions,
+    job: Job,
+}
+
+/// The columns: a file that was removed has no pack until the table is compacted.
+fn schema() -> SchemaRef {
+    let field = |name: &str, kind: DataType| Field::new(name, kind, true);
+    Arc::new(Schema::new(vec![
+        field("name", DataType::Utf8),
+        field("size", DataType::Int64),
+        field("mtime_ms", DataType::Int64),
+        field("encoding", DataType::Utf8),
+        field("checksum", DataType::Int64),
+        field("metadata", DataType::Utf8),
+        field("pack", DataType::Utf8),
+        field("start", DataType::Int64),
+        field("length", DataType::Int32),
+        field("check_sum", DataType::Int64),
+        field("more", DataType::Utf8),
+    ]))
+}
+
+impl DeltaIndex {
+    fn table(&self) -> Result<Table> {
+        Table::at(&self.location, &self.storage, &self.job)
+    }
+
+    /// Runs `run` on a table that may be absent: it is told first that there is one. While another writer makes the table, looks at
+    /// it disagree: these are taken again.
+    fn attempt<T>(&self, table: &Table, run: impl Fn(bool) -> Result<T>) -> Result<T> {
+        let mut done = run(true);
+        for _ in 0..LOOKS {
+            match done {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => {
+                    done = run(table.exists()?);
+                }
+                done => return done,
+            }
+        }
+        done
+    }
+
+    fn create(&self, table: &Table) -> Result<()> {
+        let properties = [(KEY_PROPERTY, "name"), ("delta.enableDeletionVectors", "true")];
+        let write = TableWrite {
+            mode: WriteMode::Error,
+            partition_by: Vec::new(),
+            properties: properties
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into_iter()
+                .collect::<BTreeMap<_, _>>(),
+            evolve: Default::default(),
+            keep_not_null: false,
+            options: Default::default(),
+            load_name: None,
+            resumes: false,
+        };
+        match DeltaSink::create(table, &schema(), &write).and_then(|sink| sink.finish()) {
+            Ok(_) => Ok(()),
+            // Another writer was faster.
+            Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Index for DeltaIndex {
+    fn load(&self, known: Option<u64>) -> Result<Option<Indexed>> {
+        let table = self.table()?;
+        let look = |is_there| if is_there { table.snapshot(None).map(Some) } else { Ok(None) };
+        let Some(snapshot) = self.attempt(&table, look)? else { return Ok(None) };
+        let version = snapshot.version();
+        if known == Some(version) {
+            return Ok(None);
+        }
+        let source = DeltaSource::open(snapshot)?;
+        let request = ReadRequest { filter: Some(parse_filter("pack IS NOT NULL")?), ..ReadRequest::default() };
+        let plan = source.plan(&request)?;
+        let mut files = Vec::new();
+        for batch in source.read(&plan)? {
+            entries(&batch?, &mut files).map_err(|e| e.at(self.location.as_str()))?;
+        }
+        Ok(Some(Indexed { version, files }))
+    }
+
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64> {
+        let table = self.table()?;
+        let options = UpsertOptions { memory_bytes: MEMORY_BYTES, ..UpsertOptions::default() };
+        let rows = || SourceRows::from(batches(changes));
+        let changed = self.attempt(&table, |is_there| {
+            if !is_there {
+                self.create(&table)?;
+            }
+            lakerace_delta::upsert(&table, rows(), &options)
+        })?;
+        let version =
+            changed.written.version.ok_or_else(|| Error::internal("a change of the index without a version"))?;
+        if version % COMPACT_EVERY == 0 {
+            // The change is made, whatever becomes of this; the next one tries again.
+            let _ = lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
+        }
+        Ok(version)
+    }
+
+    fn compact(&self) -> Result<()> {
+        let table = self.table()?;
+        if !table.exists()? {
+            return Ok(());
+        }
+        lakerace_delta::delete(&table, &parse_filter("pack IS NULL")?)?;
+        lakerace_delta::compact(&table, &CompactOptions::default().rules)?;
+        lakerace_delta::vacuum(&table, &VacuumOptions::default())?;
+        Ok(())
+    }
+}
+
+/// The rows of changes, made while they are read.
+fn batches(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Batches {
+    let changes = changes.to_vec();
+    let count = changes.len().div_ceil(BATCH_ROWS);
+    let batch = move |number: usize| {
+        let end = changes.len().min((number + 1) * BATCH_ROWS);
+        batch(&changes[number * BATCH_ROWS..end])
+    };
+    Batches::new(schema(), (0..count).map(batch))
+}
+
+fn batch(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<RecordBatch> {
+    let texts = |of: &dyn Fn(&Entry) -> Option<String>| -> Arc<dyn Array> {
+        Arc::new(changes.iter().map(|(_, entry)| entry.as_ref().and_then(|entry| of(entry))).collect::<StringArray>())
+    };
+    let numbers = |of: &dyn Fn(&Entry) -> Option<i64>| -> Arc<dyn Array> {
+        Arc::new(changes.iter().map(|(_, entry)| entry.as_ref().and_then(|entry| of(entry))).collect::<Int64Array>())
+    };
+    let first = |of: fn(&Segment) -> i64| numbers(&move |entry: &Entry| entry.segments.first().map(of));
+    let lengths = changes.iter().map(|(_, entry)| {
+        let segment = entry.as_ref().and_then(|entry| entry.segments.first())?;
+        i32::try_from(segment.len).ok()
+    });
+    let columns: Vec<Arc<dyn Array>> = vec![
+        Arc::new(changes.iter().map(|(name, _)| Some(&**name)).collect::<StringArray>()),
+        numbers(&|entry| i64::try_from(entry.size).ok()),
+        numbers(&|entry| Some(entry.mtime_ms)),
+        texts(&|entry| Some(entry.encoding.to_string())),
+        numbers(&|entry| Some(entry.checksum.cast_signed())),
+        texts(&|entry| entry.metadata.clone()),
+        texts(&|entry| entry.segments.first().map(|segment| format!("{:032x}", segment.pack))),
+        first(|segment| segment.start.cast_signed()),
+        Arc::new(lengths.collect::<Int32Array>()),
+        first(|segment| segment.check_sum.into()),
+        texts(&|entry| more(entry.segments.get(1..).unwrap_or_default())),
+    ];
+    RecordBatch::try_new(schema(), columns).map_err(|e| Error::internal(e.to_string()))
+}
+
+/// The segments behind the first one, as `pack:start:length:check_sum`, `,` between them.
+fn more(segments: &[Segment]) -> Option<String> {
+    let text = |Segment { pack, start, len, check_sum }: &Segment| format!("{pack:032x}:{start}:{len}:{check_sum}");
+    (!segments.is_empty()).then(|| segments.iter().map(text).collect::<Vec<_>>().join(","))
+}
+
+fn segment(text: &str) -> Option<Segment> {
+    let mut parts = text.split(':');
+    let pack = u128::from_str_radix(parts.next()?, 16).ok()?;
+    let (start, len, check_sum) =
+        (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    parts.next().is_none().then_some(Segment { pack, start, len, check_sum })
+}
+
+/// The entries of a batch of the index.
+fn entries(batch: &RecordBatch, files: &mut Vec<(String, Entry)>) -> Result<()> {
+    let damaged = |column: &str| Error::corrupt(format!("the index has no acceptable {column}"));
+    let column = |name: &str, kind: &DataType| {
+        let found = batch.column_by_name(name).ok_or_else(|| damaged(name))?;
+        arrow::compute::cast(found, kind).map_err(|_| damaged(name))
+    };
+    let text = |name: &str| column(name, &DataType::Utf8);
+    let number = |name: &str| column(name, &DataType::Int64);
+    let (name, encoding, metadata) = (text("name")?, text("encoding")?, text("metadata")?);
+    let (pack, more) = (text("pack")?, text("more")?);
+    let (size, mtime, checksum) = (number("size")?, number("mtime_ms")?, number("checksum")?);
+    let (start, check_sum) = (number("start")?, number("check_sum")?);
+    let length = column("length", &DataType::Int32)?;
+    let mut known: Arc<str> = Arc::from("");
+    for row in 0..batch.num_rows() {
+        let text_of = |array: &Arc<dyn Array>, of: &str| match array.is_valid(row) {
+            true => Ok(array.as_string::<i32>().value(row).to_owned()),
+            false => Err(damaged(of)),
+        };
+        let number_of = |array: &Arc<dyn Array>, of: &str| match array.is_valid(row) {
+            true => Ok(array.as_primitive::<Int64Type>().value(row)),
+            false => Err(damaged(of)),
+        };
+        let encoding = text_of(&encoding, "encoding")?;
+        if *known != *encoding {
+            known = encoding.into();
+        }
+        let mut segments = vec![Segment {
+            pack: u128::from_str_radix(&text_of(&pack, "pack")?, 16).map_err(|_| damaged("pack"))?,
+            start: u64::try_from(number_of(&start, "start")?).map_err(|_| damaged("start"))?,
+            len: u32::try_from(length.as_primitive::<Int32Type>().value(row)).map_err(|_| damaged("length"))?,
+            check_sum: u32::try_from(number_of(&check_sum, "check_sum")?).map_err(|_| damaged("check_sum"))?,
+        }];
+        if more.is_valid(row) {
+            for text in more.as_string::<i32>().value(row).split(',') {
+                segments.push(segment(text).ok_or_else(|| damaged("more"))?);
+            }
+        }
+        let entry = Entry {
+            size: u64::try_from(number_of(&size, "size")?).map_err(|_| damaged("size"))?,
+            mtime_ms: number_of(&mtime, "mtime_ms")?,
+            encoding: Arc::clone(&known),
+            checksum: number_of(&checksum, "checksum")?.cast_unsigned(),
+            metadata: metadata.is_valid(row).then(|| text_of(&metadata, "metadata")).transpose()?,
+            segments,
+        };
+        files.push((text_of(&name, "name")?, entry));
+    }
+    Ok(())
+}

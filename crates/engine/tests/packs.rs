@@ -1,0 +1,248 @@
+//! Stores of files on an object store: what they keep, and how many requests that takes.
+
+use lakerace::{ErrorKind, Job, JobOptions, open_files};
+use lakerace_files::{IfExists, Key, Options, PutOptions, Store};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// A folder and the location of a store of packs in it.
+fn place() -> Result<(tempfile::TempDir, String), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let location = format!("packs:{}/store", folder.path().display());
+    Ok((folder, location))
+}
+
+fn open(location: &str) -> lakerace::Result<(Store, Job)> {
+    let job = Job::new(JobOptions::default());
+    Ok((open_files(location, Options::default(), &job)?, job))
+}
+
+fn requests(job: &Job) -> u64 {
+    let counts = job.meter().counts().requests;
+    counts.get + counts.put + counts.list + counts.head + counts.delete
+}
+
+fn content(number: usize) -> Vec<u8> {
+    format!("{number:064}").into_bytes()
+}
+
+#[test]
+fn files_are_there_for_all_after_a_flush() -> Outcome {
+    let (_folder, location) = place()?;
+    let (store, _) = open(&location)?;
+    let long: Vec<u8> = (0..30_000_000_u32).map(|i| (i / 7) as u8).collect();
+    for compression in ["none", "zstd", "lz4", "snappy", "gzip", "brotli", "xz", "bz2"] {
+        let options = PutOptions {
+            compression: Some(compression.parse()?),
+            metadata: Some("{\"a\":1}".to_owned()),
+            ..PutOptions::default()
+        };
+        store.put(&format!("small/{compression}"), &content(1), &options)?;
+        store.put(&format!("empty/{compression}"), b"", &options)?;
+        let mut upload = store.create(&format!("long/{compression}"), &options)?;
+        long[..9_000_000].chunks(700_001).try_for_each(|part| upload.write(part))?;
+        upload.finish()?;
+    }
+    store.put("whole", &long, &PutOptions::default())?;
+    assert_eq!(store.get("whole")?, long);
+    assert!(open(&location).is_ok_and(|(other, _)| other.list("").is_ok_and(|all| all.is_empty())));
+    store.flush()?;
+    let (other, _) = open(&location)?;
+    assert_eq!(other.list("")?, store.list("")?);
+    for stat in other.list("")? {
+        let expected = match stat.name.split('/').next() {
+            Some("small") => content(1),
+            Some("empty") => Vec::new(),
+            Some("long") => long[..9_000_000].to_vec(),
+            _ => long.clone(),
+        };
+        assert!(other.get(&stat.name)? == expected, "{}", stat.name);
+        assert_eq!(stat.size, expected.len() as u64);
+    }
+    assert_eq!(other.stat("small/zstd")?.and_then(|stat| stat.metadata).as_deref(), Some("{\"a\":1}"));
+    let mut opened = other.open_read("long/zstd")?;
+    let mut part = vec![0; 100_000];
+    assert_eq!(opened.read_at(4_150_000, &mut part)?, part.len());
+    assert!(part == long[4_150_000..4_250_000]);
+    let verified = other.verify()?;
+    assert_eq!((verified.files, verified.damage.len()), (25, 0));
+    Ok(())
+}
+
+#[test]
+fn names_change_together() -> Outcome {
+    let (_folder, location) = place()?;
+    let (store, _) = open(&location)?;
+    let names = || store.list("").map(|all| all.into_iter().map(|stat| stat.name).collect::<Vec<_>>());
+    let mut batch = store.batch()?;
+    for number in 0..10 {
+        batch.put(&format!("a/{number}"), &content(number), &PutOptions::default())?;
+    }
+    assert!(names()?.is_empty());
+    batch.commit()?;
+    store.rename("a/1", "b/1", IfExists::Error)?;
+    store.copy("a/2", "b/2", IfExists::Error)?;
+    store.remove("a/3")?;
+    assert_eq!(store.remove("a/3").map_err(|e| e.kind()), Err(ErrorKind::NotFound));
+    assert_eq!(store.rename("a/4", "b/2", IfExists::Error).map_err(|e| e.kind()), Err(ErrorKind::Conflict));
+    store.set_metadata("a/5", Some("[1]"))?;
+    assert_eq!(store.remove_tree("b")?, 2);
+    assert_eq!(names()?, ["a/0", "a/2", "a/4", "a/5", "a/6", "a/7", "a/8", "a/9"]);
+    let snapshot = store.snapshot()?;
+    store.put("a/0", b"new", &PutOptions::default())?;
+    store.flush()?;
+    let mut old = Vec::new();
+    let size = snapshot.get("a/0", &mut old)?;
+    // SAFETY: an answer says that all of it is written.
+    unsafe { old.set_len(size) };
+    assert_eq!(old, content(0));
+    let (other, _) = open(&location)?;
+    assert_eq!(other.get("a/0")?, b"new");
+    let before = other.list("")?;
+    store.compact()?;
+    assert_eq!(store.list("")?, before);
+    assert_eq!(open(&location)?.0.list("")?, before);
+    assert_eq!(open(&location)?.0.get("a/9")?, content(9));
+    Ok(())
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() -> Outcome {
+    let (_folder, location) = place()?;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let location = &location;
+                scope.spawn(move || -> lakerace::Result<()> {
+                    let (store, _) = open(location)?;
+                    for round in 0..5 {
+                        for number in 0..20 {
+                            let name = format!("{writer}/{round}/{number}");
+                            store.put(&name, name.as_bytes(), &PutOptions::default())?;
+                        }
+                        store.flush()?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        for writer in writers {
+            let done = writer.join().map_err(|_| "a panic");
+            assert!(matches!(done, Ok(Ok(()))), "{done:?}");
+        }
+    });
+    let (store, _) = open(&location)?;
+    let all = store.list("")?;
+    assert_eq!(all.len(), 400);
+    for stat in all {
+        assert_eq!(store.get(&stat.name)?, stat.name.as_bytes());
+    }
+    Ok(())
+}
+
+#[test]
+fn many_files_take_few_requests() -> Outcome {
+    // A million by LAKERACE_PACKS_FILES=1000000: the packs and the index grow, and nothing else.
+    let count: usize = std::env::var("LAKERACE_PACKS_FILES").ok().and_then(|text| text.parse().ok()).unwrap_or(50_000);
+    let (_folder, location) = place()?;
+    let (store, job) = open(&location)?;
+    let contents: Vec<_> =
+        (0..count).map(|number| (format!("d{:03}/{number:07}", number % 1000), content(number))).collect();
+    let mut batch = store.batch()?;
+    for (name, data) in &contents {
+        batch.put(name, data, &PutOptions::default())?;
+    }
+    batch.commit()?;
+    let written = requests(&job);
+    // A pack holds 12 MiB. What remains is of the index, a new table.
+    let packs = (count * 64).div_ceil(12 << 20) as u64;
+    assert!(written <= packs + 100, "{written} requests for {packs} packs");
+    assert!(written < 200, "{written} requests");
+
+    let (reader, job) = open(&location)?;
+    let opened = requests(&job);
+    assert!(opened < 60, "{opened} requests to read the index");
+    for (reads, at) in [7, count / 2, count - 1, 3].into_iter().enumerate() {
+        assert_eq!(reader.get(&contents[at].0)?, contents[at].1);
+        assert_eq!(requests(&job), opened + reads as u64 + 1);
+    }
+    let before = requests(&job);
+    let names: Vec<&str> = contents[..500].iter().map(|(name, _)| name.as_str()).collect();
+    let mut got = 0;
+    reader.home().get_many(&names, &mut |at, data| {
+        assert_eq!(data, Some(contents[at].1.as_slice()));
+        got += 1;
+        Ok(())
+    })?;
+    assert_eq!(got, 500);
+    assert!(requests(&job) - before <= 20);
+    Ok(())
+}
+
+#[test]
+fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
+    let (folder, location) = place()?;
+    let (store, _) = open(&location)?;
+    for number in 0..100 {
+        store.put(&format!("{number:02}"), &content(number), &PutOptions::default())?;
+    }
+    store.flush()?;
+    let mut packs = std::fs::read_dir(folder.path().join("store/packs"))?.collect::<Result<Vec<_>, _>>()?;
+    assert_eq!(packs.len(), 1);
+    let pack = packs.remove(0).path();
+    let bytes = std::fs::read(&pack)?;
+    assert_eq!((&bytes[..8], &bytes[bytes.len() - 8..]), (&b"LRPACK01"[..], &b"LRPACK01"[..]));
+    for at in (0..bytes.len()).step_by(97) {
+        let mut other = bytes.clone();
+        other[at] ^= 1 << (at % 8);
+        std::fs::write(&pack, &other)?;
+        let (store, _) = open(&location)?;
+        let mut damaged = Vec::new();
+        for number in 0..100 {
+            let name = format!("{number:02}");
+            match store.get(&name) {
+                Ok(data) => assert_eq!(data, content(number)),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt);
+                    damaged.push(name);
+                }
+            }
+        }
+        let named: Vec<_> = store.verify()?.damage.into_iter().filter_map(|damage| damage.name).collect();
+        assert_eq!(named, damaged);
+        assert_eq!(damaged.len(), usize::from((8..8 + 6400).contains(&at)));
+    }
+    std::fs::remove_file(&pack)?;
+    let (store, _) = open(&location)?;
+    assert_eq!(store.verify()?.damage.len(), 100);
+    assert_eq!(store.get("07").map_err(|e| e.kind()), Err(ErrorKind::NotFound));
+    Ok(())
+}
+
+#[test]
+fn keys_encrypt_and_options_are_checked() -> Outcome {
+    let (_folder, location) = place()?;
+    let job = Job::new(JobOptions::default());
+    let with = |key: &[u8]| -> Result<Options, lakerace::Error> {
+        Ok(Options { key: Some(Key::new(key)?), encrypt: true, ..Options::default() })
+    };
+    let store = open_files(&location, with(&[1; 32])?, &job)?;
+    store.put("secret", &content(1), &PutOptions::default())?;
+    store.close()?;
+    assert_eq!(open_files(&location, with(&[1; 32])?, &job)?.get("secret")?, content(1));
+    assert_eq!(
+        open_files(&location, with(&[2; 32])?, &job)?.get("secret").map_err(|e| e.kind()),
+        Err(ErrorKind::Invalid)
+    );
+    assert_eq!(open(&location)?.0.get("secret").map_err(|e| e.kind()), Err(ErrorKind::Usage));
+    assert_eq!(open(&location)?.0.verify()?.undecoded, 1);
+    let dictionary = Options { compression: Some("zstd-dict".parse()?), ..Options::default() };
+    assert_eq!(open_files(&location, dictionary, &job).map(drop).map_err(|e| e.kind()), Err(ErrorKind::Unsupported));
+    let absent = Options { create: false, ..Options::default() };
+    let absent = open_files(&format!("{location}2"), absent, &job);
+    assert_eq!(absent.map(drop).map_err(|e| e.kind()), Err(ErrorKind::NotFound));
+    let read_only = Options { read_only: true, ..Options::default() };
+    let store = open_files(&location, read_only, &job)?;
+    assert_eq!(store.put("x", b"", &PutOptions::default()).map_err(|e| e.kind()), Err(ErrorKind::Usage));
+    Ok(())
+}

@@ -1,0 +1,353 @@
+//! Files on an object store.
+//!
+//! Contents are in immutable packs of about 12 MiB, names in a table that says where each content is ([`Index`]). A put goes to a pack in
+//! memory; a flush sends packs and then makes one version of the table. Any number of writers does so at the same time.
+
+mod pack;
+mod read;
+mod shared;
+mod verify;
+
+use std::sync::Arc;
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, JobStore, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use self::pack::Part;
+use self::read::{Live, Snapshot};
+use self::shared::Shared;
+use crate::encode::Encoding;
+use crate::name::not_found;
+use crate::sqlite::{check_metadata, now_ms};
+use crate::{
+    Batch, Compacted, Compression, Content, Each, Entry, Home, IfExists, Index, Options, PutOptions, Reads, Segment,
+    Sink, Stat, Verified, Write,
+};
+
+/// The content's bytes of a segment; the last one of a content is shorter.
+const SEGMENT_BYTES: usize = 4 << 20;
+
+/// How long a pack without a file stays: a writer flushes within this time, and a reader of an older version ends.
+const UNUSED_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// A store on an object store.
+#[derive(Debug)]
+pub(crate) struct PackHome(Arc<Shared>);
+
+impl PackHome {
+    /// Opens the store below `root`.
+    pub(crate) fn open(place: (JobStore, Path, String), index: Box<dyn Index>, options: &Options) -> Result<Self> {
+        if options.compression.is_some_and(|compression| compression.dictionary) {
+            return Err(no_dictionary().at(place.2));
+        }
+        Ok(Self(Arc::new(Shared::new(place, index, options)?)))
+    }
+
+    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|e| e.at(&self.0.location))
+    }
+}
+
+fn no_dictionary() -> Error {
+    Error::unsupported("contents on an object store are compressed without a dictionary")
+        .advice("take zstd, or a SQLite store")
+}
+
+/// A content on its way into packs, part by part.
+struct Upload {
+    shared: Arc<Shared>,
+    name: String,
+    options: PutOptions,
+    encoding: Arc<Encoding>,
+    compression: Compression,
+    /// What does not fill a part yet.
+    rest: Vec<u8>,
+    size: u64,
+    hash: Xxh3Default,
+    segments: Vec<Segment>,
+}
+
+impl Upload {
+    fn new(shared: &Arc<Shared>, name: &str, options: &PutOptions) -> Result<Self> {
+        shared.may_write(name)?;
+        check_metadata(options.metadata.as_deref())?;
+        let compression = options.compression.unwrap_or(shared.compression);
+        if compression.dictionary {
+            return Err(no_dictionary());
+        }
+        Ok(Self {
+            shared: Arc::clone(shared),
+            name: name.to_owned(),
+            options: options.clone(),
+            encoding: Arc::new(shared.toolbox.encoding(compression, None)),
+            compression,
+            rest: Vec::new(),
+            size: 0,
+            hash: Xxh3Default::new(),
+            segments: Vec::new(),
+        })
+    }
+
+    fn part(&mut self, data: &[u8]) -> Result<()> {
+        let number = self.segments.len() as u64;
+        let mut encoded = Vec::new();
+        let stored = match self.encoding.is_plain() {
+            true => data,
+            false => {
+                self.encoding.encode(number, data, self.compression.level, &mut encoded)?;
+                &encoded
+            }
+        };
+        self.hash.update(if self.encoding.chain.is_empty() { data } else { stored });
+        self.size += data.len() as u64;
+        let part = Part { name: &self.name, number, size: data.len(), encoding: &self.encoding.text, stored };
+        self.segments.push(self.shared.add(&part)?);
+        Ok(())
+    }
+
+    fn append(&mut self, mut data: &[u8]) -> Result<()> {
+        while self.rest.len() + data.len() >= SEGMENT_BYTES {
+            let (now, later) = data.split_at(SEGMENT_BYTES - self.rest.len());
+            if self.rest.is_empty() {
+                self.part(now)?;
+            } else {
+                let mut whole = std::mem::take(&mut self.rest);
+                whole.extend_from_slice(now);
+                self.part(&whole)?;
+            }
+            data = later;
+        }
+        self.rest.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Ends the content, which has no name yet.
+    fn entry(mut self) -> Result<Arc<Entry>> {
+        let rest = std::mem::take(&mut self.rest);
+        if !rest.is_empty() || self.segments.is_empty() {
+            self.part(&rest)?;
+        }
+        Ok(Arc::new(Entry {
+            size: self.size,
+            mtime_ms: self.options.mtime_ms.unwrap_or_else(now_ms),
+            encoding: self.encoding.text.as_str().into(),
+            checksum: self.hash.digest(),
+            metadata: self.options.metadata,
+            segments: self.segments,
+        }))
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.append(bytes).map_err(|e| e.at(&self.shared.location))
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        let (shared, name, if_exists) = (Arc::clone(&self.shared), self.name.clone(), self.options.if_exists);
+        let done = self.entry().and_then(|entry| shared.apply(|staged| staged.put(&name, entry, if_exists)));
+        done.map_err(|e| e.at(&shared.location))
+    }
+}
+
+fn entry_of(shared: &Arc<Shared>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<Entry>> {
+    let mut upload = Upload::new(shared, name, options)?;
+    upload.append(data)?;
+    upload.entry()
+}
+
+enum Op {
+    Put(String, Arc<Entry>, IfExists),
+    Remove(String),
+    Rename(String, String, IfExists),
+}
+
+/// Contents go to packs at once, names to the table at the end.
+struct PackBatch {
+    shared: Arc<Shared>,
+    work: Vec<Op>,
+}
+
+impl Batch for PackBatch {
+    fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
+        let entry = entry_of(&self.shared, name, data, options).map_err(|e| e.at(&self.shared.location))?;
+        self.work.push(Op::Put(name.to_owned(), entry, options.if_exists));
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<()> {
+        self.work.push(Op::Remove(name.to_owned()));
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        self.shared.may_write(to)?;
+        self.work.push(Op::Rename(from.to_owned(), to.to_owned(), if_exists));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let Self { shared, work } = *self;
+        let applied = shared.apply(|staged| {
+            work.into_iter().try_for_each(|op| match op {
+                Op::Put(name, entry, if_exists) => staged.put(&name, entry, if_exists),
+                Op::Remove(name) => staged.remove(&name),
+                Op::Rename(from, to, if_exists) => staged.rename(&from, &to, if_exists),
+            })
+        });
+        applied.and_then(|()| shared.commit()).map_err(|e| e.at(&shared.location))
+    }
+}
+
+impl Reads for PackHome {
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.place(Live(&self.0).get(name, sink))
+    }
+
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        self.place(Live(&self.0).get_many(names, each))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        Ok(self.0.find(name).map(|entry| shared::stat(name, &entry)))
+    }
+
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        Ok(self.0.list(prefix, from, limit))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+        let entry = self.0.find(name).ok_or_else(|| not_found(name));
+        self.place(entry.map(|entry| read::open(&self.0, name, entry)))
+    }
+}
+
+impl Home for PackHome {
+    fn location(&self) -> &str {
+        &self.0.location
+    }
+
+    fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
+        let put = entry_of(&self.0, name, data, options)
+            .and_then(|entry| self.0.apply(|staged| staged.put(name, entry, options.if_exists)));
+        self.place(put)
+    }
+
+    fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
+        let upload = self.place(Upload::new(&self.0, name, options))?;
+        Ok(Box::new(upload))
+    }
+
+    fn batch(&self) -> Result<Box<dyn Batch>> {
+        self.place(self.0.is_writable())?;
+        Ok(Box::new(PackBatch { shared: Arc::clone(&self.0), work: Vec::new() }))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.place(self.0.apply(|staged| staged.remove(name)))
+    }
+
+    fn remove_prefix(&self, prefix: &str) -> Result<u64> {
+        let names = self.0.list(prefix, "", usize::MAX);
+        let mut removed = 0;
+        let done = self.0.apply(|staged| {
+            for stat in &names {
+                // Another thread may have been faster.
+                if staged.find(&stat.name).is_some() {
+                    staged.remove(&stat.name)?;
+                    removed += 1;
+                }
+            }
+            Ok(())
+        });
+        self.place(done.map(|()| removed))
+    }
+
+    fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let done = self.0.may_write(to).and_then(|()| self.0.apply(|staged| staged.rename(from, to, if_exists)));
+        self.place(done)
+    }
+
+    fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let done = self.0.may_write(to).and_then(|()| {
+            self.0.apply(|staged| {
+                let entry = staged.find(from).ok_or_else(|| not_found(from))?;
+                if from == to { Ok(()) } else { staged.put(to, entry, if_exists) }
+            })
+        });
+        self.place(done)
+    }
+
+    fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
+        let done = check_metadata(metadata).and_then(|()| {
+            self.0.apply(|staged| {
+                let entry = staged.find(name).ok_or_else(|| not_found(name))?;
+                let entry = Entry { metadata: metadata.map(str::to_owned), ..Entry::clone(&entry) };
+                staged.put(name, Arc::new(entry), IfExists::Replace)
+            })
+        });
+        self.place(done)
+    }
+
+    /// The newest version of the table. What is pending becomes one first.
+    fn snapshot(&self) -> Result<Box<dyn Reads>> {
+        let done = self.0.commit().and_then(|()| self.0.refresh());
+        self.place(done)?;
+        Ok(Box::new(Snapshot::new(&self.0)))
+    }
+
+    fn verify(&self) -> Result<Verified> {
+        let done = if self.0.is_read_only { Ok(()) } else { self.0.commit() };
+        self.place(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0)))
+    }
+
+    fn compact(&self) -> Result<Compacted> {
+        self.place(self.0.is_writable().and_then(|()| compact(&self.0)))
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.place(self.0.commit())
+    }
+
+    fn close(&self) -> Result<()> {
+        self.flush()
+    }
+
+    fn train(&self) -> Result<u32> {
+        self.place(Err(no_dictionary()))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.0.take_warnings()
+    }
+}
+
+impl Drop for PackHome {
+    fn drop(&mut self) {
+        // Who wants to know whether it is durable flushes or closes before.
+        let _ = self.0.commit();
+    }
+}
+
+/// Removes packs of which no file needs anything, and compacts the table.
+fn compact(shared: &Shared) -> Result<Compacted> {
+    shared.commit()?;
+    // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
+    let packs = shared.packs()?;
+    shared.refresh()?;
+    let used: std::collections::HashSet<u128> =
+        shared.files().values().flat_map(|entry| &entry.segments).map(|segment| segment.pack).collect();
+    let before = now_ms() - UNUSED_MS;
+    let bytes_before = packs.iter().map(|pack| pack.bytes).sum();
+    let unused: Vec<_> =
+        packs.into_iter().filter(|pack| !used.contains(&pack.id) && pack.modified_ms < before).collect();
+    let freed: u64 = unused.iter().map(|pack| pack.bytes).sum();
+    let orphans = unused.len() as u64;
+    if orphans > 0 {
+        shared.store.delete_all(unused.into_iter().map(|pack| pack.path).collect())?;
+    }
+    shared.index.compact()?;
+    shared.refresh()?;
+    Ok(Compacted { bytes_before, bytes_after: bytes_before - freed, rewritten: 0, orphans })
+}

@@ -1,0 +1,195 @@
+//! Contents of a store on an object store.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lakerace_io::{Error, Result};
+
+use super::SEGMENT_BYTES;
+use super::shared::{self, Files, Shared};
+use crate::name::{not_found, shown};
+use crate::{Content, Each, Entry, Reads, Sink, Stat};
+
+/// Stored bytes that are fetched at once for many contents; one longer content is fetched for itself.
+const FETCH_BYTES: u64 = 64 << 20;
+
+/// Decodes a content's parts into the memory for it.
+pub(super) fn decode(shared: &Shared, entry: &Entry, stored: &[Bytes], out: &mut [MaybeUninit<u8>]) -> Result<()> {
+    let encoding = shared.encoding(&entry.encoding)?;
+    let mut parts = out.chunks_mut(SEGMENT_BYTES);
+    for (number, stored) in (0..).zip(stored) {
+        encoding.decode(number, stored, parts.next().unwrap_or_default())?;
+    }
+    match parts.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::corrupt("the index has fewer parts of the content than its length takes")),
+    }
+}
+
+fn give(shared: &Shared, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
+    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("a content beyond memory"))?;
+    decode(shared, entry, stored, sink.begin(size)?)?;
+    Ok(size)
+}
+
+fn get(shared: &Shared, name: &str, entry: &Entry, sink: &mut dyn Sink) -> Result<usize> {
+    let stored = shared.fetch(&entry.segments)?;
+    give(shared, entry, &stored, sink).map_err(|e| e.at(shown(name)))
+}
+
+/// Gives contents in the order of their places in packs, some at a time.
+fn get_many(shared: &Shared, names: &[&str], found: &[Option<Arc<Entry>>], each: Each<'_>) -> Result<()> {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    let place =
+        |at: &usize| found[*at].as_ref().and_then(|entry| entry.segments.first()).map(|one| (one.pack, one.start));
+    order.sort_by_key(place);
+    let mut order = order.as_slice();
+    let mut content = Vec::new();
+    while !order.is_empty() {
+        let mut bytes = 0;
+        let fits = |at: &&usize| {
+            let stored = |entry: &Arc<Entry>| entry.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
+            bytes += found[**at].as_ref().map_or(0, stored);
+            bytes <= FETCH_BYTES
+        };
+        let count = order.iter().take_while(fits).count().max(1);
+        let (now, later) = order.split_at(count);
+        let entries = now.iter().filter_map(|at| found[*at].as_ref());
+        let segments: Vec<_> = entries.flat_map(|entry| entry.segments.iter().copied()).collect();
+        let stored = shared.fetch(&segments)?;
+        let mut stored = stored.as_slice();
+        for at in now {
+            let Some(entry) = &found[*at] else {
+                each(*at, None)?;
+                continue;
+            };
+            let (own, rest) = stored.split_at(entry.segments.len());
+            stored = rest;
+            let size = give(shared, entry, own, &mut content).map_err(|e| e.at(shown(names[*at])))?;
+            // SAFETY: `give` has written all of it.
+            unsafe { content.set_len(size) };
+            each(*at, Some(&content))?;
+        }
+        order = later;
+    }
+    Ok(())
+}
+
+/// The names as they are.
+pub(super) struct Live<'a>(pub(super) &'a Arc<Shared>);
+
+impl Live<'_> {
+    pub(super) fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.0.with_newest(|| {
+            let entry = self.0.find(name).ok_or_else(|| not_found(name))?;
+            get(self.0, name, &entry, sink)
+        })
+    }
+
+    pub(super) fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        let found: Vec<_> = names.iter().map(|name| self.0.find(name)).collect();
+        get_many(self.0, names, &found, each)
+    }
+}
+
+/// A version of the table.
+pub(super) struct Snapshot {
+    shared: Arc<Shared>,
+    files: Arc<Files>,
+}
+
+impl Snapshot {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared), files: shared.files() }
+    }
+
+    fn find(&self, name: &str) -> Result<&Arc<Entry>> {
+        self.files.get(name).ok_or_else(|| not_found(name))
+    }
+
+    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|e| e.at(&self.shared.location))
+    }
+}
+
+impl Reads for Snapshot {
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.place(self.find(name).and_then(|entry| get(&self.shared, name, entry, sink)))
+    }
+
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        let found: Vec<_> = names.iter().map(|name| self.files.get(*name).cloned()).collect();
+        self.place(get_many(&self.shared, names, &found, each))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        Ok(self.files.get(name).map(|entry| shared::stat(name, entry)))
+    }
+
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        Ok(shared::list(&self.files, prefix, from, limit))
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+        let entry = self.place(self.find(name))?;
+        Ok(open(&self.shared, name, Arc::clone(entry)))
+    }
+}
+
+/// A content that is read part by part. Packs don't change: it stays what it was when it was opened.
+struct Parts {
+    shared: Arc<Shared>,
+    name: String,
+    entry: Arc<Entry>,
+    /// The part that was decoded last.
+    current: Option<(usize, Vec<u8>)>,
+}
+
+pub(super) fn open(shared: &Arc<Shared>, name: &str, entry: Arc<Entry>) -> Box<dyn Content> {
+    Box::new(Parts { shared: Arc::clone(shared), name: name.to_owned(), entry, current: None })
+}
+
+impl Parts {
+    fn load(&mut self, part: usize) -> Result<&[u8]> {
+        if self.current.as_ref().is_none_or(|(loaded, _)| *loaded != part) {
+            let short = || Error::corrupt("the index has fewer parts of the content than its length takes");
+            let segment = self.entry.segments.get(part).ok_or_else(short)?;
+            let stored = self.shared.fetch(std::slice::from_ref(segment))?;
+            let rest = self.entry.size.saturating_sub((part * SEGMENT_BYTES) as u64);
+            let size = rest.min(SEGMENT_BYTES as u64) as usize;
+            let mut bytes = self.current.take().map(|(_, bytes)| bytes).unwrap_or_default();
+            let encoding = self.shared.encoding(&self.entry.encoding)?;
+            for stored in &stored {
+                encoding.decode(part as u64, stored, bytes.begin(size)?)?;
+            }
+            // SAFETY: decoding has written all of it.
+            unsafe { bytes.set_len(size) };
+            self.current = Some((part, bytes));
+        }
+        Ok(self.current.as_ref().map(|(_, bytes)| bytes.as_slice()).unwrap_or_default())
+    }
+}
+
+impl Content for Parts {
+    fn size(&self) -> u64 {
+        self.entry.size
+    }
+
+    fn read_at(&mut self, mut offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() && offset < self.entry.size {
+            let (part, at) = (offset / SEGMENT_BYTES as u64, (offset % SEGMENT_BYTES as u64) as usize);
+            let place = shown(&self.name);
+            let bytes = self.load(part as usize).map_err(|e| e.at(place))?.get(at..).unwrap_or_default();
+            let len = bytes.len().min(out.len() - done);
+            if len == 0 {
+                break;
+            }
+            out[done..done + len].copy_from_slice(&bytes[..len]);
+            done += len;
+            offset += len as u64;
+        }
+        Ok(done)
+    }
+}

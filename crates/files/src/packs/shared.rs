@@ -1,0 +1,450 @@
+//! What the parts of a store on an object store share: the index, what is not committed, and packs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::{Bound, Range};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Output, Result, Wanted, plan_requests};
+
+use super::pack::{OpenPack, Part, SealedPack, check_sum};
+use crate::encode::{Encoding, Toolbox};
+use crate::name::{composed, normalisation_warning, not_found, prefix_end, taken};
+use crate::{Compression, Entry, IfExists, Index, Segment, Stat};
+
+/// Names of a version of the index.
+pub(super) type Files = BTreeMap<Arc<str>, Arc<Entry>>;
+
+/// Names that get other entries, or none.
+pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<Entry>>>;
+
+/// Packs that may wait for the store: each put behind them sends one first.
+const UNSENT_PACKS: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) location: String,
+    pub(super) store: JobStore,
+    pub(super) root: Path,
+    pub(super) index: Box<dyn Index>,
+    pub(super) toolbox: Toolbox,
+    pub(super) compression: Compression,
+    pub(super) is_read_only: bool,
+    state: Mutex<State>,
+    /// Held by who commits: commits of one process are one behind the other.
+    committing: Mutex<()>,
+    encodings: Mutex<HashMap<Arc<str>, Arc<Encoding>>>,
+    warnings: Mutex<(Vec<String>, HashSet<String>)>,
+}
+
+/// What reads look at.
+#[derive(Debug, Default)]
+struct State {
+    version: Option<u64>,
+    files: Arc<Files>,
+    pending: Changes,
+    open: Option<OpenPack>,
+    unsent: Vec<Arc<SealedPack>>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(super) fn new(
+        (store, root, location): (JobStore, Path, String),
+        index: Box<dyn Index>,
+        options: &crate::Options,
+    ) -> Result<Self> {
+        let shared = Self {
+            location,
+            store,
+            root,
+            index,
+            toolbox: Toolbox::new(options)?,
+            compression: options.compression.unwrap_or_default(),
+            is_read_only: options.read_only,
+            state: Mutex::default(),
+            committing: Mutex::default(),
+            encodings: Mutex::default(),
+            warnings: Mutex::default(),
+        };
+        let is_there = shared.refresh()?;
+        if !is_there && (options.read_only || !options.create) {
+            return Err(Error::not_found("no such store").at(&shared.location));
+        }
+        Ok(shared)
+    }
+
+    /// Takes in what other writers have committed. False where there is no store yet.
+    pub(super) fn refresh(&self) -> Result<bool> {
+        let known = lock(&self.state).version;
+        let loaded = self.index.load(known)?;
+        let mut state = lock(&self.state);
+        if let Some(loaded) = loaded
+            && state.version.is_none_or(|version| version < loaded.version)
+        {
+            state.files =
+                Arc::new(loaded.files.into_iter().map(|(name, entry)| (name.into(), Arc::new(entry))).collect());
+            state.version = Some(loaded.version);
+        }
+        Ok(state.version.is_some())
+    }
+
+    pub(super) fn is_writable(&self) -> Result<()> {
+        match self.is_read_only {
+            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn may_write(&self, name: &str) -> Result<()> {
+        self.is_writable()?;
+        crate::check_name(name)?;
+        if let Some(warning) = normalisation_warning(name) {
+            let mut warnings = lock(&self.warnings);
+            if warnings.1.len() < 100 && warnings.1.insert(warning.clone()) {
+                warnings.0.push(warning);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.warnings).0)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Entry>> {
+        lock(&self.state).find(name)
+    }
+
+    /// The committed files, where nothing is pending.
+    pub(super) fn files(&self) -> Arc<Files> {
+        Arc::clone(&lock(&self.state).files)
+    }
+
+    pub(super) fn list(&self, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
+        let state = lock(&self.state);
+        let range = names(prefix, from);
+        let mut pending =
+            state.pending.range::<str, _>(range).take_while(|(name, _)| name.starts_with(prefix)).peekable();
+        let mut stored = state.files.range::<str, _>(range).take_while(|(name, _)| name.starts_with(prefix)).peekable();
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let is_pending = match (pending.peek(), stored.peek()) {
+                (None, None) => break,
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (Some((changed, _)), Some((name, _))) => changed <= name,
+            };
+            if !is_pending {
+                found.extend(stored.next().map(|(name, entry)| stat(name, entry)));
+                continue;
+            }
+            if let Some((name, change)) = pending.next() {
+                stored.next_if(|(known, _)| *known == name);
+                found.extend(change.as_ref().map(|entry| stat(name, entry)));
+            }
+        }
+        found
+    }
+
+    /// Makes changes pending, all of them or none. `make` sees the names as they are.
+    pub(super) fn apply(&self, make: impl FnOnce(&mut Staged<'_>) -> Result<()>) -> Result<()> {
+        self.is_writable()?;
+        let mut state = lock(&self.state);
+        let mut staged = Staged { state: &state, changes: Changes::new() };
+        make(&mut staged)?;
+        let changes = staged.changes;
+        state.pending.extend(changes);
+        Ok(())
+    }
+
+    /// Stores a part of a content in the pack that is being filled.
+    pub(super) fn add(&self, part: &Part<'_>) -> Result<Segment> {
+        let (segment, full) = {
+            let mut state = lock(&self.state);
+            let open = state.open.get_or_insert_with(OpenPack::new);
+            let segment = open.add(part)?;
+            let full = if open.is_full() { state.seal()? } else { None };
+            (segment, full)
+        };
+        if let Some(pack) = full {
+            let unsent = lock(&self.state).unsent.len();
+            match self.send(&pack) {
+                // It stays in memory; the commit tries again, and tells.
+                Err(error) if unsent > UNSENT_PACKS => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(segment)
+    }
+
+    fn path(&self, pack: u128) -> Path {
+        self.root.clone().join("packs").join(format!("{pack:032x}.pack"))
+    }
+
+    fn send(&self, pack: &Arc<SealedPack>) -> Result<()> {
+        let mut is_sent = lock(&pack.is_sent);
+        if !*is_sent {
+            let mut output = Output::create(&self.store, &self.path(pack.id), lakerace_io::IfExists::Replace)?;
+            output.write(pack.bytes.clone())?;
+            output.finish()?;
+            *is_sent = true;
+        }
+        drop(is_sent);
+        lock(&self.state).unsent.retain(|other| other.id != pack.id);
+        Ok(())
+    }
+
+    /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
+    pub(super) fn commit(&self) -> Result<()> {
+        let _committing = lock(&self.committing);
+        let (changes, unsent) = {
+            let mut state = lock(&self.state);
+            if state.pending.is_empty() {
+                return Ok(());
+            }
+            state.seal()?;
+            let changes: Vec<_> =
+                state.pending.iter().map(|(name, change)| (Arc::clone(name), change.clone())).collect();
+            (changes, state.unsent.clone())
+        };
+        unsent.iter().try_for_each(|pack| self.send(pack))?;
+        let version = self.index.change(&changes)?;
+        let is_next = {
+            let mut state = lock(&self.state);
+            // A new table is version 0, and its first names are version 1.
+            let is_next = state.version.unwrap_or_default() + 1 == version;
+            let files = Arc::make_mut(&mut state.files);
+            for (name, change) in &changes {
+                match change {
+                    Some(entry) => drop(files.insert(Arc::clone(name), Arc::clone(entry))),
+                    None => drop(files.remove(name)),
+                }
+            }
+            for (name, change) in changes {
+                // What was put meanwhile stays pending.
+                let is_same = match (state.pending.get(&name), &change) {
+                    (Some(Some(now)), Some(then)) => Arc::ptr_eq(now, then),
+                    (Some(None), None) => true,
+                    _ => false,
+                };
+                if is_same {
+                    state.pending.remove(&name);
+                }
+            }
+            if is_next {
+                state.version = Some(version);
+            }
+            is_next
+        };
+        // Where others were faster, their changes are taken in.
+        if is_next { Ok(()) } else { self.refresh().map(drop) }
+    }
+
+    pub(super) fn encoding(&self, text: &Arc<str>) -> Result<Arc<Encoding>> {
+        if let Some(known) = lock(&self.encodings).get(text) {
+            return Ok(Arc::clone(known));
+        }
+        let parsed = self.toolbox.parse(text, &mut |_| {
+            Err(Error::unsupported("packs have no dictionaries").advice("read it with a newer lakerace"))
+        })?;
+        let parsed = Arc::new(parsed);
+        lock(&self.encodings).insert(Arc::clone(text), Arc::clone(&parsed));
+        Ok(parsed)
+    }
+
+    /// The stored bytes of segments, in their order: those in memory, and others in the requests that cost least.
+    pub(super) fn fetch(&self, segments: &[Segment]) -> Result<Vec<Bytes>> {
+        let mut found: Vec<Option<Bytes>> = {
+            let state = lock(&self.state);
+            segments.iter().map(|segment| state.stored(segment)).collect()
+        };
+        let missing: Vec<usize> = (0..segments.len()).filter(|at| found[*at].is_none()).collect();
+        if let [only] = missing.as_slice() {
+            let segment = &segments[*only];
+            found[*only] = Some(self.object(segment.pack).read_range(range(segment))?);
+        } else if !missing.is_empty() {
+            self.fetch_missing(segments, &missing, &mut found)?;
+        }
+        let checked = segments.iter().zip(found).map(|(segment, bytes)| {
+            let bytes = bytes.ok_or_else(|| Error::internal("a segment was not read"))?;
+            if check_sum(&bytes) != segment.check_sum {
+                let Range { start, end } = range(segment);
+                return Err(Error::corrupt(format!("bytes {start} to {end} are not what was written"))
+                    .at(self.store.url(&self.path(segment.pack))));
+            }
+            Ok(bytes)
+        });
+        checked.collect()
+    }
+
+    fn object(&self, pack: u128) -> Object {
+        self.store.object(self.path(pack))
+    }
+
+    fn fetch_missing(&self, segments: &[Segment], missing: &[usize], found: &mut [Option<Bytes>]) -> Result<()> {
+        let mut packs: Vec<u128> = missing.iter().map(|at| segments[*at].pack).collect();
+        packs.sort_unstable();
+        packs.dedup();
+        let file = |pack: u128| packs.binary_search(&pack).unwrap_or_default() as u32;
+        let mut wanted: Vec<Wanted> = missing
+            .iter()
+            .map(|at| Wanted { file: file(segments[*at].pack), range: range(&segments[*at]) })
+            .filter(|wanted| !wanted.range.is_empty())
+            .collect();
+        wanted.sort_by_key(|wanted| (wanted.file, wanted.range.start, wanted.range.end));
+        // Files that are copies have one content.
+        wanted.dedup();
+        let job = &self.store.job;
+        let plan = plan_requests(&wanted, &job.options().ranges, &self.store.profile());
+        let fetcher = Fetcher::start(packs.iter().map(|pack| self.object(*pack)).collect(), &plan, job)?;
+        for at in missing {
+            let segment = &segments[*at];
+            let bytes = match segment.len {
+                0 => Bytes::new(),
+                _ => fetcher.bytes(file(segment.pack), range(segment))?,
+            };
+            found[*at] = Some(bytes);
+        }
+        Ok(())
+    }
+
+    /// Runs a read again where a pack is gone that the newest version does not need any more.
+    pub(super) fn with_newest<T>(&self, mut read: impl FnMut() -> Result<T>) -> Result<T> {
+        match read() {
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && error.place().is_some_and(|place| place.ends_with(".pack")) =>
+            {
+                self.refresh()?;
+                read()
+            }
+            other => other,
+        }
+    }
+
+    /// The packs that there are.
+    pub(super) fn packs(&self) -> Result<Vec<ListedPack>> {
+        let listed = self.store.list(&self.root.clone().join("packs"))?;
+        let pack = |info: ObjectInfo| {
+            let name = info.path.filename()?.strip_suffix(".pack")?;
+            let id = u128::from_str_radix(name, 16).ok()?;
+            Some(ListedPack { id, path: info.path.clone(), bytes: info.size_bytes, modified_ms: info.modified })
+        };
+        Ok(listed.into_iter().filter_map(pack).collect())
+    }
+}
+
+/// A pack as the store lists it.
+pub(super) struct ListedPack {
+    pub(super) id: u128,
+    pub(super) path: Path,
+    pub(super) bytes: u64,
+    /// When it was sent, in milliseconds since 1970-01-01 UTC.
+    pub(super) modified_ms: i64,
+}
+
+/// Changes that are being made, over the names as they are.
+pub(super) struct Staged<'a> {
+    state: &'a State,
+    changes: Changes,
+}
+
+impl Staged<'_> {
+    pub(super) fn find(&self, name: &str) -> Option<Arc<Entry>> {
+        match self.changes.get(name) {
+            Some(change) => change.clone(),
+            None => self.state.find(name),
+        }
+    }
+
+    pub(super) fn put(&mut self, name: &str, entry: Arc<Entry>, if_exists: IfExists) -> Result<()> {
+        if if_exists == IfExists::Error && self.find(name).is_some() {
+            return Err(taken(name));
+        }
+        self.changes.insert(name.into(), Some(entry));
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Result<()> {
+        self.find(name).ok_or_else(|| not_found(name))?;
+        self.changes.insert(name.into(), None);
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let entry = self.find(from).ok_or_else(|| not_found(from))?;
+        if from != to {
+            self.put(to, entry, if_exists)?;
+            self.changes.insert(from.into(), None);
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn find(&self, name: &str) -> Option<Arc<Entry>> {
+        match self.pending.get(name) {
+            Some(change) => change.clone(),
+            None => self.files.get(name).cloned(),
+        }
+    }
+
+    fn seal(&mut self) -> Result<Option<Arc<SealedPack>>> {
+        let Some(open) = self.open.take() else { return Ok(None) };
+        let sealed = Arc::new(open.seal()?);
+        self.unsent.push(Arc::clone(&sealed));
+        Ok(Some(sealed))
+    }
+
+    /// The stored bytes of a segment that is in memory.
+    fn stored(&self, segment: &Segment) -> Option<Bytes> {
+        if segment.len == 0 {
+            return Some(Bytes::new());
+        }
+        if let Some(open) = self.open.as_ref().filter(|open| open.id == segment.pack) {
+            return open.stored(segment.start, segment.len).map(Bytes::copy_from_slice);
+        }
+        let pack = self.unsent.iter().find(|pack| pack.id == segment.pack)?;
+        let Range { start, end } = range(segment);
+        Some(pack.bytes.slice(usize::try_from(start).ok()?..usize::try_from(end).ok()?))
+    }
+}
+
+/// The names from `from` or `prefix` on, whichever is behind the other.
+fn names<'a>(prefix: &'a str, from: &'a str) -> (Bound<&'a str>, Bound<&'a str>) {
+    (Bound::Included(prefix.max(from)), Bound::Unbounded)
+}
+
+pub(super) fn range(segment: &Segment) -> Range<u64> {
+    segment.start..segment.start + u64::from(segment.len)
+}
+
+/// What the index says of a file.
+pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
+    Stat {
+        name: name.to_owned(),
+        size: entry.size,
+        mtime_ms: entry.mtime_ms,
+        checksum: Some(entry.checksum),
+        encoding: entry.encoding.to_string(),
+        metadata: entry.metadata.clone(),
+    }
+}
+
+/// Files whose names begin with `prefix` and are not less than `from`, `limit` at most.
+pub(super) fn list(files: &Files, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
+    let end = prefix_end(prefix.as_bytes());
+    let behind = files.range::<str, _>(names(prefix, from));
+    let within = behind.take_while(|(name, _)| end.as_deref().is_none_or(|end| name.as_bytes() < end));
+    within.take(limit).map(|(name, entry)| stat(name, entry)).collect()
+}
+
+/// The composed form of a name, where another file has it.
+pub(super) fn alike(files: &Files, name: &str) -> Option<String> {
+    composed(name).filter(|composed| files.contains_key(composed.as_str()))
+}

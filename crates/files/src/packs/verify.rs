@@ -1,0 +1,88 @@
+//! What of a store on an object store is damaged.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lakerace_io::{Error, ErrorKind, Result};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::read::decode;
+use super::shared::{Shared, alike};
+use crate::{Damage, Entry, Sink, Verified};
+
+/// Stored bytes that are fetched at once.
+const FETCH_BYTES: u64 = 32 << 20;
+
+/// Reads every content. Long ones are held whole.
+pub(super) fn verify(shared: &Shared) -> Result<Verified> {
+    let files = shared.files();
+    let mut verified = Verified::default();
+    let mut order: Vec<(&Arc<str>, &Arc<Entry>)> = files.iter().collect();
+    order.sort_by_key(|(_, entry)| entry.segments.first().map(|segment| (segment.pack, segment.start)));
+    let mut rest = order.as_slice();
+    while !rest.is_empty() {
+        shared.store.job.check()?;
+        let mut bytes = 0;
+        let fits = |(_, entry): &&(&Arc<str>, &Arc<Entry>)| {
+            bytes += entry.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
+            bytes <= FETCH_BYTES
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (now, later) = rest.split_at(count);
+        let segments: Vec<_> = now.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
+        // Where one is damaged, each is looked at for itself.
+        let together = shared.fetch(&segments).ok();
+        let mut at = 0;
+        for (name, entry) in now {
+            let own = at..at + entry.segments.len();
+            at = own.end;
+            let stored = match &together {
+                Some(all) => Ok(all[own].to_vec()),
+                None => shared.fetch(&entry.segments),
+            };
+            one(shared, name, entry, stored, &mut verified)?;
+            verified.alike.extend(alike(&files, name).map(|composed| (name.to_string(), composed)));
+        }
+        rest = later;
+    }
+    verified.damage.sort_by(|a, b| a.name.cmp(&b.name));
+    verified.alike.sort();
+    Ok(verified)
+}
+
+fn one(shared: &Shared, name: &str, entry: &Entry, stored: Result<Vec<Bytes>>, verified: &mut Verified) -> Result<()> {
+    verified.files += 1;
+    match stored.and_then(|stored| is_whole(shared, entry, &stored)) {
+        Ok(true) => verified.bytes += entry.size,
+        Ok(false) => verified.undecoded += 1,
+        Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Conflict) => {
+            let damage = Damage { name: Some(name.to_owned()), between: None, problem: e.to_string() };
+            verified.damage.push(damage);
+        }
+        Err(e) => return Err(e),
+    }
+    Ok(())
+}
+
+/// Whether a content is what was put; false where a key or a transform is missing that it takes to tell.
+fn is_whole(shared: &Shared, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
+    let encoding = match shared.encoding(&entry.encoding) {
+        Ok(encoding) => encoding,
+        Err(e) if matches!(e.kind(), ErrorKind::Usage | ErrorKind::Invalid) => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("a content beyond memory"))?;
+    let mut content = Vec::new();
+    decode(shared, entry, stored, content.begin(size)?)?;
+    // SAFETY: decoding has written all of it.
+    unsafe { content.set_len(size) };
+    let mut hash = Xxh3Default::new();
+    match encoding.chain.is_empty() {
+        true => hash.update(&content),
+        false => stored.iter().for_each(|stored| hash.update(stored)),
+    }
+    match hash.digest() == entry.checksum {
+        true => Ok(true),
+        false => Err(Error::corrupt("the content is not what was written")),
+    }
+}
