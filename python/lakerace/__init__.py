@@ -25,6 +25,7 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
+from lakerace._sync import SyncResult, sync
 from lakerace._table import Altered, Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
 from lakerace._tpch import Generated, GeneratedTable, tpch
 
@@ -47,6 +48,7 @@ __all__ = [
     "Requests",
     "Restored",
     "Scan",
+    "SyncResult",
     "Table",
     "UnavailableError",
     "UnsupportedError",
@@ -60,5 +62,6 @@ __all__ = [
     "files",
     "scan",
     "schema",
+    "sync",
     "tpch",
 ]

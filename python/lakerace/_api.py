@@ -173,6 +173,8 @@ def copy(
     max_rate: int | None = None,
     allow_narrowing: bool = False,
     verify: bool = False,
+    since: str | None = None,
+    overlap: int | float | str | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
     limit: int | None = None,
@@ -230,7 +232,11 @@ def copy(
             such rows are an error.
         max_rate: At most this many rows a second.
         allow_narrowing: Databases: let values lose what the target's type can't hold, such as microseconds.
-        verify: Read the target back, and fail unless it has the checksum of what was sent.
+        verify: Read the target back, and fail unless it has the checksum of what was sent. Of an upsert, the rows are looked
+            for by their key; of a delete, none of them may be there.
+        since: With `mode="upsert"`: read from the highest value of this column on that the target has seen, and keep the new
+            one with the target.
+        overlap: How far below that value rows may still come: a number, or a time such as `"10m"` for dates and timestamps.
         batch_rows: Databases and Delta tables: rows of an acknowledged checkpoint, behind which a load that was stopped
             goes on. `"all"` (the default) is one for all rows.
         output_format: The target's format, where its name does not say it.
@@ -269,6 +275,7 @@ def copy(
     evolve = [evolve] if isinstance(evolve, str) else evolve
     key = [key] if isinstance(key, str) else key
     dead_letter = None if dead_letter is None else os.fspath(dead_letter)
+    overlap = None if overlap is None else str(overlap)
     options = _options(locals(), "source", "target", "auto_compact")
     made: dict[str, Any]
     if isinstance(source, (str, os.PathLike)):

@@ -2,6 +2,7 @@
 
 mod files;
 mod load;
+mod sync;
 mod table;
 pub(crate) mod tpch;
 
@@ -15,6 +16,7 @@ pub(crate) use self::files::{
     PutArgs, PutEncoding, RmArgs, Taken,
 };
 pub(crate) use self::load::LoadArgs;
+pub(crate) use self::sync::{SyncArgs, SyncMode};
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Restore(Box<RestoreArgs>),
     /// Print the rows of a Delta table that were inserted, updated and deleted from version to version.
     Changes(Box<ChangesArgs>),
+    /// Keep a collection, an index or a table of SQLite in step with a Delta table.
+    Sync(Box<SyncArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
     /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use lakerace::{BatchRows, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, WriteOptions};
+use lakerace::{
+    BatchRows, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, Since, WriteOptions,
+};
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
@@ -72,18 +74,22 @@ fn made_nullable(columns: &[String], keeps: bool) -> String {
 fn load_options(args: &CopyArgs) -> LoadOptions {
     let load = &args.load;
     LoadOptions {
-        batch_rows: match args.input.read.batch_rows {
-            Some(value::BatchRows::AtMost(rows)) => {
-                NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows)
-            }
-            Some(value::BatchRows::All) | None => BatchRows::All,
-        },
+        batch_rows: batch_rows(args.input.read.batch_rows),
         key: load.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         resume: load.resume,
         dead_letter: load.dead_letter.clone(),
         max_rows_per_second: load.max_rate.and_then(NonZeroU64::new),
         allow_narrowing: load.allow_narrowing,
         verify: load.verify,
+        since: load.since.clone().map(|column| Since { column, overlap: load.overlap.clone() }),
+    }
+}
+
+/// Rows of a checkpoint.
+pub(crate) fn batch_rows(given: Option<value::BatchRows>) -> BatchRows {
+    match given {
+        Some(value::BatchRows::AtMost(rows)) => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
+        Some(value::BatchRows::All) | None => BatchRows::All,
     }
 }
 

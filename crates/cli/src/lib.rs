@@ -18,6 +18,7 @@ mod scan;
 mod schema;
 mod session;
 mod stdout;
+mod sync;
 mod table;
 mod terminal;
 mod tpch;
@@ -86,6 +87,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),
         Command::Restore(args) => maintain::restore(&args, &Session::start(cli.global, &args.store)),
         Command::Changes(args) => maintain::changes(&args, &Session::start(cli.global, &args.store)),
+        Command::Sync(args) => sync::run(&args, &Session::start_copy(cli.global, &args.store)),
         Command::Tpch(args) => tpch::run(&args, &Session::start_copy(cli.global, &args.store)),
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),

@@ -22,6 +22,7 @@ mod sender;
 mod settings;
 mod sink;
 mod source;
+mod state;
 mod target;
 mod time;
 
@@ -31,7 +32,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
-use crate::{SinkOptions, SourceOptions};
+use crate::{SinkOptions, SourceOptions, TargetState};
 
 /// Opens the index that `location` names.
 pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
@@ -43,4 +44,10 @@ pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) ->
 pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
     let location = location::Location::parse(location)?;
     Ok(Box::new(sink::ElasticsearchSink::open(location, schema, options, job)?))
+}
+
+/// What the index that `location` names keeps for jobs that follow a source.
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+    let location = Arc::new(location::Location::parse(location)?);
+    Ok(Box::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
 }

@@ -8,6 +8,7 @@ mod elasticsearch;
 mod mongodb;
 mod options;
 mod sqlite;
+mod state;
 mod system;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use lakerace_io::{Job, Result};
 
 pub use dead_letter::DeadLetters;
 pub use options::{BatchRows, OnRejected, SinkOptions, SourceOptions, WriteMode};
+pub use state::{TargetState, open_state};
 pub use system::System;
 
 /// Opens the collection, index or table that `location` names.

@@ -16,6 +16,7 @@ mod reader;
 mod sender;
 mod sink;
 mod source;
+mod state;
 mod statement;
 mod tag;
 mod target;
@@ -26,7 +27,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
-use crate::{SinkOptions, SourceOptions};
+use crate::{SinkOptions, SourceOptions, TargetState};
 
 /// Opens the collection that `location` names. Without a schema that is given or kept, it reads all documents once.
 pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
@@ -36,6 +37,12 @@ pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) ->
 /// Begins to write rows of `schema` to the collection that `location` names.
 pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
     target::open(location, schema, options, job)
+}
+
+/// What the collection that `location` names keeps for jobs that follow a source.
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+    let connection = connection::Connection::open(location::MongoLocation::parse(location)?, job)?;
+    Ok(Box::new(state::CollectionState(connection)))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod pushdown;
 mod scan;
 mod sink;
 mod source;
+mod state;
 mod target;
 mod times;
 
@@ -25,7 +26,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
-use crate::{SinkOptions, SourceOptions};
+use crate::{SinkOptions, SourceOptions, TargetState};
 
 /// Opens the table or the query that `location` names.
 pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
@@ -35,4 +36,9 @@ pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) ->
 /// Begins to write to the table that `location` names.
 pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
     sink::SqliteSink::create(location, &schema, options, job)
+}
+
+/// What the table that `location` names keeps for jobs that follow a source.
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+    Ok(Box::new(state::TableState::new(location, job)?))
 }

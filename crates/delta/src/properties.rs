@@ -41,6 +41,8 @@ pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 pub(crate) const FEATURE: &str = "delta.feature.";
 /// What the name of a constraint begins with.
 const CONSTRAINT: &str = "delta.constraints.";
+/// What names begin with that keep how far incremental unloads have come.
+const SINCE: &str = "lakerace.since.";
 /// What names begin with that Delta and lakerace keep for themselves.
 const RESERVED: [&str; 2] = ["delta.", "lakerace."];
 
@@ -111,6 +113,9 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
     if name.starts_with(CONSTRAINT) {
         return Err(Error::unsupported("lakerace does not check constraints, and makes none")
             .advice("add it with an engine that checks them"));
+    }
+    if name.starts_with(SINCE) {
+        return Ok(());
     }
     let Some((_, kind)) = PROPERTIES.iter().find(|(known, _)| *known == name) else {
         let lower = name.to_lowercase();

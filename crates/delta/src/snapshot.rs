@@ -55,6 +55,11 @@ impl Snapshot {
         &self.table
     }
 
+    /// The id of its table, which another table at the same place does not have.
+    pub fn table_id(&self) -> &str {
+        self.kernel.table_configuration().metadata().id()
+    }
+
     /// The schema of its batches.
     pub fn schema(&self) -> &SchemaRef {
         self.columns.schema.schema()

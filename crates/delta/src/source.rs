@@ -1,9 +1,10 @@
 //! A version of a table as a source.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::{
     Batches, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
@@ -18,6 +19,8 @@ use crate::snapshot::statistics::FileStatistics;
 /// vectors read.
 pub struct DeltaSource {
     snapshot: Snapshot,
+    /// The files that are read, by URL; `None`: all.
+    only: Option<HashSet<String>>,
     /// The files that the last plan opened.
     opened: Mutex<Option<Arc<Opened>>>,
 }
@@ -32,7 +35,17 @@ impl DeltaSource {
     /// The rows of a version. Reads its log.
     pub fn open(snapshot: Snapshot) -> Result<Self> {
         snapshot.files()?;
-        Ok(Self { snapshot, opened: Mutex::default() })
+        Ok(Self { snapshot, only: None, opened: Mutex::default() })
+    }
+
+    /// The rows of the files of a version that another version does not have, or has with other rows deleted. Rows that
+    /// are in none of them are the same in both versions.
+    pub fn open_changed(snapshot: Snapshot, other: &Snapshot) -> Result<Self> {
+        let known: HashMap<&str, Option<&DeletionVectorDescriptor>> =
+            other.files()?.files.iter().map(|file| (file.path.as_str(), file.vector.as_ref())).collect();
+        let is_changed = |file: &&TableFile| known.get(file.path.as_str()) != Some(&file.vector.as_ref());
+        let only = snapshot.files()?.files.iter().filter(is_changed).map(|file| file.object.url()).collect();
+        Ok(Self { only: Some(only), ..Self::open(snapshot)? })
     }
 
     /// The version.
@@ -93,6 +106,9 @@ impl DeltaSource {
         let (mut kept, mut pruned) = (Vec::new(), Vec::new());
         let mut left = request.limit.unwrap_or(u64::MAX);
         for file in &self.snapshot.files()?.files {
+            if self.only.as_ref().is_some_and(|only| !only.contains(&file.object.url())) {
+                continue;
+            }
             let reason = match &predicate {
                 _ if left == 0 => Some("limit: enough rows before it".to_owned()),
                 None => None,

@@ -81,9 +81,21 @@ impl Checksum {
 
 /// The checksum of one batch.
 pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Checksum> {
+    let mut sum = 0u128;
+    each_row(batch, |row| sum = sum.wrapping_add(row))?;
+    Ok(Checksum { rows: batch.num_rows() as u64, sum })
+}
+
+/// The hash of each row: a checksum is their sum.
+pub(crate) fn row_hashes(batch: &RecordBatch) -> Result<Vec<u128>> {
+    let mut hashes = Vec::with_capacity(batch.num_rows());
+    each_row(batch, |row| hashes.push(row))?;
+    Ok(hashes)
+}
+
+fn each_row(batch: &RecordBatch, mut take: impl FnMut(u128)) -> Result<()> {
     let (rows, columns) = (batch.num_rows(), batch.num_columns());
     let chunk_rows = (CHUNK_BYTES / 8 / columns.max(1)).max(1);
-    let mut sum = 0u128;
     let mut column_words = Vec::with_capacity(chunk_rows.min(rows));
     // Row by row, the words of a row side by side as little-endian bytes.
     let mut row_words = vec![0u8; chunk_rows.min(rows) * columns * 8];
@@ -99,14 +111,14 @@ pub(crate) fn of_batch(batch: &RecordBatch) -> Result<Checksum> {
             }
         }
         if columns == 0 {
-            sum = sum.wrapping_add(xxh3_128(&[]).wrapping_mul(length as u128));
+            (0..length).for_each(|_| take(xxh3_128(&[])));
             continue;
         }
         for row in row_words[..length * columns * 8].chunks_exact(columns * 8) {
-            sum = sum.wrapping_add(xxh3_128(row));
+            take(xxh3_128(row));
         }
     }
-    Ok(Checksum { rows: rows as u64, sum })
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use lakerace_delta::Evolve;
 use lakerace_format::{Batches, Format, WriteOptions, Written};
-use lakerace_io::{Job, Pipe, Result};
+use lakerace_io::{Error, Job, Pipe, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::database::has_stable_order;
 use crate::load::{self, LoadOptions, load_name};
 use crate::target::Target;
-use crate::{ReadOptions, Scan, csv_types, tpch};
+use crate::{ReadOptions, Scan, csv_types, since, tpch};
 
 /// What to do about a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -67,6 +67,9 @@ pub struct CopyOptions {
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
+    if let Some(since) = &options.load.since {
+        return since::copy(source, target, since, options, job);
+    }
     // What is wrong with the target shows before anything is read.
     let mut target = Target::resolve(target, options, job)?;
     let scan = match &target {
@@ -87,6 +90,9 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
 
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
+    if options.load.since.is_some() {
+        return Err(Error::usage("--since (since): a stream can't be read from a value on").advice("name a location"));
+    }
     let mut target = Target::resolve(target, options, job)?;
     target.take_format(None)?;
     load::run(batches, target, None, options, job)

@@ -7,7 +7,7 @@ use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMod
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
@@ -26,6 +26,15 @@ pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<O
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
     open_source(system, location, &SourceOptions { schema }, job).map(Some)
+}
+
+/// Whether there is the collection, index or table that a location names.
+pub(crate) fn exists(location: &str, job: &Job) -> Result<bool> {
+    match open(location, &ReadOptions::default(), job) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether a location gives the same rows in the same order again.

@@ -33,6 +33,8 @@ mod rebatch;
 mod report;
 mod scan;
 mod schema;
+mod since;
+mod sync;
 mod target;
 mod tpch;
 mod upsert;
@@ -61,6 +63,8 @@ pub use maintain::{CompactOptions, alter, changes, compact, history, layout, par
 pub use report::{Clock, Report};
 pub use scan::{ReadOptions, Scan};
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
+pub use since::Since;
+pub use sync::{SyncOptions, Synced, follow, sync};
 pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
     TpchOptions, TpchTarget, apply as apply_refresh,

@@ -1,17 +1,19 @@
 //! Rows on their way into a target: checkpoints, resumption, pace and proof.
 
+mod proof;
+
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lakerace_database::{BatchRows, OnRejected};
+use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::checksum::{Checksum, of_batch};
+use self::proof::Proof;
 use crate::read_ahead::read_ahead;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, Scan};
@@ -31,6 +33,8 @@ pub struct LoadOptions {
     pub max_rows_per_second: Option<NonZeroU64>,
     /// Databases: whether values may lose what the target's types can't hold.
     pub allow_narrowing: bool,
+    /// Read from the highest value on that the target has seen of a column.
+    pub since: Option<crate::Since>,
     /// Read the target back behind the load, and compare its checksum with that of what was sent.
     pub verify: bool,
 }
@@ -93,9 +97,6 @@ impl LoadOptions {
         if self.verify && place == Place::Stream {
             return refuse("--verify (verify)", "a pipe can't be read back", "leave it out, or name a file");
         }
-        if self.verify && mode == CopyMode::Delete {
-            return refuse("--verify (verify)", "rows that are gone can't be read back", "leave it out");
-        }
         Ok(())
     }
 }
@@ -115,7 +116,7 @@ pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     format!("{}@{version}", digest(&read.to_string()))
 }
 
-fn digest(text: &str) -> String {
+pub(crate) fn digest(text: &str) -> String {
     format!("{:016x}", xxh3_128(text.as_bytes()) >> 64)
 }
 
@@ -137,15 +138,17 @@ pub(crate) fn run(
             .advice("load by --mode upsert with a --key, from the start"));
     }
     let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
-    let sums = Arc::new(Mutex::new(Sums::default()));
-    let on_rejected = if load.verify { Sums::listener(&sums) } else { OnRejected::default() };
+    let on_rejected = proof.as_ref().map(Proof::listener).unwrap_or_default();
     // One commit of all rows is there or not, and needs no count.
     let is_counted = target.kind() != Place::Delta || load.batch_rows != BatchRows::All || load.resume;
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     let skipped = sink.acknowledged_rows();
     let batches = skip_rows(batches, skipped);
-    let batches = if load.verify { Sums::of_sent(batches, &sums) } else { batches };
+    let batches = match &proof {
+        Some(proof) => proof.note(batches),
+        None => batches,
+    };
     let sent = pour(read_ahead(batches, QUEUE_BYTES, job)?, sink.as_mut(), load, job)?;
     let mut written = sink.finish()?;
     written.skipped = skipped;
@@ -157,8 +160,7 @@ pub(crate) fn run(
         .advice("load again, with --verify (verify)"));
     }
     if let Some(proof) = proof {
-        let sums = *Sums::lock(&sums);
-        written.checksum = Some(proof.end(sums, &written, job)?);
+        written.checksum = Some(proof.end(&written, job)?);
     }
     Ok(written)
 }
@@ -253,92 +255,6 @@ impl Pace {
         }
         self.rows += rows;
         Ok(())
-    }
-}
-
-/// Checksums of what was sent and of what was rejected of it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    sent: Checksum,
-    rejected: Checksum,
-}
-
-impl Sums {
-    fn lock(sums: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        sums.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn of_sent(batches: Batches, sums: &Arc<Mutex<Self>>) -> Batches {
-        let (schema, sums) = (Arc::clone(batches.schema()), Arc::clone(sums));
-        let summed = batches.map(move |batch| {
-            let batch = batch?;
-            let sum = of_batch(&batch)?;
-            let mut sums = Self::lock(&sums);
-            sums.sent = sums.sent.and(sum);
-            Ok(batch)
-        });
-        Batches::new(schema, summed)
-    }
-
-    fn listener(sums: &Arc<Mutex<Self>>) -> OnRejected {
-        let sums = Arc::clone(sums);
-        OnRejected::new(move |one| {
-            let sum = of_batch(one)?;
-            let mut sums = Self::lock(&sums);
-            sums.rejected = sums.rejected.and(sum);
-            Ok(())
-        })
-    }
-}
-
-/// Proves that a target has what was sent: it is read back, and what it had before is subtracted.
-struct Proof {
-    target: String,
-    read: crate::ReadOptions,
-    before: Checksum,
-}
-
-impl Proof {
-    fn begin(target: &Target, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
-        if options.mode == CopyMode::Upsert {
-            return Err(Error::usage(
-                "--verify (verify): an upsert replaces rows, so that no sum tells what the target had",
-            )
-            .advice("leave it out, or load by --mode append, overwrite or error"));
-        }
-        let read = target.read_back(batches.schema(), options);
-        let mut proof = Self { target: target.place(), read, before: Checksum::default() };
-        if options.mode == CopyMode::Append || options.load.resume {
-            proof.before = match proof.sum(job) {
-                Ok(sum) => sum,
-                Err(error) if error.kind() == lakerace_io::ErrorKind::NotFound => Checksum::default(),
-                Err(error) => return Err(error),
-            };
-        }
-        Ok(proof)
-    }
-
-    fn sum(&self, job: &Job) -> Result<Checksum> {
-        Scan::open(&self.target, &self.read, job)?.checksum()
-    }
-
-    /// The checksum of the rows that the target has taken.
-    fn end(&self, sums: Sums, written: &Written, job: &Job) -> Result<String> {
-        let mut proof = Self { target: self.target.clone(), read: self.read.clone(), before: self.before };
-        if let Some(version) = written.version {
-            proof.read.at = Some(version.to_string());
-        }
-        let taken = sums.sent.without(sums.rejected);
-        let expected = self.before.and(taken);
-        let found = proof.sum(job)?;
-        if found == expected {
-            return Ok(taken.to_string());
-        }
-        Err(Error::corrupt(format!(
-            "the target does not have what was sent: {} rows with checksum {found} are there, and {} with {expected} should be",
-            found.rows, expected.rows
-        ))
-        .advice("somebody else may have written to it meanwhile; else load again"))
     }
 }
 

@@ -58,6 +58,32 @@ pub(crate) fn copy(
     )
 }
 
+/// What a run of a sync has done and what it cost.
+#[derive(Serialize)]
+struct Synced {
+    #[serde(flatten)]
+    report: lakerace::Report,
+    #[serde(flatten)]
+    synced: lakerace::Synced,
+}
+
+/// Brings a target to the last version of a Delta table, and goes on where `follow` is true; gives a dict.
+#[pyfunction]
+pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let (options, interval) = keywords.sync()?;
+    let job = keywords.job(RangeOptions::for_copy())?;
+    let payer = job.clone();
+    let synced = interrupt::run(py, &job, move || match interval {
+        None => lakerace::sync(&table, &target, &options, &payer),
+        Some(interval) => lakerace::follow(&table, &target, &options, interval, &payer, |_| {}),
+    })?;
+    let report = clock.report(synced.upserted + synced.deleted, &job, &Prices::default());
+    warn(py, &job)?;
+    convert::to_python(py, &Synced { report, synced })
+}
+
 /// Gives what the user should know to Python's warnings.
 pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
     for warning in job.warnings() {

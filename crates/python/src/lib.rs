@@ -58,6 +58,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::explain_upsert, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::delete, module)?)?;

@@ -3,13 +3,14 @@
 use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
     Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
-    RangeOptions, ReadOptions, Result, RowOptions, StorageOptions, TimestampUnit, TpchFormat, TpchOptions, TpchScale,
-    UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
+    RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
+    TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use crate::errors;
 
@@ -163,19 +164,7 @@ impl<'py> Keywords<'py> {
             ..WriteOptions::default()
         };
         let mode = self.parsed("mode", mode)?.unwrap_or_default();
-        let load = LoadOptions {
-            batch_rows: match read.batch_rows {
-                // `"all"` comes as more rows than there can be.
-                Some(rows) if rows < ALL_ROWS => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
-                _ => BatchRows::All,
-            },
-            key: self.texts("key")?.unwrap_or_default(),
-            resume: self.get("resume")?.unwrap_or(false),
-            dead_letter: self.get("dead_letter")?,
-            max_rows_per_second: self.positive("max_rate")?.and_then(|rows| NonZeroU64::new(rows as u64)),
-            allow_narrowing: self.get("allow_narrowing")?.unwrap_or(false),
-            verify: self.get("verify")?.unwrap_or(false),
-        };
+        let load = self.load()?;
         Ok(CopyOptions {
             read: ReadOptions { batch_rows: None, ..read },
             load,
@@ -187,6 +176,38 @@ impl<'py> Keywords<'py> {
             evolve: self.evolve()?,
             keep_not_null: self.get("keep_not_null")?.unwrap_or(false),
         })
+    }
+
+    /// How rows go to databases.
+    fn load(&self) -> PyResult<LoadOptions> {
+        Ok(LoadOptions {
+            batch_rows: match self.read()?.batch_rows {
+                // `"all"` comes as more rows than there can be.
+                Some(rows) if rows < ALL_ROWS => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
+                _ => BatchRows::All,
+            },
+            key: self.texts("key")?.unwrap_or_default(),
+            resume: self.get("resume")?.unwrap_or(false),
+            dead_letter: self.get("dead_letter")?,
+            max_rows_per_second: self.positive("max_rate")?.and_then(|rows| NonZeroU64::new(rows as u64)),
+            allow_narrowing: self.get("allow_narrowing")?.unwrap_or(false),
+            verify: self.get("verify")?.unwrap_or(false),
+            since: match self.get("since")? {
+                None => None,
+                Some(column) => Some(Since { column, overlap: self.get("overlap")? }),
+            },
+        })
+    }
+
+    /// How a target follows a table, and the seconds between two looks where it goes on.
+    pub(crate) fn sync(&self) -> PyResult<(SyncOptions, Option<Duration>)> {
+        let load = self.load()?;
+        let overwrite = self.parsed("mode", mode)?.unwrap_or_default() == CopyMode::Overwrite;
+        let seconds = self.get::<f64>("interval")?.unwrap_or(1.0);
+        let wrong = |_| errors::raised(self.0.py(), &Error::usage("interval: a number of seconds is needed"));
+        let interval = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
+        let options = SyncOptions { key: load.key.clone(), overwrite, load, storage: self.storage()? };
+        Ok((options, self.get("follow")?.unwrap_or(false).then_some(interval)))
     }
 
     /// Tables of TPC-H.

@@ -25,6 +25,12 @@ pub(crate) struct LoadArgs {
     /// Databases: let values lose what the target's type can't hold, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
+    /// Read from the highest value of this column on that the target has seen, and keep the new one with the target. Needs --mode upsert.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) since: Option<String>,
+    /// How far below the highest value rows may still come: a number, or a time such as 10m for dates and timestamps.
+    #[arg(long, value_name = "N|TIME", requires = "since")]
+    pub(crate) overlap: Option<String>,
     /// Read the target back, and fail unless it has the checksum of what was sent.
     #[arg(long)]
     pub(crate) verify: bool,

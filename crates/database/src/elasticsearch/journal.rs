@@ -41,7 +41,7 @@ impl Journal {
 
     /// How far an earlier run of a load came.
     pub fn read(&self, target: &str, load: &str) -> Result<Option<Entry>> {
-        let path = format!("/{JOURNAL}/_doc/{}", escape(&id(target, load)));
+        let path = path_of(target, load);
         let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else { return Ok(None) };
         Ok(serde_json::from_value(answer["_source"].clone()).ok())
     }
@@ -49,7 +49,7 @@ impl Journal {
     /// Notes how far a load is.
     pub fn write(&self, entry: &Entry) -> Result<()> {
         let body = serde_json::to_value(entry).unwrap_or_default();
-        let path = format!("/{JOURNAL}/_doc/{}", escape(&id(&entry.target, &entry.load)));
+        let path = path_of(&entry.target, &entry.load);
         self.client.object(&self.job, Request::json("PUT", path, &body)).map(drop)
     }
 
@@ -68,6 +68,11 @@ impl Journal {
             made => made,
         }
     }
+}
+
+/// Where the document of a name is.
+pub(super) fn path_of(target: &str, name: &str) -> String {
+    format!("/{JOURNAL}/_doc/{}", escape(&id(target, name)))
 }
 
 /// A name that fits an `_id` of 512 bytes.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, doc};
 use lakerace_format::{decode_schema, encode_schema};
@@ -128,13 +128,27 @@ pub(super) fn expect_written(answer: &Document) -> Result<()> {
     }
 }
 
+/// A type by its values alone: texts, bytes and lists are the same, however they lie in memory.
+fn without_layout(data_type: &DataType) -> DataType {
+    let plain = |field: &Field| field.clone().with_data_type(without_layout(field.data_type()));
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        DataType::List(item) | DataType::LargeList(item) => DataType::List(plain(item).into()),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| plain(field)).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(plain(entries).into(), *is_sorted),
+        DataType::Dictionary(_, values) => without_layout(values),
+        other => other.clone(),
+    }
+}
+
 /// The schema of a collection that has rows of one and gets rows of another.
 pub(super) fn merged(kept: &Schema, new: &Schema) -> Result<Schema> {
     let mut fields: Vec<Field> = Vec::with_capacity(kept.fields().len());
     for field in kept.fields() {
         match new.field_with_name(field.name()) {
             Err(_) => fields.push(field.as_ref().clone().with_nullable(true)),
-            Ok(other) if other.data_type().equals_datatype(field.data_type()) => {
+            Ok(other) if without_layout(other.data_type()).equals_datatype(&without_layout(field.data_type())) => {
                 fields.push(field.as_ref().clone().with_nullable(field.is_nullable() || other.is_nullable()));
             }
             Ok(other) => {

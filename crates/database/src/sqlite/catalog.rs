@@ -113,7 +113,7 @@ pub(super) fn is_unique(connection: &Connection, table: &str, found: &Table, key
     Ok(false)
 }
 
-fn has_table(connection: &Connection, name: &str) -> Result<bool> {
+pub(super) fn has_table(connection: &Connection, name: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
     connection.query_row(sql, [name], |row| row.get::<_, bool>(0)).map_err(failed)
 }

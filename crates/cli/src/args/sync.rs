@@ -1,0 +1,50 @@
+//! Options of `lakerace sync`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::StoreArgs;
+use crate::value::{self, BatchRows, CommaList};
+
+#[derive(Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// The folder of the Delta table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// What follows it: mongodb://host/db/collection, elasticsearch://host:9200/index or sqlite:///file.db#table.
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: String,
+    /// The columns of the key, in order. Default: the table's property lakerace.primaryKey.
+    #[arg(long, value_name = "A,B")]
+    pub(crate) key: Option<CommaList>,
+    /// A target that exists and does not follow the table: fail, or load the table anew over it.
+    #[arg(long, value_enum, default_value_t = SyncMode::Error)]
+    pub(crate) mode: SyncMode,
+    /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Time between two looks at the table, such as 10s or 5m.
+    #[arg(long, value_name = "TIME", value_parser = lakerace::parse_duration, default_value = "1s", requires = "follow")]
+    pub(crate) interval: Duration,
+    /// Rows of a checkpoint.
+    #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
+    pub(crate) batch_rows: Option<BatchRows>,
+    /// Write at most N rows a second.
+    #[arg(long, value_name = "N", value_parser = value::count)]
+    pub(crate) max_rate: Option<u64>,
+    /// Let values lose what the target's type can't hold, such as microseconds.
+    #[arg(long)]
+    pub(crate) allow_narrowing: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// `--mode` of `sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyncMode {
+    /// Fail.
+    Error,
+    /// Load the table anew.
+    Overwrite,
+}

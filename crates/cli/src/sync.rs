@@ -1,0 +1,47 @@
+//! `lakerace sync`.
+
+use std::num::NonZeroU64;
+
+use lakerace::{LoadOptions, Result, SyncOptions, Synced};
+use serde_json::json;
+
+use crate::args::{SyncArgs, SyncMode};
+use crate::copy::batch_rows;
+use crate::human;
+use crate::session::{Session, storage_options};
+
+pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
+    let options = SyncOptions {
+        key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        overwrite: args.mode == SyncMode::Overwrite,
+        load: LoadOptions {
+            batch_rows: batch_rows(args.batch_rows),
+            max_rows_per_second: args.max_rate.and_then(NonZeroU64::new),
+            allow_narrowing: args.allow_narrowing,
+            ..LoadOptions::default()
+        },
+        storage: storage_options(&args.store),
+    };
+    let done = if args.follow {
+        let each = |run: &Synced| session.note(&told(run));
+        lakerace::follow(&args.table, &args.target, &options, args.interval, &session.job, each)?
+    } else {
+        let _progress = session.progress();
+        let done = lakerace::sync(&args.table, &args.target, &options, &session.job)?;
+        session.note(&told(&done));
+        done
+    };
+    session.done("sent", done.upserted + done.deleted, json!(done))
+}
+
+/// What a run has done, in words.
+fn told(run: &Synced) -> String {
+    let rows = human::plural(run.upserted, "row");
+    match run.from_version {
+        None => format!("version {} is loaded: {rows}", run.version),
+        Some(from) if from == run.version => format!("version {from} is there already"),
+        Some(from) => {
+            format!("from version {from} to {}: {rows} inserted or replaced, {} removed", run.version, run.deleted)
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Proof that a target has what was sent: it is read back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use lakerace_database::OnRejected;
+use lakerace_format::suggestions::column_not_found;
+use lakerace_format::{Batches, Written};
+use lakerace_io::{Error, ErrorKind, Job, Result};
+
+use crate::checksum::{Checksum, of_batch, row_hashes};
+use crate::target::Target;
+use crate::{CopyMode, CopyOptions, ReadOptions, Scan};
+
+/// What a load sends, and what the target has of it in the end.
+pub(super) struct Proof {
+    target: String,
+    read: ReadOptions,
+    /// The names of the key's columns.
+    key: Vec<String>,
+    /// What the target had before; rows that are found by their key need none.
+    before: Checksum,
+    mode: CopyMode,
+    sent: Arc<Mutex<Sent>>,
+}
+
+/// What was sent.
+enum Sent {
+    /// Rows that are there beside those from before: their checksum, and that of the rejected ones.
+    Added { sent: Checksum, rejected: Checksum },
+    /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
+    ByKey { key: Vec<usize>, rows: HashMap<u128, u128> },
+}
+
+fn lock(sent: &Mutex<Sent>) -> MutexGuard<'_, Sent> {
+    sent.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn internal(error: arrow::error::ArrowError) -> Error {
+    Error::internal(error.to_string())
+}
+
+fn key_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
+    let known = || schema.fields().iter().map(|field| field.name().as_str());
+    let at = |name: &String| schema.index_of(name).map_err(|_| column_not_found(name, known()).at("--key (key)"));
+    names.iter().map(at).collect()
+}
+
+fn key_hashes(batch: &RecordBatch, key: &[usize]) -> Result<Vec<u128>> {
+    row_hashes(&batch.project(key).map_err(internal)?)
+}
+
+impl Sent {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Added { sent, .. } => *sent = sent.and(of_batch(batch)?),
+            Self::ByKey { key, rows } => rows.extend(key_hashes(batch, key)?.into_iter().zip(row_hashes(batch)?)),
+        }
+        Ok(())
+    }
+
+    /// What the target has of a key whose row was rejected is not known.
+    fn reject(&mut self, one: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Added { rejected, .. } => *rejected = rejected.and(of_batch(one)?),
+            Self::ByKey { key, rows } => {
+                for hash in key_hashes(one, key)? {
+                    rows.remove(&hash);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Proof {
+    pub fn begin(target: &Target, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
+        let (mode, schema) = (options.mode, Arc::clone(batches.schema()));
+        let sent = match mode {
+            CopyMode::Upsert | CopyMode::Delete => {
+                Sent::ByKey { key: key_columns(&schema, &options.load.key)?, rows: HashMap::new() }
+            }
+            _ => Sent::Added { sent: Checksum::default(), rejected: Checksum::default() },
+        };
+        let mut read = target.read_back(&schema, options);
+        if mode == CopyMode::Delete {
+            // What is gone is looked for by its key alone.
+            read.columns = Some(options.load.key.clone());
+        }
+        let (sent, target) = (Arc::new(Mutex::new(sent)), target.place());
+        let key = options.load.key.clone();
+        let mut proof = Self { target, read, key, before: Checksum::default(), mode, sent };
+        let is_added = matches!(*lock(&proof.sent), Sent::Added { .. });
+        if is_added && (mode == CopyMode::Append || options.load.resume) {
+            proof.before = match proof.scan(job)?.map(|scan| scan.checksum()) {
+                Some(sum) => sum?,
+                None => Checksum::default(),
+            };
+        }
+        Ok(proof)
+    }
+
+    /// The target; `None` where there is none.
+    fn scan(&self, job: &Job) -> Result<Option<Scan>> {
+        match Scan::open(&self.target, &self.read, job) {
+            Ok(scan) => Ok(Some(scan)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The batches, noted on their way.
+    pub fn note(&self, batches: Batches) -> Batches {
+        let (schema, sent) = (Arc::clone(batches.schema()), Arc::clone(&self.sent));
+        let noted = batches.map(move |batch| {
+            let batch = batch?;
+            lock(&sent).add(&batch)?;
+            Ok(batch)
+        });
+        Batches::new(schema, noted)
+    }
+
+    /// Who hears of rejected rows.
+    pub fn listener(&self) -> OnRejected {
+        let sent = Arc::clone(&self.sent);
+        OnRejected::new(move |one| lock(&sent).reject(one))
+    }
+
+    /// The checksum of the rows that the target has taken.
+    pub fn end(mut self, written: &Written, job: &Job) -> Result<String> {
+        if let Some(version) = written.version {
+            self.read.at = Some(version.to_string());
+        }
+        let sent = std::mem::replace(&mut *lock(&self.sent), Sent::ByKey { key: Vec::new(), rows: HashMap::new() });
+        match sent {
+            Sent::Added { sent, rejected } => self.end_added(sent.without(rejected), job),
+            Sent::ByKey { rows, .. } => self.end_by_key(rows, job),
+        }
+    }
+
+    fn end_added(&self, taken: Checksum, job: &Job) -> Result<String> {
+        let expected = self.before.and(taken);
+        let found = Scan::open(&self.target, &self.read, job)?.checksum()?;
+        if found == expected {
+            return Ok(taken.to_string());
+        }
+        Err(differs(format!(
+            "{} rows with checksum {found} are there, and {} with {expected} should be",
+            found.rows, expected.rows
+        )))
+    }
+
+    /// Looks for the keys that were sent.
+    fn end_by_key(&self, mut expected: HashMap<u128, u128>, job: &Job) -> Result<String> {
+        let sum = expected.values().fold(0u128, |sum, row| sum.wrapping_add(*row));
+        let total = Checksum { rows: expected.len() as u64, sum };
+        let (mut still_there, mut others) = (0u64, 0u64);
+        if let Some(scan) = self.scan(job)?.filter(|_| !expected.is_empty()) {
+            let key = key_columns(&scan.schema(), &self.key)?;
+            for batch in scan.batches()? {
+                job.check()?;
+                let batch = batch?;
+                let rows = if self.mode == CopyMode::Delete { Vec::new() } else { row_hashes(&batch)? };
+                for (at, hash) in key_hashes(&batch, &key)?.into_iter().enumerate() {
+                    if self.mode == CopyMode::Delete {
+                        still_there += u64::from(expected.contains_key(&hash));
+                    } else if let Some(row) = expected.remove(&hash) {
+                        others += u64::from(rows.get(at) != Some(&row));
+                    }
+                }
+            }
+        }
+        if self.mode == CopyMode::Delete {
+            return match still_there {
+                0 => Ok(total.to_string()),
+                rows => Err(differs(format!("{rows} rows are still there, and should be gone"))),
+            };
+        }
+        match (expected.len(), others) {
+            (0, 0) => Ok(total.to_string()),
+            (missing, others) => Err(differs(format!(
+                "of {} rows by their key, {missing} are not there, and {others} have other values",
+                total.rows
+            ))),
+        }
+    }
+}
+
+/// What the target has is another thing.
+fn differs(how: String) -> Error {
+    Error::corrupt(format!("the target does not have what was sent: {how}"))
+        .advice("somebody else may have written to it meanwhile; else load again")
+}

@@ -1,0 +1,157 @@
+//! Incremental unloads: a copy that reads from the highest value of a column on that the last one has seen.
+//!
+//! The value is kept with the target, behind the rows: a copy that is stopped is done again from the value before.
+
+mod mark;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lakerace_database::{System, TargetState, open_state};
+use lakerace_delta::{SourceRows, Table};
+use lakerace_format::{Batches, Written};
+use lakerace_io::{Error, Job, Result};
+use serde_json::json;
+
+use self::mark::Mark;
+use crate::delta::{named, open_table};
+use crate::load::{self, digest};
+use crate::target::Target;
+use crate::{CopyMode, CopyOptions, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
+
+/// From where on a copy reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Since {
+    /// The column: rows whose value is at least the highest one seen are read, and those where it is null.
+    pub column: String,
+    /// How far below it rows may still come: a number, or a time such as `10m` for dates and timestamps.
+    pub overlap: Option<String>,
+}
+
+/// What keeps the value.
+enum Keeper {
+    Database(Box<dyn TargetState>),
+    /// A property of the table.
+    Delta(Table),
+}
+
+/// What names of properties begin with that keep values.
+const PROPERTY: &str = "lakerace.since.";
+
+impl Keeper {
+    fn open(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
+        match System::of(target) {
+            Some(system) => open_state(system, target, job).map(Self::Database),
+            None => open_table(target, &options.read.storage, job).map(Self::Delta),
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<Option<String>> {
+        match self {
+            Self::Database(state) => state.read(&format!("since/{name}")),
+            Self::Delta(table) if !table.exists()? => Ok(None),
+            Self::Delta(table) => Ok(table.snapshot(None)?.properties().remove(&format!("{PROPERTY}{name}"))),
+        }
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        match self {
+            Self::Database(state) => state.write(&format!("since/{name}"), text),
+            Self::Delta(table) => {
+                let set = [(format!("{PROPERTY}{name}"), text.to_owned())].into();
+                lakerace_delta::alter(table, &lakerace_delta::AlterOptions { set, unset: Vec::new() }).map(drop)
+            }
+        }
+    }
+}
+
+/// Copies the rows from the highest value on, into an upsert.
+pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<Written> {
+    check(target, options)?;
+    let keeper = Keeper::open(target, options, job)?;
+    let read = &options.read;
+    let name = digest(&json!([source, read.columns, read.filter, since.column]).to_string());
+    let kept = keeper.read(&name)?.map(|text| Mark::parse(&text)).transpose()?;
+    let filter = match &kept {
+        None => read.filter.clone(),
+        Some(mark) => {
+            let from = mark.condition(&since.column, since.overlap.as_deref())?;
+            Some(read.filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}")))
+        }
+    };
+    let read = ReadOptions { filter, batch_rows: None, ..read.clone() };
+    let highest = Arc::new(Mutex::new(kept.clone()));
+    let written = match System::of(target) {
+        Some(_) => {
+            let rows = noted(Scan::open(source, &read, job)?, since, &highest)?;
+            let resolved = Target::resolve(target, options, job)?;
+            load::run(rows, resolved, None, options, job)?
+        }
+        None => into_table(source, target, since, &read, &highest, options, job)?,
+    };
+    let highest = highest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(highest) = highest.filter(|highest| Some(highest) != kept.as_ref()) {
+        keeper.write(&name, &highest.print()?)?;
+    }
+    Ok(written)
+}
+
+fn check(target: &str, options: &CopyOptions) -> Result<()> {
+    let refuse = |message: &str, advice: &str| Err(Error::usage(format!("--since (since): {message}")).advice(advice));
+    if options.mode != CopyMode::Upsert {
+        return refuse("rows that are read twice must replace themselves", "say --mode upsert and a --key (mode, key)");
+    }
+    if System::of(target).is_none() && named(target).is_none() {
+        return refuse(
+            "files can't be upserted",
+            "name a place in a database, or a Delta table with delta: in front of its folder",
+        );
+    }
+    if options.read.limit.is_some() {
+        return refuse("with a limit, rows below the highest value may be left out", "leave --limit (limit) out");
+    }
+    if options.load.resume {
+        return refuse("it begins at the value that is kept with the target", "leave --resume (resume) out");
+    }
+    Ok(())
+}
+
+/// The rows of a scan; the highest value of the column is noted.
+fn noted(scan: Scan, since: &Since, highest: &Arc<Mutex<Option<Mark>>>) -> Result<Batches> {
+    let batches = scan.batches()?;
+    let schema = Arc::clone(batches.schema());
+    let Ok(at) = schema.index_of(&since.column) else {
+        let known = schema.fields().iter().map(|field| field.name().as_str());
+        return Err(lakerace_format::suggestions::column_not_found(&since.column, known).at("--since (since)"));
+    };
+    Mark::check(schema.field(at).data_type(), since)?;
+    let highest = Arc::clone(highest);
+    let noted = batches.map(move |batch| {
+        let batch = batch?;
+        let mut highest = highest.lock().unwrap_or_else(PoisonError::into_inner);
+        *highest = Mark::highest(highest.take(), batch.column(at))?;
+        Ok(batch)
+    });
+    Ok(Batches::new(schema, noted))
+}
+
+/// Upserts the rows into a Delta table, which is made where there is none.
+fn into_table(
+    source: &str,
+    target: &str,
+    since: &Since,
+    read: &ReadOptions,
+    highest: &Arc<Mutex<Option<Mark>>>,
+    options: &CopyOptions,
+    job: &Job,
+) -> Result<Written> {
+    let table = open_table(target, &read.storage, job)?;
+    let scan = csv_types::open(source, read, &table, options.evolve, job)?;
+    let upsert = UpsertOptions {
+        read: read.clone(),
+        rows: RowOptions { key: options.load.key.clone(), evolve: options.evolve, ..RowOptions::default() },
+        partition_by: options.partition_by.clone(),
+        table_properties: options.table_properties.clone(),
+    };
+    let rows = SourceRows::from(noted(scan, since, highest)?);
+    Ok(upsert_rows(target, rows, &upsert, job)?.written)
+}

@@ -1,0 +1,215 @@
+//! The highest value of a column.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, StringArray, UInt64Array};
+use arrow::compute::{SortOptions, cast, concat, nullif, sort_to_indices, take};
+use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimeUnit, UInt64Type};
+use lakerace_format::schema_text::{parse_type, print_type};
+use lakerace_io::{Error, Result};
+use serde_json::{Value, json};
+
+use super::Since;
+use crate::parse_duration;
+
+/// One value, as an array of one row.
+#[derive(Debug, Clone)]
+pub(super) struct Mark(ArrayRef);
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_data() == other.0.to_data()
+    }
+}
+
+fn internal(error: arrow::error::ArrowError) -> Error {
+    Error::internal(error.to_string())
+}
+
+/// The type in which values of a column are kept; `None` where they have no order that a filter knows.
+fn kept_type(data_type: &DataType) -> Option<DataType> {
+    Some(match data_type {
+        DataType::UInt64 => DataType::UInt64,
+        other if other.is_integer() => DataType::Int64,
+        other if other.is_floating() => DataType::Float64,
+        DataType::Decimal128(..) | DataType::Date32 | DataType::Timestamp(..) => data_type.clone(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::Dictionary(_, values) => return kept_type(values),
+        _ => return None,
+    })
+}
+
+impl Mark {
+    /// Whether columns of this type have marks, and take this overlap.
+    pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
+        let Some(kept) = kept_type(data_type) else {
+            let message = format!("column {:?} is of type {data_type}", since.column);
+            return Err(Error::unsupported(message).at("--since (since)").advice(
+                "name a column of numbers, dates, timestamps or texts, by which new rows come behind old ones",
+            ));
+        };
+        since.overlap.as_deref().map_or(Ok(()), |overlap| Overlap::parse(overlap, &kept).map(drop))
+    }
+
+    /// The higher one of a mark and a column's values; nulls and NaN count for nothing.
+    pub fn highest(mark: Option<Self>, column: &ArrayRef) -> Result<Option<Self>> {
+        let Some(kept) = kept_type(column.data_type()) else { return Ok(mark) };
+        let mut column = cast(column, &kept).map_err(internal)?;
+        if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
+            let is_nan = floats.iter().map(|float| Some(float.is_some_and(f64::is_nan))).collect();
+            column = nullif(&column, &is_nan).map_err(internal)?;
+        }
+        if let Some(Self(mark)) = &mark {
+            // The column's type may have become wider since.
+            let mark = cast(mark, &kept).map_err(internal)?;
+            column = concat(&[&mark, &column]).map_err(internal)?;
+        }
+        let highest_first = SortOptions { descending: true, nulls_first: false };
+        let first = sort_to_indices(&column, Some(highest_first), Some(1)).map_err(internal)?;
+        let highest = take(&column, &first, None).map_err(internal)?;
+        Ok(if highest.null_count() == highest.len() { mark } else { Some(Self(highest)) })
+    }
+
+    /// What is kept of it.
+    pub fn print(&self) -> Result<String> {
+        let data_type = print_type(self.0.data_type());
+        Ok(json!({ "type": data_type, "value": self.text()? }).to_string())
+    }
+
+    /// Reads what is kept.
+    pub fn parse(text: &str) -> Result<Self> {
+        let damaged = || Error::corrupt("the value that is kept with the target can't be read").at("--since (since)");
+        let kept: Value = serde_json::from_str(text).map_err(|_| damaged())?;
+        let (Some(data_type), Some(value)) = (kept["type"].as_str(), kept["value"].as_str()) else {
+            return Err(damaged());
+        };
+        let data_type = parse_type(data_type).map_err(|_| damaged())?;
+        let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
+        let value = match &data_type {
+            // Units since 1970 have one meaning in every zone.
+            DataType::Timestamp(..) => cast(&text, &DataType::Int64).and_then(|units| cast(&units, &data_type)),
+            _ => cast(&text, &data_type),
+        };
+        let value = value.map_err(|_| damaged())?;
+        if value.null_count() > 0 { Err(damaged()) } else { Ok(Self(value)) }
+    }
+
+    fn text(&self) -> Result<String> {
+        let value = match self.0.data_type() {
+            DataType::Timestamp(..) => cast(&self.0, &DataType::Int64).map_err(internal)?,
+            _ => Arc::clone(&self.0),
+        };
+        if let Some(floats) = value.as_primitive_opt::<Float64Type>() {
+            return Ok(format!("{:?}", floats.value(0)));
+        }
+        Ok(cast(&value, &DataType::Utf8).map_err(internal)?.as_string::<i32>().value(0).to_owned())
+    }
+
+    /// The filter of rows from this value minus the overlap on.
+    pub fn condition(&self, column: &str, overlap: Option<&str>) -> Result<String> {
+        let lower = match overlap {
+            Some(overlap) => Self(Overlap::parse(overlap, self.0.data_type())?.below(&self.0)?),
+            None => self.clone(),
+        };
+        let literal = match lower.0.data_type() {
+            DataType::Utf8 => format!("'{}'", lower.text()?.replace('\'', "''")),
+            DataType::Date32 => format!("DATE '{}'", lower.text()?),
+            DataType::Timestamp(unit, zone) => {
+                let wall = cast(&lower.0, &DataType::Int64)
+                    .and_then(|units| cast(&units, &DataType::Timestamp(*unit, None)))
+                    .and_then(|wall| cast(&wall, &DataType::Utf8))
+                    .map_err(internal)?;
+                let wall = wall.as_string::<i32>();
+                format!("TIMESTAMP '{}{}'", wall.value(0), if zone.is_some() { "Z" } else { "" })
+            }
+            _ => lower.text()?,
+        };
+        let column = column.replace('"', "\"\"");
+        Ok(format!("(\"{column}\" >= {literal} OR \"{column}\" IS NULL)"))
+    }
+}
+
+/// How far below the highest value rows may still come.
+enum Overlap {
+    Integer(i64),
+    Float(f64),
+    /// An unscaled number of the column's own type.
+    Decimal(i128),
+    Days(i32),
+    /// Of the column's own unit.
+    Units(i64),
+}
+
+impl Overlap {
+    fn parse(text: &str, kept: &DataType) -> Result<Self> {
+        let wrong = |form: &str| {
+            Error::usage(format!("{text:?} is no overlap of {}", print_type(kept)))
+                .at("--overlap (overlap)")
+                .advice(format!("write {form}"))
+        };
+        let seconds = || parse_duration(text).map_err(|_| wrong("a time such as 10m, 12h or 7d"));
+        match kept {
+            DataType::Int64 | DataType::UInt64 => {
+                text.parse().ok().filter(|n| *n >= 0).map(Self::Integer).ok_or_else(|| wrong("a whole number"))
+            }
+            DataType::Float64 => {
+                text.parse().ok().filter(|n| *n >= 0.0).map(Self::Float).ok_or_else(|| wrong("a number"))
+            }
+            DataType::Decimal128(..) => {
+                let number = cast(&StringArray::from(vec![text]), kept).map_err(internal)?;
+                let number = number.as_primitive::<Decimal128Type>();
+                let is_number = !number.is_null(0) && number.value(0) >= 0;
+                is_number.then(|| Self::Decimal(number.value(0))).ok_or_else(|| wrong("a number"))
+            }
+            DataType::Date32 => {
+                let days = seconds()?.as_secs().div_ceil(SECONDS_OF_A_DAY);
+                i32::try_from(days).map(Self::Days).map_err(|_| wrong("a shorter time"))
+            }
+            DataType::Timestamp(unit, _) => {
+                let time = seconds()?;
+                let units = match unit {
+                    TimeUnit::Second => u128::from(time.as_secs()),
+                    TimeUnit::Millisecond => time.as_millis(),
+                    TimeUnit::Microsecond => time.as_micros(),
+                    TimeUnit::Nanosecond => time.as_nanos(),
+                };
+                i64::try_from(units).map(Self::Units).map_err(|_| wrong("a shorter time"))
+            }
+            _ => Err(wrong("none: texts have no distance")),
+        }
+    }
+
+    /// The value that lies so far below another one.
+    fn below(&self, value: &ArrayRef) -> Result<ArrayRef> {
+        let kept = value.data_type();
+        Ok(match self {
+            Self::Integer(by) if *kept == DataType::UInt64 => {
+                let value = value.as_primitive::<UInt64Type>().value(0);
+                Arc::new(UInt64Array::from(vec![value.saturating_sub(by.unsigned_abs())]))
+            }
+            Self::Integer(by) => {
+                Arc::new(Int64Array::from(vec![value.as_primitive::<Int64Type>().value(0).saturating_sub(*by)]))
+            }
+            Self::Float(by) => Arc::new(Float64Array::from(vec![value.as_primitive::<Float64Type>().value(0) - by])),
+            Self::Decimal(by) => {
+                let value = value.as_primitive::<Decimal128Type>().value(0).saturating_sub(*by);
+                let array = arrow::array::Decimal128Array::from(vec![value]);
+                Arc::new(array.with_data_type(kept.clone()))
+            }
+            Self::Days(by) => {
+                let days = value.as_primitive::<Date32Type>().value(0).saturating_sub(*by);
+                cast(&(Arc::new(Int32Array::from(vec![days])) as ArrayRef), kept).map_err(internal)?
+            }
+            Self::Units(by) => {
+                let units = cast(value, &DataType::Int64).map_err(internal)?;
+                let units = units.as_primitive::<Int64Type>().value(0).saturating_sub(*by);
+                cast(&(Arc::new(Int64Array::from(vec![units])) as ArrayRef), kept).map_err(internal)?
+            }
+        })
+    }
+}
+
+const SECONDS_OF_A_DAY: u64 = 86_400;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use arrow::array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
+
+use super::*;
+
+fn of(column: ArrayRef) -> Mark {
+    Mark::highest(None, &column).unwrap().unwrap()
+}
+
+fn again(mark: &Mark) -> Mark {
+    Mark::parse(&mark.print().unwrap()).unwrap()
+}
+
+#[test]
+fn the_highest_value_is_kept_exactly() {
+    let cases: Vec<(ArrayRef, Option<&str>, &str)> = vec![
+        (Arc::new(Int64Array::from(vec![Some(3), None, Some(i64::MAX)])), None, "9223372036854775807"),
+        (Arc::new(Int64Array::from(vec![i64::MIN])), Some("5"), "-9223372036854775808"),
+        (Arc::new(UInt64Array::from(vec![u64::MAX, 1])), Some("1"), "18446744073709551614"),
+        (Arc::new(Float64Array::from(vec![0.1, f64::NAN, -3.0])), None, "0.1"),
+        (Arc::new(Date32Array::from(vec![0, 59])), Some("25h"), "DATE '1970-02-27'"),
+        (Arc::new(StringArray::from(vec!["b", "it's"])), None, "'it''s'"),
+        (Arc::new(Decimal128Array::from(vec![1250]).with_precision_and_scale(9, 2).unwrap()), Some("0.25"), "12.25"),
+        (
+            Arc::new(TimestampMicrosecondArray::from(vec![1_000_001]).with_timezone("Europe/Berlin")),
+            Some("1s"),
+            "TIMESTAMP '1970-01-01T00:00:00.000001Z'",
+        ),
+        (Arc::new(TimestampMicrosecondArray::from(vec![86_400_000_000])), None, "TIMESTAMP '1970-01-02T00:00:00'"),
+    ];
+    for (column, overlap, literal) in cases {
+        let mark = again(&of(column));
+        let expected = format!("(\"a\"\"b\" >= {literal} OR \"a\"\"b\" IS NULL)");
+        assert_eq!(mark.condition("a\"b", overlap).unwrap(), expected);
+    }
+}
+
+#[test]
+fn nothing_lowers_a_mark() {
+    let mark = of(Arc::new(Int64Array::from(vec![5])));
+    for column in [vec![None, Some(4)], vec![None], vec![]] {
+        let column: ArrayRef = Arc::new(Int64Array::from(column));
+        assert_eq!(Mark::highest(Some(mark.clone()), &column).unwrap(), Some(mark.clone()));
+    }
+    assert_eq!(Mark::highest(None, &(Arc::new(Int64Array::from(vec![None])) as ArrayRef)).unwrap(), None);
+}
+
+#[test]
+fn wrong_overlaps_are_named() {
+    let since = |overlap: &str| Since { column: "a".to_owned(), overlap: Some(overlap.to_owned()) };
+    for (data_type, overlap) in
+        [(DataType::Int64, "1.5"), (DataType::Date32, "7"), (DataType::Utf8, "1"), (DataType::Float64, "-1")]
+    {
+        assert!(Mark::check(&data_type, &since(overlap)).unwrap_err().to_string().contains("overlap"));
+    }
+    assert!(Mark::check(&DataType::Boolean, &since("1")).is_err());
+    Mark::check(&DataType::Date32, &since("7d")).unwrap();
+}

@@ -1,0 +1,101 @@
+//! Changes by comparing two versions: for tables without a change feed.
+//!
+//! Files that both versions have, with the same rows deleted, have no change. Of the others, the rows of both versions are
+//! compared by their hashes: a row that was only written anew, as a compaction does, is not sent.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lakerace_delta::{DeltaSource, Snapshot, VersionSpec};
+use lakerace_format::{Batches, ReadRequest, Source};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use super::keys::{Gone, Key, MOST_KEYS, kept};
+use super::{Follower, Synced, locked, shared};
+use crate::CopyMode;
+use crate::checksum::row_hashes;
+
+/// Brings the changes between a version and a later one.
+pub(super) fn bring(
+    follower: &Follower<'_>,
+    from: u64,
+    to: &Snapshot,
+    key: &[String],
+    done: &mut Synced,
+) -> Result<()> {
+    let before = follower.table.snapshot(Some(VersionSpec::Version(from))).map_err(lost)?;
+    let mut parts = 1;
+    let mut part = 0;
+    while part < parts {
+        if bring_part(follower, &before, to, key, (part, parts), done)? {
+            part += 1;
+        } else {
+            // Keys of a part of the rows are fewer; what was sent is sent again.
+            (part, parts) = (0, parts * 4);
+        }
+    }
+    Ok(())
+}
+
+/// An old version that can't be read any more.
+fn lost(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => {
+            error.advice("the version that the target has is gone: load the table anew by --mode overwrite (mode)")
+        }
+        _ => error,
+    }
+}
+
+fn rows(snapshot: &Snapshot, other: &Snapshot) -> Result<Batches> {
+    let source = DeltaSource::open_changed(snapshot.clone(), other)?;
+    let plan = source.plan(&ReadRequest::default())?;
+    source.read(&plan)
+}
+
+/// Brings the changes of the keys whose hash falls on a part of so many. False: they are too many for memory.
+fn bring_part(
+    follower: &Follower<'_>,
+    before: &Snapshot,
+    to: &Snapshot,
+    key: &[String],
+    (part, parts): (u128, u128),
+    done: &mut Synced,
+) -> Result<bool> {
+    let (mut old_rows, mut gone) = (HashSet::new(), Gone::default());
+    let old_key = Key::new(before.schema(), key)?;
+    for batch in rows(before, to).map_err(lost)? {
+        follower.job.check()?;
+        let batch = batch.map_err(lost)?;
+        let hashes = old_key.hashes(&batch)?;
+        let mine: Vec<bool> = hashes.iter().map(|hash| hash % parts == part).collect();
+        let all = row_hashes(&batch)?;
+        old_rows.extend(all.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash));
+        let keys = kept(&old_key.of(&batch)?, |row| mine[row])?;
+        gone.add(keys, hashes.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash).collect());
+        if gone.len > MOST_KEYS {
+            return Ok(false);
+        }
+    }
+    let new_key = Key::new(to.schema(), key)?;
+    let there = shared(HashSet::new());
+    let known = Arc::clone(&there);
+    let changed = rows(to, before)?.map(move |batch| {
+        let batch = batch?;
+        let (keys, all) = (new_key.hashes(&batch)?, row_hashes(&batch)?);
+        let mut known = locked(&known);
+        kept(&batch, |row| {
+            let mine = keys[row] % parts == part;
+            if mine {
+                known.insert(keys[row]);
+            }
+            mine && !old_rows.contains(&all[row])
+        })
+    });
+    let batches = Batches::new(Arc::clone(to.schema()), changed);
+    done.upserted += follower.send(batches, CopyMode::Upsert, key)?;
+    let there = std::mem::take(&mut *locked(&there));
+    let removed = gone.batches(Arc::clone(&old_key.schema), move |key| there.contains(&key));
+    done.deleted += follower.send(removed, CopyMode::Delete, key)?;
+    Ok(true)
+}

@@ -1,0 +1,233 @@
+//! Changes by a table's change feed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use lakerace_delta::changes;
+use lakerace_format::Batches;
+use lakerace_io::{Error, ErrorKind, Result};
+
+use super::keys::{Gone, Key, MOST_KEYS, internal, kept};
+use super::{Follower, Shared, Synced, locked, shared};
+use crate::CopyMode;
+
+/// What came of the feed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The target has the changes.
+    Brought,
+    /// The feed does not tell of all of these versions.
+    NoFeed,
+}
+
+/// Brings the changes of the versions from `from` to `to`, both included.
+pub(super) fn bring(follower: &Follower<'_>, from: u64, to: u64, key: &[String], done: &mut Synced) -> Result<Outcome> {
+    let mut from = from;
+    let mut end = to;
+    while from <= to {
+        let mut part = Part::new(follower, key, from, end);
+        let is_single = from == end;
+        match part.bring(false, done)? {
+            Sent::All => {
+                from = end + 1;
+                end = to;
+            }
+            Sent::NoFeed => return Ok(Outcome::NoFeed),
+            // Fewer versions have fewer keys.
+            Sent::TooMany if !is_single => end = from + (end - from) / 2,
+            Sent::TooMany => {
+                // Rows that are replaced are gone for a moment, which takes no memory.
+                let mut part = Part::new(follower, key, from, end);
+                if part.bring(true, done)? == Sent::NoFeed {
+                    return Ok(Outcome::NoFeed);
+                }
+                from = end + 1;
+                end = to;
+            }
+        }
+    }
+    Ok(Outcome::Brought)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Sent {
+    All,
+    /// More keys than memory is meant for.
+    TooMany,
+    NoFeed,
+}
+
+/// Versions that are brought at once.
+struct Part<'a> {
+    follower: &'a Follower<'a>,
+    key: &'a [String],
+    from: u64,
+    to: u64,
+}
+
+/// What is learnt while rows that have come are sent.
+#[derive(Default)]
+struct Seen {
+    /// The last version that each key came with.
+    came: HashMap<u128, i64>,
+    /// The last version that each key went with.
+    went: HashMap<u128, i64>,
+    gone: Gone,
+    has_too_many: bool,
+    /// The feed has failed, and not the target.
+    feed_error: Option<ErrorKind>,
+}
+
+impl<'a> Part<'a> {
+    fn new(follower: &'a Follower<'a>, key: &'a [String], from: u64, to: u64) -> Self {
+        Self { follower, key, from, to }
+    }
+
+    fn bring(&mut self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
+        if removes_first {
+            let removed = self.pass(Pass::Removes)?;
+            let Ok(removed) = removed else { return Ok(Sent::NoFeed) };
+            done.deleted += removed.0;
+            return Ok(match self.pass(Pass::Puts)? {
+                Ok((rows, _)) => {
+                    done.upserted += rows;
+                    Sent::All
+                }
+                Err(NoFeed) => Sent::NoFeed,
+            });
+        }
+        let Ok((rows, seen)) = self.pass(Pass::PutsAndLearns)? else { return Ok(Sent::NoFeed) };
+        let Seen { came, went, gone, has_too_many, .. } = std::mem::take(&mut *locked(&seen));
+        if has_too_many {
+            return Ok(Sent::TooMany);
+        }
+        done.upserted += rows;
+        let schema = match gone.schema() {
+            Some(schema) => schema,
+            None => return Ok(Sent::All),
+        };
+        // A row that went and came in one version was replaced.
+        let is_back =
+            move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
+        done.deleted += self.follower.send(gone.batches(schema, is_back), CopyMode::Delete, self.key)?;
+        Ok(Sent::All)
+    }
+
+    /// Goes through the feed once.
+    #[allow(clippy::type_complexity, reason = "rows, and what was seen")]
+    fn pass(&self, pass: Pass) -> Result<std::result::Result<(u64, Shared<Seen>), NoFeed>> {
+        let batches = match changes(&self.follower.table, self.from, Some(self.to)) {
+            Ok(batches) => batches,
+            Err(error) if tells_of_no_feed(error.kind()) => return Ok(Err(NoFeed)),
+            Err(error) => return Err(error),
+        };
+        let reader = Reader::new(batches.schema(), self.key)?;
+        let seen = shared(Seen::default());
+        let (schema, learnt) = (reader.schema(pass), Arc::clone(&seen));
+        let rows = batches.map_while(move |batch| match batch {
+            Err(error) => {
+                locked(&learnt).feed_error = Some(error.kind());
+                Some(Err(error))
+            }
+            Ok(batch) => reader.read(&batch, pass, &mut locked(&learnt)).transpose(),
+        });
+        let mode = if pass == Pass::Removes { CopyMode::Delete } else { CopyMode::Upsert };
+        match self.follower.send(Batches::new(schema, rows), mode, self.key) {
+            Ok(rows) => Ok(Ok((rows, seen))),
+            // Comparing the versions begins at the one that the target's state names.
+            Err(_) if locked(&seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The feed does not tell of all of these versions.
+#[derive(Debug)]
+struct NoFeed;
+
+/// Versions without the feed, and those whose entries or files are gone.
+fn tells_of_no_feed(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unsupported | ErrorKind::NotFound)
+}
+
+/// What a pass through the feed is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// Rows that have come are put there, and keys are learnt.
+    PutsAndLearns,
+    /// Rows that have come are put there.
+    Puts,
+    /// Rows that have gone are removed.
+    Removes,
+}
+
+/// Takes batches of the feed apart.
+struct Reader {
+    /// The table's columns, without those of the feed.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    key: Key,
+    change_type: usize,
+    version: usize,
+}
+
+impl Reader {
+    fn new(feed: &Schema, key: &[String]) -> Result<Self> {
+        let index = |name: &str| feed.index_of(name).map_err(internal);
+        let (change_type, version) = (index("_change_type")?, index("_commit_version")?);
+        let columns: Vec<usize> = (0..feed.fields().len())
+            .filter(|at| {
+                !["_change_type", "_commit_version", "_commit_timestamp"].contains(&feed.field(*at).name().as_str())
+            })
+            .collect();
+        let schema = Arc::new(feed.project(&columns).map_err(internal)?);
+        let key = Key::new(&schema, key)?;
+        Ok(Self { columns, schema, key, change_type, version })
+    }
+
+    fn schema(&self, pass: Pass) -> SchemaRef {
+        Arc::clone(if pass == Pass::Removes { &self.key.schema } else { &self.schema })
+    }
+
+    /// The rows that the pass sends. `None`: it ends here.
+    fn read(&self, batch: &RecordBatch, pass: Pass, seen: &mut Seen) -> Result<Option<RecordBatch>> {
+        let types = cast(batch.column(self.change_type), &DataType::Utf8).map_err(internal)?;
+        let types: &StringArray = types.as_string();
+        let versions = cast(batch.column(self.version), &DataType::Int64).map_err(internal)?;
+        let versions = versions.as_primitive::<Int64Type>();
+        let comes = |row: usize| matches!(types.value(row), "insert" | "update_postimage");
+        for row in 0..types.len() {
+            if !comes(row) && !matches!(types.value(row), "delete" | "update_preimage") {
+                return Err(Error::unsupported(format!("the feed has a change of type {:?}", types.value(row))));
+            }
+        }
+        let rows = batch.project(&self.columns).and_then(|rows| rows.with_schema(Arc::clone(&self.schema)));
+        let rows = rows.map_err(internal)?;
+        if pass == Pass::Removes {
+            return kept(&self.key.of(&rows)?, |row| !comes(row)).map(Some);
+        }
+        if pass == Pass::PutsAndLearns {
+            let hashes = self.key.hashes(&rows)?;
+            for (row, hash) in hashes.iter().enumerate() {
+                let last = if comes(row) { &mut seen.came } else { &mut seen.went };
+                let version = versions.value(row);
+                last.entry(*hash).and_modify(|known| *known = (*known).max(version)).or_insert(version);
+            }
+            let gone = kept(&self.key.of(&rows)?, |row| !comes(row))?;
+            let gone_hashes: Vec<u128> =
+                hashes.iter().enumerate().filter(|(row, _)| !comes(*row)).map(|(_, hash)| *hash).collect();
+            if !gone_hashes.is_empty() {
+                seen.gone.add(gone, gone_hashes);
+            }
+            if seen.came.len() + seen.went.len() > MOST_KEYS {
+                seen.has_too_many = true;
+                return Ok(None);
+            }
+        }
+        kept(&rows, comes).map(Some)
+    }
+}

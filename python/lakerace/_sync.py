@@ -1,0 +1,89 @@
+"""Databases that follow Delta tables."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from lakerace import _lakerace
+from lakerace._api import Requests, _options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakerace._api import Location
+
+
+class SyncResult(NamedTuple):
+    """What a sync has sent and what it cost."""
+
+    #: Rows sent.
+    rows: int
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+    #: The version that the target had; `None` where the table was loaded whole.
+    from_version: int | None
+    #: The version that it has.
+    version: int
+    #: Rows that were inserted or replaced.
+    upserted: int
+    #: Rows that were removed.
+    deleted: int
+
+
+def sync(
+    table: Location,
+    target: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    mode: Literal["error", "overwrite"] = "error",
+    follow: bool = False,
+    interval: float = 1.0,
+    batch_rows: int | Literal["all"] | None = None,
+    max_rate: int | None = None,
+    allow_narrowing: bool = False,
+    threads: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> SyncResult:
+    """Brings a MongoDB collection, an Elasticsearch index or a table of SQLite to the last version of a Delta table.
+
+    The first run loads the table whole. Later ones send the rows that were inserted, changed and deleted since the version
+    that the target's own state names: by the change data feed, or by comparing the two versions where there is none. A run
+    that was stopped anywhere is put right by the next one.
+
+    Args:
+        table: The folder of the Delta table.
+        target: `mongodb://host/db/collection`, `elasticsearch://host:9200/index` or `sqlite:///file.db#table`.
+        key: The columns of the key, in order. Default: the table's property `lakerace.primaryKey`.
+        mode: A target that exists and does not follow the table is an error, or the table is loaded anew over it.
+        follow: Go on: look for new versions every `interval` seconds, until Ctrl-C.
+        interval: Seconds between two looks at the table.
+        batch_rows: Rows of a checkpoint. `"all"` (the default) is one for all rows.
+        max_rate: Write at most so many rows a second.
+        allow_narrowing: Let values lose what the target's type can't hold, such as microseconds.
+        threads: Threads that decode and encode. Default: the number of cores.
+        storage_options: Settings of the table's store; they override `AWS_*` variables.
+
+    Raises:
+        ConflictError: The target exists and does not follow this table by this key, or has a version that the table lacks.
+        UsageError: The target is no database, or no key is known.
+    """
+    key = [key] if isinstance(key, str) else key
+    options = _options(locals(), "table", "target")
+    made: dict[str, Any] = _lakerace.sync(os.fspath(table), target, options)
+    made["requests"] = Requests(**made["requests"])
+    return SyncResult(**made)

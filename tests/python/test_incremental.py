@@ -1,0 +1,158 @@
+"""Incremental unloads, and the proof of loads by key."""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import elastic
+import mongoserver
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok, run
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+START = datetime.datetime(2024, 2, 28, 12, tzinfo=datetime.UTC)
+
+
+@pytest.fixture(scope="module")
+def mongo() -> Iterator[mongoserver.MongoServer]:
+    """A MongoDB server."""
+    with mongoserver.started() as server:
+        yield server
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[str]:
+    """Where indexes of an Elasticsearch server are, without their names."""
+    with elastic.endpoint("elasticsearch-8") as endpoint:
+        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
+
+
+@pytest.fixture(params=["mongodb", "elasticsearch", "sqlite", "delta"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place of each kind that takes upserts."""
+    name = f"t{abs(hash(request.node.name)) % 10**9}"
+    match request.param:
+        case "mongodb":
+            return str(request.getfixturevalue("mongo").location(name))
+        case "elasticsearch":
+            return f"{request.getfixturevalue('index')}{name}"
+        case "sqlite":
+            return f"sqlite:{tmp_path / 'target.db'}#{name}"
+        case _:
+            return f"delta:{tmp_path / 'target'}"
+
+
+def rows(numbers: list[int], text: str = "old") -> pa.Table:
+    """Rows, one changed each minute."""
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "text": pa.array([f"{text}{n}" for n in numbers]),
+            "at": pa.array([START + datetime.timedelta(minutes=n) for n in numbers], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def found(target: str) -> dict[int, str]:
+    return dict(lr.scan(target, columns=["id", "text"]).rows())
+
+
+@pytest.mark.parametrize(("column", "overlap"), [("at", "5m"), ("id", 5)])
+def test_a_run_reads_from_the_highest_value_on(target: str, tmp_path: Path, column: str, overlap: str | int) -> None:
+    source = f"sqlite:{tmp_path / 'source.db'}#rows"
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": column}
+    lr.copy(rows(list(range(100))), source, key="id")
+    assert lr.copy(source, target, **options).rows == 100
+    # The row with the highest value is read again: others may have the same.
+    assert lr.copy(source, target, **options).rows == 1
+    lr.copy(rows([97, 102, 101], "new"), source, key="id", mode="upsert")
+    done = lr.copy(source, target, **options)
+    assert done.rows == 3
+    assert (found(target)[97], found(target)[102]) == ("old97", "new102")
+    # Row 97 came behind others; an overlap finds it.
+    assert lr.copy(source, target, **options, overlap=overlap).rows == 5
+    assert found(target)[97] == "new97"
+    assert len(found(target)) == 102
+
+
+def test_rows_without_a_value_are_read_each_time(tmp_path: Path) -> None:
+    source, target = f"sqlite:{tmp_path / 'source.db'}#rows", f"sqlite:{tmp_path / 'target.db'}#rows"
+    table = pa.table({"id": [1, 2, 3], "seen": pa.array([5, None, 7], pa.int64())})
+    lr.copy(table, source, key="id")
+    for expected in (3, 2):
+        done = ok("copy", source, target, "--mode", "upsert", "--key", "id", "--since", "seen", "--json")
+        assert done.json["rows"] == expected
+    assert lr.scan(target).count() == 3
+
+
+def test_another_filter_is_another_unload(tmp_path: Path) -> None:
+    source, target = tmp_path / "rows.parquet", f"sqlite:{tmp_path / 'target.db'}#rows"
+    pq.write_table(rows(list(range(10))), source)
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "id"}
+    assert lr.copy(source, target, **options, where="id < 5 or id = 6").rows == 6
+    assert lr.copy(source, target, **options).rows == 10
+    assert lr.copy(source, target, **options, where="id < 5 or id = 6").rows == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--since", "id"], 2),
+        (["--since", "id", "--mode", "upsert", "--key", "id", "--limit", "3"], 2),
+        (["--since", "id", "--mode", "upsert", "--key", "id", "--resume"], 2),
+        (["--since", "nothing", "--mode", "upsert", "--key", "id"], 3),
+        (["--since", "id", "--mode", "upsert", "--key", "id", "--overlap", "5m"], 2),
+        (["--since", "at", "--mode", "upsert", "--key", "id", "--overlap", "5"], 2),
+        (["--overlap", "5"], 2),
+    ],
+)
+def test_wrong_calls(tmp_path: Path, options: list[str], code: int) -> None:
+    source = tmp_path / "rows.parquet"
+    pq.write_table(rows([1]), source)
+    done = run("copy", source, f"sqlite:{tmp_path / 'target.db'}#rows", *options)
+    assert done.code == code, done.err
+    done = run("copy", source, tmp_path / "x.csv", "--since", "id", "--mode", "upsert", "--key", "id")
+    assert done.code == 2, done.err
+
+
+@pytest.mark.parametrize("target", ["mongodb", "elasticsearch", "sqlite"], indirect=True)
+def test_loads_by_key_are_proved(target: str) -> None:
+    lr.copy(rows(list(range(50))), target, key="id")
+    newer = pa.concat_tables([rows([3, 60, 61], "mid"), rows([3], "new")])
+    done = lr.copy(newer, target, key="id", mode="upsert", verify=True)
+    # Of two rows of one key, the last one counts.
+    last = pa.concat_tables([rows([60, 61], "mid"), rows([3], "new")])
+    assert (done.rows, done.checksum) == (4, lr.checksum(last).checksum)
+    assert found(target)[3] == "new3"
+    gone = rows([3, 4, 60]).select(["id"])
+    assert lr.copy(gone, target, key="id", mode="delete", verify=True).rows == 3
+    assert len(found(target)) == 49
+
+
+def test_a_proof_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    target = f"sqlite:{path}#t"
+    lr.copy(rows([1, 2, 3]), target, key="id")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TRIGGER spoil AFTER UPDATE ON t WHEN new.text = 'new2' BEGIN "
+            "UPDATE t SET text = 'spoilt' WHERE id = new.id; END"
+        )
+        database.execute(
+            "CREATE TRIGGER keep AFTER DELETE ON t BEGIN INSERT INTO t VALUES (old.id, old.text, old.at); END"
+        )
+    with pytest.raises(lr.CorruptDataError, match="of 2 rows by their key, 0 are not there, and 1 have other values"):
+        lr.copy(rows([1, 2], "new"), target, key="id", mode="upsert", verify=True)
+    with pytest.raises(lr.CorruptDataError, match="1 rows are still there"):
+        lr.copy(rows([1]).select(["id"]), target, key="id", mode="delete", verify=True)

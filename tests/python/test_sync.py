@@ -1,0 +1,274 @@
+"""Databases that follow a Delta table: inserts, updates and deletes since the version that the target's own state names."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import elastic
+import mongoserver
+import pyarrow as pa
+import pytest
+from conftest import command, ok, run
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+@pytest.fixture(scope="module")
+def mongo() -> Iterator[mongoserver.MongoServer]:
+    """A MongoDB server."""
+    with mongoserver.started() as server:
+        yield server
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[str]:
+    """Where indexes of an Elasticsearch server are, without their names."""
+    with elastic.endpoint("elasticsearch-8") as endpoint:
+        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
+
+
+@pytest.fixture(params=["mongodb", "elasticsearch", "sqlite"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place in each of the databases."""
+    name = f"t{abs(hash(request.node.name)) % 10**9}"
+    match request.param:
+        case "mongodb":
+            return str(request.getfixturevalue("mongo").location(name))
+        case "elasticsearch":
+            return f"{request.getfixturevalue('index')}{name}"
+        case _:
+            return f"sqlite:{tmp_path / 'follower.db'}#{name}"
+
+
+def rows(first: int, last: int, text: str = "old") -> pa.Table:
+    number = range(first, last)
+    return pa.table(
+        {
+            "id": pa.array(number, pa.int64()),
+            "text": pa.array([None if n % 7 == 0 else f"{text}{n}" for n in number], pa.string()),
+            "ratio": pa.array([n / 8 for n in number], pa.float64()),
+            "tags": pa.array([[f"a{n % 5}"] * (n % 3) for n in number], pa.list_(pa.string())),
+        }
+    )
+
+
+def made(folder: Path, count: int, *, has_feed: bool = True) -> lr.Table:
+    lr.copy(rows(0, count), f"delta:{folder}", table_properties=FEED if has_feed else None)
+    return lr.Table(folder, key="id")
+
+
+def same(target: str, table: lr.Table, folder: Path) -> None:
+    """The target has the rows of the table, and no other."""
+    columns = ["id", "text", "ratio", "tags"]
+    assert lr.scan(target, columns=columns).checksum() == lr.scan(folder, columns=columns).checksum()
+    assert lr.scan(target).count() == table.scan().count()
+
+
+@pytest.mark.parametrize("has_feed", [True, False])
+def test_changes_arrive_and_nothing_else_is_sent(target: str, tmp_path: Path, has_feed: bool) -> None:
+    count, folder = 40_000, tmp_path / "table"
+    table = made(folder, count, has_feed=has_feed)
+    first = lr.sync(folder, target, key="id")
+    assert (first.from_version, first.version, first.upserted, first.deleted) == (None, 0, count, 0)
+    same(target, table, folder)
+    again = lr.sync(folder, target, key="id")
+    assert (again.from_version, again.version, again.rows) == (0, 0, 0)
+    # 1,000 changed rows: 500 new versions, 300 new rows, 200 that go; some change twice.
+    table.upsert(rows(100, 600, "mid"))
+    table.upsert(pa.concat_tables([rows(100, 600, "new"), rows(count, count + 300)]))
+    table.delete("id >= 1000 and id < 1200")
+    done = lr.sync(folder, target, key="id")
+    assert (done.from_version, done.version) == (0, 3)
+    # A comparison finds that every seventh of the rows that were put again is the same.
+    sent = 1300 if has_feed else 800 - sum(n % 7 == 0 for n in range(100, 600))
+    assert (done.upserted, done.deleted) == (sent, 200)
+    same(target, table, folder)
+    # A row costs about 60 bytes, and the table 2.4 MB.
+    assert done.bytes_written < 400_000
+    if has_feed:
+        assert done.bytes_read < 600_000
+    assert done.requests.put < 60
+
+
+def test_rows_that_go_and_come_back(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 100)
+    lr.sync(folder, target, key="id")
+    table.delete("id < 10")
+    table.upsert(rows(0, 5, "back"))
+    table.delete("id in (3, 50)")
+    table.upsert(rows(200, 203))
+    table.delete("id = 201")
+    done = lr.sync(folder, target, key="id")
+    assert (done.from_version, done.version) == (0, 5)
+    assert done.deleted == 8
+    same(target, table, folder)
+    found = {row[0]: row[1] for row in lr.scan(target, columns=["id", "text"]).rows()}
+    assert (found[1], 3 in found, 201 in found, 202 in found) == ("back1", False, False, True)
+
+
+def test_a_compaction_sends_nothing(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 1000, has_feed=False)
+    for at in range(4):
+        table.upsert(rows(2000 + at, 2001 + at))
+    lr.sync(folder, target, key="id")
+    table.delete("id = 7")
+    assert table.compact().version is not None
+    done = lr.sync(folder, target, key="id")
+    assert (done.upserted, done.deleted) == (0, 1)
+    same(target, table, folder)
+
+
+def test_a_table_that_is_replaced_and_one_that_is_restored(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 50, has_feed=False)
+    lr.sync(folder, target, key="id")
+    lr.copy(rows(40, 90, "other"), f"delta:{folder}", mode="overwrite")
+    done = lr.sync(folder, target, key="id")
+    # The rows 42 and 49 are the same.
+    assert (done.upserted, done.deleted) == (48, 40)
+    table.restore(0)
+    lr.sync(folder, target, key="id")
+    same(target, table, folder)
+
+
+def test_what_does_not_follow_the_table_is_left_alone(target: str, tmp_path: Path) -> None:
+    folder, other = tmp_path / "table", tmp_path / "other"
+    table = made(folder, 10)
+    made(other, 20)
+    lr.copy(rows(500, 510), target, key="id")
+    done = run("sync", folder, target, "--key", "id")
+    assert (done.code, "--mode overwrite" in done.err) == (7, True), done.err
+    assert lr.scan(target).count() == 10
+    assert lr.sync(folder, target, key="id", mode="overwrite").upserted == 10
+    same(target, table, folder)
+    with pytest.raises(lr.ConflictError, match="follows another table"):
+        lr.sync(other, target, key="id")
+    with pytest.raises(lr.ConflictError, match="by the key id, not text"):
+        lr.sync(folder, target, key="text")
+    with pytest.raises(lr.UsageError, match="--key"):
+        lr.sync(folder, target)
+    lr.Table(folder).alter(set={"lakerace.primaryKey": "id"})
+    assert lr.sync(folder, target).version == 1
+
+
+def test_wrong_calls(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    made(folder, 10)
+    assert run("sync", folder, tmp_path / "x.parquet", "--key", "id").code == 2
+    assert run("sync", tmp_path / "none", f"sqlite:{tmp_path / 'a.db'}#t", "--key", "id").code == 3
+    assert run("sync", folder, f"sqlite:{tmp_path / 'a.db'}#t", "--key", "nothing").code == 3
+    assert run("sync", folder, f"sqlite:{tmp_path / 'a.db'}#t", "--key", "id", "--interval", "1s").code == 2
+
+
+def test_rows_that_share_a_key(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    lr.copy(pa.concat_tables([rows(0, 5), rows(3, 8)]), f"delta:{folder}")
+    for name in ("a", "a"):
+        with pytest.raises((lr.ConflictError, lr.InvalidInputError)):
+            lr.sync(folder, f"sqlite:{tmp_path / 'a.db'}#{name}", key="id")
+
+
+def test_every_step_can_be_the_last_one(tmp_path: Path) -> None:
+    """What a kill leaves behind, step by step: the next run ends with the same rows."""
+    folder, path = tmp_path / "table", tmp_path / "a.db"
+    target = f"sqlite:{path}#t"
+    table = made(folder, 300)
+
+    def state(change: dict[str, Any]) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            (text,) = database.execute("SELECT state FROM _lakerace_states").fetchone()
+            database.execute("UPDATE _lakerace_states SET state = ?", [json.dumps({**json.loads(text), **change})])
+
+    lr.sync(folder, target, key="id")
+    # The whole table was on its way, and is there; or it is gone again.
+    state({"is_loading": True})
+    assert lr.sync(folder, target, key="id").upserted == 300
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP TABLE t")
+    assert lr.sync(folder, target, key="id").upserted == 300
+    table.upsert(rows(0, 50, "mid"))
+    table.delete("id >= 100 and id < 150")
+    table.upsert(rows(300, 320))
+    lr.sync(folder, target, key="id")
+    # All was sent, and the version was not noted.
+    state({"version": 0})
+    done = lr.sync(folder, target, key="id")
+    assert (done.from_version, done.upserted) == (0, 70)
+    same(target, table, folder)
+    # A part of it was sent.
+    state({"version": 0})
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM t WHERE id >= 310")
+        database.execute("UPDATE t SET text = 'old' WHERE id < 20")
+        database.execute("INSERT INTO t (id, text) VALUES (120, 'not yet removed')")
+    lr.sync(folder, target, key="id")
+    same(target, table, folder)
+    state({"version": 99})
+    with pytest.raises(lr.ConflictError, match="version 99"):
+        lr.sync(folder, target, key="id")
+
+
+def test_kills_at_any_time(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 3000)
+    arguments = ("sync", folder, target, "--key", "id", "--max-rate", "4000", "--batch-rows", "500")
+    for turn in range(6):
+        following = subprocess.Popen(command(*arguments), stderr=subprocess.DEVNULL)
+        time.sleep(0.15 + 0.2 * turn)
+        following.send_signal(signal.SIGKILL)
+        following.wait()
+        table.upsert(rows(turn * 100, turn * 100 + 400, f"turn{turn}-"))
+        table.delete(f"id >= {2000 + turn * 10} and id < {2005 + turn * 10}")
+    done = ok(*arguments, "--json").json
+    assert done["version"] == 12
+    same(target, table, folder)
+
+
+def test_following_until_a_signal(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 500)
+    process = subprocess.Popen(
+        command("sync", folder, target, "--key", "id", "--follow", "--interval", "0s", "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        for turn in range(3):
+            wait_for(target, 500 + turn * 10)
+            table.upsert(rows(500 + turn * 10, 510 + turn * 10))
+        wait_for(target, 530)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    told = json.loads(out)
+    assert (told["from_version"], told["version"], told["upserted"], told["deleted"]) == (None, 3, 530, 0)
+    same(target, table, folder)
+
+
+def wait_for(target: str, count: int) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            if lr.scan(target).count() == count:
+                return
+        except lr.NotFoundError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError(f"{target} has not come to {count} rows")
