@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lakerace_bench.tables import Document
+from lakerace_bench.tables import Document, tool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +18,31 @@ INK, SOFT, RULE = "#1b2733", "#5d6b79", "#dfe5ea"
 SUBJECT = "#e8590c"
 #: The same tool in its other settings.
 KIN = "#f4b183"
-#: Peers are greys and blues, given out by name so that a peer looks the same in every figure.
+#: Greys and blues for what is no tool: ways to read, settings of one tool.
 PEERS = ("#5c7fa3", "#9db4c9", "#7b8794", "#b9c2cb", "#3f5f80", "#cfd8e0")
+#: The colour of each tool, the same in every figure, from palettes that people who see colours differently tell apart
+#: (Okabe and Ito, https://jfly.uni-koeln.de/color/; Paul Tol's muted one, https://personal.sron.nl/~pault/). Orange is lakerace's.
+TOOLS = {
+    "adbc": "#6699cc",
+    "delta-rs": "#332288",
+    "delta-spark": "#882255",
+    "duckdb": "#009e73",
+    "elasticdump": "#b8a642",
+    "elasticsearch": "#aa4499",
+    "lakesoul": "#cc79a7",
+    "polars": "#56b4e9",
+    "pyarrow": "#0072b2",
+    "pymongoarrow": "#117733",
+    "pymongo": "#44aa99",
+    "sling": "#999933",
+    "spark": "#882255",
+    "sqlite3": "#661100",
+    "tpchgen-cli": "#0072b2",
+}
+#: A tool that is not listed.
+_OTHER_TOOL = "#7b8794"
+#: How much lighter each further entrant of a tool is than the one before.
+_LIGHTER = 0.4
 _FONTS = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
 _WIDTH_INCHES = 8.6
 
@@ -87,7 +111,23 @@ def no_ticks() -> Any:
 
 
 def colours(report: Document) -> Callable[[str], str]:
-    """The colour of an entrant."""
-    peers = sorted(name for name in report.names if report.is_peer(name))
-    given = {name: PEERS[at % len(PEERS)] for at, name in enumerate(peers)}
+    """The colour of an entrant: its tool's, and lighter for each further entrant of that tool."""
+    seen: Counter[str] = Counter()
+    given = {}
+    for name in sorted(name for name in report.names if report.is_peer(name)):
+        tint = tool_colour(tool(report.run, name))
+        given[name] = lighter(tint, 1 - (1 - _LIGHTER) ** seen[tint])
+        seen[tint] += 1
     return lambda name: SUBJECT if name in report.subjects else given.get(name, KIN)
+
+
+def tool_colour(title: str) -> str:
+    """The colour of the tool whose title begins like this, whatever its version."""
+    begins = [name for name in TOOLS if title.lower().startswith(name)]
+    return TOOLS[max(begins, key=len)] if begins else _OTHER_TOOL
+
+
+def lighter(tint: str, share: float) -> str:
+    """The colour `#rrggbb` mixed with so much white, from 0 to 1."""
+    parts = (int(tint[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)

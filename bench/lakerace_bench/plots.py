@@ -154,14 +154,25 @@ def _ratios(report: Document, headings: bool) -> Figure:
             tint, leads = colour(ratio.peer), fastest is not None and ratio.peer == fastest.peer
             axis.plot([ratio.wall.low, ratio.wall.high], [line, line], color=tint, linewidth=1.6, zorder=2)
             size = 58 if leads else 34
-            edge = SUBJECT if leads else "white"
+            edge = INK if leads else "white"
             axis.scatter(ratio.wall.median, line, s=size, color=tint, edgecolor=edge, linewidth=1.5, zorder=3)
             if leads:
                 text, where = times(ratio.wall.median), axis.get_yaxis_transform()
-                axis.text(1.09, line, text, ha="right", va="center", fontsize=9.2, color=SUBJECT, transform=where)
+                axis.text(
+                    1.09,
+                    line,
+                    text,
+                    ha="right",
+                    va="center",
+                    fontsize=9.2,
+                    fontweight="bold",
+                    color=INK,
+                    transform=where,
+                )
     bare(axis)
     axis.xaxis.set_major_formatter(lambda value, _: f"{value:.2g}")
     axis.xaxis.set_minor_locator(no_ticks())
+    axis.set_xlabel("ratio, logarithmic", fontsize=8.5, color=SOFT)
     axis.tick_params(axis="x", labelsize=8.5, colors=SOFT, length=0)
     axis.grid(axis="x", color=RULE, linewidth=0.8, zorder=1)
     axis.set_axisbelow(True)
@@ -183,5 +194,5 @@ def _key(figure: Figure, at: float, entries: list[tuple[str, str]]) -> None:
         label="fastest peer: its ratio is on the right",
         mew=1.5,
     )
-    ringed.set_markeredgecolor(SUBJECT)
+    ringed.set_markeredgecolor(INK)
     legend(figure, [*marks, ringed], at, min(_KEY_COLUMNS, len(entries) + 1), 0.2)

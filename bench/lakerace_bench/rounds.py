@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lakerace_bench.canvas import INK, PEERS, RULE, SOFT, SUBJECT, heading, legend, new, no_ticks
+from lakerace_bench.canvas import INK, RULE, SOFT, colours, heading, legend, new, no_ticks
 from lakerace_bench.samples import Sample
 from lakerace_bench.statistics import Result
 from lakerace_bench.tables import Document, Panel
@@ -33,7 +33,7 @@ def upserts_figure(panel: Panel, report: Document, headings: bool) -> Figure:
     axes = figure.subplots(len(results), len(measures), squeeze=False)
     figure.subplots_adjust(left=0.06, right=0.985, top=1 - top / height, bottom=0.42 / height, hspace=0.36, wspace=0.26)
     if headings:
-        heading(figure, height, panel.title, "by the number of the upsert, each once")
+        heading(figure, height, panel.title, "by the number of the upsert, each once; values on a logarithmic axis")
     for row, result in zip(axes, results, strict=True):
         for axis, (name, measure) in zip(row, measures.items(), strict=True):
             _draw(axis, result, measure, looks)
@@ -62,9 +62,12 @@ def _measures(results: list[Result]) -> dict[str, Measure]:
 def _looks(results: list[Result], report: Document) -> dict[str, tuple[str, str]]:
     """Colour and marker of each entrant that has any numbers, the subject first."""
     names = {entry.contestant for result in results for entry in result.entries if entry.samples}
-    peers = sorted(names - report.subjects)
-    looks = dict.fromkeys(sorted(names & report.subjects), (SUBJECT, "o"))
-    return looks | {name: (PEERS[at % len(PEERS)], _MARKERS[at % len(_MARKERS)]) for at, name in enumerate(peers)}
+    colour = colours(report)
+    ordered = sorted(names & report.subjects) + sorted(names - report.subjects)
+    return {
+        name: (colour(name), "o" if name in report.subjects else _MARKERS[at % len(_MARKERS)])
+        for at, name in enumerate(ordered)
+    }
 
 
 def _draw(axis: Axes, result: Result, measure: Measure, looks: dict[str, tuple[str, str]]) -> None:

@@ -82,7 +82,7 @@ def document(run: Run, samples: list[Sample]) -> Document:
         groups.setdefault((result.bench, _group(result)), []).append(result)
     panels = tuple(_panel(bench, store, found, names, who, run) for (bench, store), found in groups.items())
     return Document(
-        title=f"lakerace bench, {run.date[:10]}",
+        title=f"lakerace bench {', '.join(dict.fromkeys(bench for bench, _ in groups))}, {run.date[:10]}",
         run=run,
         who=who,
         subjects=subjects,
