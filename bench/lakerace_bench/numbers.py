@@ -23,8 +23,8 @@ def times(value: float) -> str:
 
 
 def spread(of: Spread, show: Callable[[float], str]) -> str:
-    """The smallest and the largest; nothing where they are one."""
-    return "" if of.low == of.high else f"{show(of.low)} – {show(of.high)}"
+    """The smallest and the largest; nothing for one value."""
+    return "" if len(of.values) == 1 else f"{show(of.low)} – {show(of.high)}"
 
 
 def ratio_cells(ratio: Ratio | None) -> list[str]:
