@@ -61,7 +61,7 @@ impl ElasticsearchSink {
         let journal = Journal::new(&client, job);
         let mut run = Run::find(&journal, &location, options)?;
         let letters = DeadLetters::create(options)?;
-        let target = Target::open(&client, &schema, options, &mut run, job).map_err(at)?;
+        let target = Target::open(&client, &schema, options, &mut run, &journal, job).map_err(at)?;
         let encoder = Encoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
         let sender = Some(Sender::new(&client, &target.index, letters, job));
         let must_be_new = options.mode == WriteMode::Error;
@@ -85,9 +85,9 @@ impl ElasticsearchSink {
         Ok(sink)
     }
 
-    /// The journal names the index of a load before it has a row, so that the next run can remove it.
+    /// The journal knows a load before it has a row. An index aside was noted before it was made.
     fn note_begin(&mut self) -> Result<()> {
-        if self.run.entry.load.is_empty() || self.run.was_begun && !self.target.is_staging {
+        if self.run.entry.load.is_empty() || self.run.was_begun || self.target.is_staging {
             return Ok(());
         }
         self.journal.create()?;

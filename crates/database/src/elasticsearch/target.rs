@@ -1,7 +1,7 @@
 //! What a load writes to: an index that is there, one that it makes, or one that an alias will stand for.
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde_json::{Map, Value, json};
 
 use super::catalog::{Catalog, Found, Index};
@@ -75,7 +75,14 @@ fn run_name() -> String {
 
 impl Target {
     /// Finds or makes the index of a load.
-    pub fn open(client: &Client, schema: &SchemaRef, options: &SinkOptions, run: &mut Run, job: &Job) -> Result<Self> {
+    pub fn open(
+        client: &Client,
+        schema: &SchemaRef,
+        options: &SinkOptions,
+        run: &mut Run,
+        journal: &Journal,
+        job: &Job,
+    ) -> Result<Self> {
         let catalog = Catalog::new(client, job);
         let location = client.location();
         let mapped = properties(schema, &location.parameters)?;
@@ -88,12 +95,18 @@ impl Target {
             WriteMode::Error if exists => Err(Error::conflict("it exists already")
                 .at(&location.shown)
                 .advice("choose another index, or --mode overwrite, append or upsert")),
-            WriteMode::Error | WriteMode::Overwrite => Self::staging(catalog, schema, &mapped, run, location),
+            WriteMode::Error | WriteMode::Overwrite => Self::staging(catalog, schema, &mapped, run, journal, location),
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
-                catalog.create(&location.index, &body(schema, &mapped, location))?;
+                let made = match catalog.create(&location.index, &body(schema, &mapped, location)) {
+                    // Another load has made it meanwhile: the rows go there, too.
+                    Err(error) if error.kind() == ErrorKind::Conflict => false,
+                    outcome => outcome.map(|()| true)?,
+                };
                 let mut target = Self::existing(catalog, Found::default(), schema, &mapped, options, location)?;
-                target.quiet(Quiet::New)?;
+                if made {
+                    target.quiet(Quiet::New)?;
+                }
                 Ok(target)
             }
             _ => Self::existing(catalog, found, schema, &mapped, options, location),
@@ -106,6 +119,7 @@ impl Target {
         schema: &SchemaRef,
         mapped: &Map<String, Value>,
         run: &mut Run,
+        journal: &Journal,
         location: &Location,
     ) -> Result<Self> {
         let entry = &mut run.entry;
@@ -124,8 +138,13 @@ impl Target {
         }
         let name = format!("{}-{}", location.index, entry.run);
         let body = Catalog::staging_body(body(schema, mapped, location), &location.index, &entry.load);
-        catalog.create(&name, &body)?;
         entry.staging = Some(name.clone());
+        if !entry.load.is_empty() {
+            // The next run removes the index, whenever this one is killed.
+            journal.create()?;
+            journal.write(entry)?;
+        }
+        catalog.create(&name, &body)?;
         let index = catalog.index(&name)?;
         let mut target = Self::of(catalog, index, true)?;
         target.quiet(Quiet::New)?;
