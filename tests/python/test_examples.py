@@ -6,7 +6,8 @@ import runpy
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RESULTS = {
+RESULTS: dict[str, list[object]] = {
+    "files_dataset.py": [10_000, 1_000_000],
     "load_sqlite.py": ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"],
     "upsert_frames.py": [(1, 10), (2, 25), (3, 30)],
 }

@@ -55,6 +55,26 @@ def test_the_command_takes_the_url(s3: S3, tmp_path: Path) -> None:
     assert run("files", "ls", s3.url("files/absent"), env=s3.env).code == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_is_refused_in_the_child(s3: S3) -> None:
+    store = lr.files.Store(s3.url("files/fork"), storage_options=s3.options)
+    store.put("a", b"1")
+    store.flush()
+    store.put("b", b"2")
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for use in (lambda: store.get("a"), store.flush):
+            try:
+                use()
+            except lr.UsageError:
+                refused += 1
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    store.close()
+    assert lr.files.Store(s3.url("files/fork"), storage_options=s3.options).list() == ["a", "b"]
+
+
 WRITER = """
 import os, sys
 import lakerace as lr

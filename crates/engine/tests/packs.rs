@@ -220,6 +220,32 @@ fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
 }
 
 #[test]
+fn a_flush_that_fails_is_told_and_the_next_one_makes_up_for_it() -> Outcome {
+    let (folder, location) = place()?;
+    let (store, _) = open(&location)?;
+    std::fs::create_dir_all(folder.path().join("store"))?;
+    // Where the folder of packs should be is a file.
+    let blocked = folder.path().join("store/packs");
+    std::fs::write(&blocked, b"")?;
+    for number in 0..10 {
+        store.put(&format!("{number}"), &content(number), &PutOptions::default())?;
+    }
+    for _ in 0..2 {
+        assert!(store.flush().is_err());
+        assert_eq!(open(&location)?.0.list("")?, []);
+        assert_eq!(store.get("7")?, content(7));
+    }
+    store.put("later", &content(77), &PutOptions::default())?;
+    std::fs::remove_file(&blocked)?;
+    store.flush()?;
+    let (other, _) = open(&location)?;
+    assert_eq!(other.list("")?.len(), 11);
+    assert_eq!((other.get("7")?, other.get("later")?), (content(7), content(77)));
+    assert_eq!(other.verify()?.damage, []);
+    Ok(())
+}
+
+#[test]
 fn keys_encrypt_and_options_are_checked() -> Outcome {
     let (_folder, location) = place()?;
     let job = Job::new(JobOptions::default());

@@ -31,6 +31,8 @@ pub(super) struct Shared {
     pub(super) toolbox: Toolbox,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
+    /// The process that opened it: what speaks with a remote store does not survive a fork.
+    process: u32,
     state: Mutex<State>,
     /// Held by who commits: commits of one process are one behind the other.
     committing: Mutex<()>,
@@ -66,6 +68,7 @@ impl Shared {
             toolbox: Toolbox::new(options)?,
             compression: options.compression.unwrap_or_default(),
             is_read_only: options.read_only,
+            process: std::process::id(),
             state: Mutex::default(),
             committing: Mutex::default(),
             encodings: Mutex::default(),
@@ -78,8 +81,21 @@ impl Shared {
         Ok(shared)
     }
 
+    /// An error in a child of the process that opened a remote store.
+    fn check_process(&self) -> Result<()> {
+        if self.store.is_local || self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "this process was forked while the store was open, and a remote store's connections are the parent's",
+        )
+        .at(&self.location)
+        .advice("start children by spawn, where each opens the store itself"))
+    }
+
     /// Takes in what other writers have committed. False where there is no store yet.
     pub(super) fn refresh(&self) -> Result<bool> {
+        self.check_process()?;
         let known = lock(&self.state).version;
         let loaded = self.index.load(known)?;
         let mut state = lock(&self.state);
@@ -187,6 +203,7 @@ impl Shared {
     }
 
     fn send(&self, pack: &Arc<SealedPack>) -> Result<()> {
+        self.check_process()?;
         let mut is_sent = lock(&pack.is_sent);
         if !*is_sent {
             let mut output = Output::create(&self.store, &self.path(pack.id), lakerace_io::IfExists::Replace)?;
@@ -201,6 +218,7 @@ impl Shared {
 
     /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
     pub(super) fn commit(&self) -> Result<()> {
+        self.check_process()?;
         let _committing = lock(&self.committing);
         let (changes, unsent) = {
             let mut state = lock(&self.state);
@@ -264,6 +282,9 @@ impl Shared {
             segments.iter().map(|segment| state.stored(segment)).collect()
         };
         let missing: Vec<usize> = (0..segments.len()).filter(|at| found[*at].is_none()).collect();
+        if !missing.is_empty() {
+            self.check_process()?;
+        }
         if let [only] = missing.as_slice() {
             let segment = &segments[*only];
             found[*only] = Some(self.object(segment.pack).read_range(range(segment))?);
