@@ -22,6 +22,7 @@ mod probe;
 mod properties;
 mod protocol;
 mod rewrite;
+mod row_ids;
 mod rows;
 mod snapshot;
 mod source;
@@ -39,6 +40,7 @@ pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
 };
+pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowFile, commit_rows, read_with_ids, row_files, schema_with_ids};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;
@@ -47,4 +49,7 @@ pub use upsert::{
     explain as explain_upsert, upsert,
 };
 pub use version_spec::VersionSpec;
-pub use write::{DeltaSink, Evolve, TableWrite, WriteMode};
+pub use write::{
+    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, TableWrite, WriteMode, commit_files, discard_files,
+    has_transaction,
+};

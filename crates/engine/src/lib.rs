@@ -20,6 +20,7 @@ mod csv_types;
 mod database;
 mod dataset;
 mod delta;
+mod distributed;
 mod explain;
 mod files;
 mod files_store;
@@ -41,13 +42,18 @@ mod upsert;
 
 pub use checksum::{Checksum, checksum};
 pub use copy::{CopyMode, CopyOptions, copy, write};
+pub use distributed::{
+    SharedTable, commit_files, commit_rows, discard_files, read_with_ids, remove_staged, row_files, schema_with_ids,
+    staging_folder, table_writer,
+};
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
 pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, Changed, Compacted, DeleteOptions, Evolve, HistoryEntry, MergeOperator, OnDuplicate,
-    Restored, SourceRows, UpsertOptions as RowOptions, UpsertPlan, VacuumOptions, Vacuumed,
+    AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, HistoryEntry,
+    MergeOperator, OnDuplicate, PendingFile, Restored, RowFile, SourceRows, UpsertOptions as RowOptions, UpsertPlan,
+    VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{
     Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,

@@ -11,12 +11,14 @@ pub(crate) static READERS: AtomicI64 = AtomicI64::new(0);
 pub(crate) static THREADS: AtomicI64 = AtomicI64::new(0);
 /// Batches that Java holds.
 pub(crate) static BATCHES: AtomicI64 = AtomicI64::new(0);
+/// Handles of writers.
+pub(crate) static WRITERS: AtomicI64 = AtomicI64::new(0);
 static ALLOCATIONS: AtomicI64 = AtomicI64::new(0);
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
 /// One of the numbers, by its place in `lakerace.spark.Native.live`.
 pub(crate) fn live(what: i32) -> i64 {
-    let counters = [&READERS, &THREADS, &BATCHES, &ALLOCATIONS, &BYTES];
+    let counters = [&READERS, &THREADS, &BATCHES, &ALLOCATIONS, &BYTES, &WRITERS];
     usize::try_from(what).ok().and_then(|what| counters.get(what)).map_or(0, |counter| counter.load(Ordering::SeqCst))
 }
 

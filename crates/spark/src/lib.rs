@@ -3,20 +3,25 @@
 //! Texts cross the boundary as UTF-8 bytes, handles as addresses. A handle is given back exactly once, by the call that its
 //! function names. Errors and panics become a `lakerace.spark.NativeException`.
 
+mod arrow_type;
 mod call;
+mod commit;
 mod counters;
 mod fit;
 mod plan;
 mod reader;
+mod rows;
 mod settings;
 mod spark_type;
+mod writer;
 
 use jni::EnvUnowned;
-use jni::objects::{JByteArray, JClass};
+use jni::objects::{JByteArray, JClass, JLongArray};
 use jni::sys::{jint, jlong};
 
-use crate::call::{call, read_text, text};
+use crate::call::{call, foreign, read_text, text};
 use crate::reader::Reader;
+use crate::writer::Writer;
 
 #[global_allocator]
 static ALLOCATOR: counters::Allocator = counters::Allocator;
@@ -113,7 +118,7 @@ pub extern "system" fn Java_lakerace_spark_Native_close<'local>(
     });
 }
 
-/// A number of this process: 0 readers, 1 threads that read, 2 batches, 3 allocations, 4 their bytes. The last two are counted by
+/// A number of this process: 0 readers, 1 threads that read, 2 batches, 3 allocations, 4 their bytes, 5 writers. Allocations are counted by
 /// debug builds alone, and 0 in others.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_live<'local>(
@@ -122,4 +127,128 @@ pub extern "system" fn Java_lakerace_spark_Native_live<'local>(
     what: jint,
 ) -> jlong {
     call(&mut env, |_| Ok(counters::live(what)))
+}
+
+/// Says what a location is, as the records of the module `commit`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_target<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        text(env, &commit::target(&location, &options)?)
+    })
+}
+
+/// Prepares a write of rows of a schema of Spark's; gives options for its tasks.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_prepare<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    schema: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        let schema = read_text(env, &schema)?;
+        text(env, &commit::prepare(&location, &options, &schema)?)
+    })
+}
+
+/// Begins to write the rows of a task. Gives a handle, which `finish` or `abort` takes back.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_begin<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    schema: JByteArray<'local>,
+) -> jlong {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        Writer::begin(&location, &options, &read_text(env, &schema)?).map(Writer::into_handle)
+    })
+}
+
+/// Takes rows: columns as the words of the module `rows`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    writer: jlong,
+    rows: jint,
+    words: JLongArray<'local>,
+) {
+    call(&mut env, |env| {
+        let mut read = vec![0; words.len(env).map_err(foreign)?];
+        words.get_region(env, 0, &mut read).map_err(foreign)?;
+        let rows = usize::try_from(rows).unwrap_or(0);
+        // SAFETY: Java calls with an open writer's handle, from the one thread that owns it, and with words of its own columns, whose
+        // memory it changes behind the call.
+        unsafe { Writer::of(writer).write(rows, &read) }
+    });
+}
+
+/// Ends a write; gives the task's message for the commit.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_finish<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    writer: jlong,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        // SAFETY: `begin` gave the handle, and Java forgets it by this call.
+        let message = unsafe { Writer::take(writer) }.finish()?;
+        text(env, &message)
+    })
+}
+
+/// Ends a write without a file.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_abort<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    writer: jlong,
+) {
+    call(&mut env, |_| {
+        // SAFETY: as in `finish`.
+        drop(unsafe { Writer::take(writer) });
+        Ok(())
+    });
+}
+
+/// Commits what tasks have written; says what was made.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_commit<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    schema: JByteArray<'local>,
+    messages: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        let (schema, messages) = (read_text(env, &schema)?, read_text(env, &messages)?);
+        text(env, &commit::commit(&location, &options, &schema, &messages)?)
+    })
+}
+
+/// Removes what tasks have written, where there is no commit.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_discard<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    messages: JByteArray<'local>,
+) {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        commit::discard(&location, &options, &read_text(env, &messages)?)
+    });
 }

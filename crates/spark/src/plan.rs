@@ -1,6 +1,7 @@
 //! Planning a read in the driver.
 
-use lakerace::{ReadPlan, Result, Scan};
+use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
+use serde::{Deserialize, Serialize};
 
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
@@ -19,12 +20,14 @@ const MOST_TASKS: u64 = 100_000;
 /// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options);
+    let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
         read.columns = Some(settings.names("columns"));
     }
     if let Some(columns) = settings.get("query.columns") {
-        read.columns = Some(columns.split(UNIT_OF_NAMES).filter(|name| !name.is_empty()).map(str::to_owned).collect());
+        let is_read = |name: &&str| !(name.is_empty() || with_ids && IDS.contains(name));
+        read.columns = Some(columns.split(UNIT_OF_NAMES).filter(is_read).map(str::to_owned).collect());
     }
     if let Some(filter) = settings.get("query.where") {
         read.filter = Some(match read.filter {
@@ -35,12 +38,16 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
     let scan = Scan::open(location, &read, &settings.job()?)?;
     let mut records = described(&scan)?;
-    if settings.get("query.tasks").is_some() {
+    if with_ids {
+        records.extend(row_tasks(location, scan.plan(), &settings)?);
+    } else if settings.get("query.tasks").is_some() {
         records.extend(tasks(scan.plan(), &settings)?);
     }
     Ok(records.join(&RECORD.to_string()))
 }
 
+/// The columns that say which row it is.
+const IDS: [&str; 2] = ["_file", "_pos"];
 /// Between names of columns: they may have commas.
 const UNIT_OF_NAMES: char = '\u{1d}';
 
@@ -79,13 +86,54 @@ fn summary(plan: &ReadPlan) -> String {
     )
 }
 
+/// A task that reads rows with their ids.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RowTask {
+    /// The names of its files in the log.
+    pub files: Vec<String>,
+    /// What is read of them. It has no files of its own.
+    pub plan: ReadPlan,
+}
+
+/// The tasks of a read with ids, as JSON: some files each.
+fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
+    let version = plan
+        .request
+        .version
+        .ok_or_else(|| Error::unsupported("rows of files have no ids: only those of Delta tables have").at(location))?;
+    let columns = plan.schema.fields().iter().map(|field| field.name().clone()).collect();
+    let request = ReadRequest { columns: Some(columns), ..plan.request.clone() };
+    let plan = ReadPlan { request, schema: schema_with_ids(&plan.schema), files: Vec::new(), ..plan.clone() };
+    let files = row_files(location, version, &settings.storage(), &settings.job()?)?;
+    let each = task_bytes(files.iter().map(|file| file.size_bytes).sum(), settings)?;
+    let (mut tasks, mut bytes) = (Vec::<Vec<String>>::new(), u64::MAX);
+    for file in files {
+        if bytes.saturating_add(file.size_bytes) > each {
+            tasks.push(Vec::new());
+            bytes = 0;
+        }
+        bytes += file.size_bytes;
+        if let Some(task) = tasks.last_mut() {
+            task.push(file.name);
+        }
+    }
+    let text = |files| serde_json::to_string(&RowTask { files, plan: plan.clone() });
+    let texts = tasks.into_iter().map(text).collect::<Result<Vec<_>, _>>();
+    texts.map_err(|e| Error::internal(e.to_string()))
+}
+
+/// The bytes of a task.
+fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
+    let cores = settings.positive("query.tasks")?.unwrap_or(1) as u64;
+    let most = settings.positive("max_task_bytes")?.map_or(MOST_TASK_BYTES, |bytes| bytes as u64);
+    Ok(bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1))
+}
+
 /// The tasks, as JSON.
 fn tasks(plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
     let bytes = kept_bytes(plan);
-    let cores = settings.positive("query.tasks")?.unwrap_or(1) as u64;
-    let most = settings.positive("max_task_bytes")?.map_or(MOST_TASK_BYTES, |bytes| bytes as u64);
-    let each = bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1);
+    let each = task_bytes(bytes, settings)?;
     let parts = plan.split(bytes.div_ceil(each).clamp(1, MOST_TASKS) as usize);
     let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-    texts.map_err(|e| lakerace::Error::internal(e.to_string()))
+    texts.map_err(|e| Error::internal(e.to_string()))
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan};
+use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, read_with_ids};
 
 use crate::call::panicked;
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
 use crate::fit::{fit, fitted_schema};
+use crate::plan::RowTask;
 use crate::settings::Settings;
 
 /// What `next` gives where no batch has come yet, and behind the last one.
@@ -31,12 +32,18 @@ impl Reader {
     pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
         let settings = Settings::parse(options);
         let (read, job) = (settings.read()?, settings.job()?);
-        let plan: ReadPlan =
-            serde_json::from_str(part).map_err(|e| Error::internal(format!("not a plan of this version: {e}")))?;
+        let broken = |e: serde_json::Error| Error::internal(format!("not a plan of this version: {e}"));
+        let (plan, files) = match settings.get("query.ids") {
+            None => (serde_json::from_str::<ReadPlan>(part).map_err(broken)?, None),
+            Some(_) => {
+                let RowTask { files, plan } = serde_json::from_str(part).map_err(broken)?;
+                (plan, Some(files))
+            }
+        };
         let fitted = fitted_schema(&plan.schema);
         let schema = Box::new(foreign_schema(&fitted)?);
         let (sender, batches) = sync_channel(1);
-        let work = Work { location, read, plan, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
+        let work = Work { location, read, plan, files, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
         std::thread::Builder::new().name("lakerace-spark".to_owned()).spawn(move || work.run())?;
         Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
     }
@@ -98,6 +105,8 @@ struct Work {
     location: String,
     read: ReadOptions,
     plan: ReadPlan,
+    /// The files of a table, where rows are read with their ids.
+    files: Option<Vec<String>>,
     fitted: SchemaRef,
     job: Job,
     sender: SyncSender<Result<RecordBatch>>,
@@ -106,9 +115,12 @@ struct Work {
 
 impl Work {
     fn run(self) {
-        let Self { location, read, plan, fitted, job, sender, _alive } = self;
+        let Self { location, read, plan, files, fitted, job, sender, _alive } = self;
         let work = || -> Result<()> {
-            let batches = Scan::with_plan(&location, &read, plan, &job)?.batches()?;
+            let batches = match files {
+                None => Scan::with_plan(&location, &read, plan, &job)?.batches()?,
+                Some(files) => read_with_ids(&location, &plan.request, &files, &read.storage, &job)?,
+            };
             for batch in batches {
                 // The reader was closed.
                 if sender.send(fit(&batch?, &fitted)).is_err() {

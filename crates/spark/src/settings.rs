@@ -6,6 +6,8 @@ use lakerace::{CsvOptions, Error, Format, Job, JobOptions, RangeOptions, ReadOpt
 
 use crate::call::{RECORD, UNIT};
 
+/// What comes before properties of tables, whose names have capitals.
+const PROPERTY: &str = "table.";
 /// What comes before the settings of a store.
 const STORAGE: &str = "storage.";
 
@@ -17,7 +19,8 @@ impl Settings {
     /// Records of a name and a value.
     pub(crate) fn parse(text: &str) -> Self {
         let records = text.split(RECORD).filter_map(|record| record.split_once(UNIT));
-        Self(records.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned())).collect())
+        let named = |name: &str| if name.starts_with(PROPERTY) { name.to_owned() } else { name.to_ascii_lowercase() };
+        Self(records.map(|(name, value)| (named(name), value.to_owned())).collect())
     }
 
     /// An option's text.
@@ -60,6 +63,18 @@ impl Settings {
         };
         let threads = self.positive("threads")?.unwrap_or(1);
         Ok(Job::new(JobOptions { threads, ranges, ..JobOptions::default() }))
+    }
+
+    /// A job of the driver's, which has all cores of its machine unless `threads` says otherwise.
+    pub(crate) fn job_of_driver(&self) -> Result<Job> {
+        let threads = self.positive("threads")?.unwrap_or(JobOptions::default().threads);
+        Ok(self.job()?.with_threads(threads))
+    }
+
+    /// Properties of a new table.
+    pub(crate) fn properties(&self) -> BTreeMap<String, String> {
+        let found = self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(PROPERTY)?, value)));
+        found.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 
     /// How a location is read, without what a query asks for.

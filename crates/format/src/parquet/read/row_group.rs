@@ -105,7 +105,7 @@ impl ParquetSource {
         &self,
         group: &RowGroup,
         columns: &[String],
-    ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>>> {
+    ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>> + Send + use<>> {
         let known = self.files.get(group.file).filter(|file| Arc::ptr_eq(file, &group.unit.file));
         let file = known.ok_or_else(|| Error::internal("a row group of another source"))?;
         let request = request(columns);

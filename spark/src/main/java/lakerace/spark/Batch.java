@@ -24,8 +24,9 @@ final class Batch {
     long shift = Platform.getLong(null, address + OFFSET);
     long children = Platform.getLong(null, address + CHILDREN);
     for (int at = 0; at < fields.length; at++) {
-      long array = Platform.getLong(null, children + 8L * at);
-      vectors[at] = new NativeColumn(fields[at].dataType(), type.children[at], array, shift, this);
+      int column = type.place(fields[at].name(), at);
+      long array = Platform.getLong(null, children + 8L * column);
+      vectors[at] = new NativeColumn(fields[at].dataType(), type.children[column], array, shift, this);
     }
     this.openColumns = fields.length;
     this.columns = new ColumnarBatch(vectors, Math.toIntExact(Platform.getLong(null, address)));

@@ -19,6 +19,11 @@ public final class Counters {
     return Native.live(2);
   }
 
+  /** Open writers. */
+  public static long writers() {
+    return Native.live(5);
+  }
+
   /** Allocated bytes; 0 in a release build, which does not count them. */
   public static long bytes() {
     return Native.live(4);

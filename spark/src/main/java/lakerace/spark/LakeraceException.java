@@ -33,7 +33,7 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
       case "not_found":
       case "invalid_input":
       case "unsupported":
-        return thrown(new LakeraceAnalysisException(this));
+        return LakeraceException.<RuntimeException>rethrown(new LakeraceAnalysisException(this));
       default:
         return this;
     }
@@ -41,7 +41,7 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
 
   /** Throws what Java wants declared and Scala does not. */
   @SuppressWarnings("unchecked")
-  private static <E extends Throwable> RuntimeException thrown(Throwable error) throws E {
+  static <E extends Throwable> RuntimeException rethrown(Throwable error) throws E {
     throw (E) error;
   }
 

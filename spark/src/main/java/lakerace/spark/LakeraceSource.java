@@ -10,6 +10,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** {@code spark.read.format("lakerace")} and {@code df.write.format("lakerace")}. */
 public final class LakeraceSource implements TableProvider, DataSourceRegister {
+  /** What {@link #inferSchema} has opened, for the {@link #getTable} of the same read. */
+  private LakeraceTable opened;
+
   @Override
   public String shortName() {
     return "lakerace";
@@ -17,11 +20,20 @@ public final class LakeraceSource implements TableProvider, DataSourceRegister {
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return LakeraceTable.of(options).schema();
+    opened = LakeraceTable.of(options);
+    return opened.schema();
+  }
+
+  /** Writes give the schema of their rows, and reads may give one. */
+  @Override
+  public boolean supportsExternalMetadata() {
+    return true;
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    return LakeraceTable.of(new CaseInsensitiveStringMap(properties));
+    LakeraceTable table = opened;
+    opened = null;
+    return table != null ? table : LakeraceTable.forWrite(new CaseInsensitiveStringMap(properties), schema);
   }
 }

@@ -1,32 +1,70 @@
 package lakerace.spark;
 
+import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Files or a Delta table, opened at a version. */
-class LakeraceTable implements SupportsRead {
-  private final String location;
-  private final Map<String, String> options;
+/** Files or a Delta table, opened at a version; or what a write makes one of. */
+class LakeraceTable implements SupportsRead, SupportsWrite {
+  final String location;
+  final Map<String, String> options;
+  private final StructType schema;
   private final Plan plan;
 
-  private LakeraceTable(String location, Map<String, String> options) {
+  LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
     this.options = options;
-    this.plan = Plan.of(location, options);
+    this.schema = schema;
+    this.plan = plan;
+  }
+
+  /** What is there. */
+  static LakeraceTable of(CaseInsensitiveStringMap given) {
+    return of(Locations.of(given), Locations.resolved(given.asCaseSensitiveMap()));
+  }
+
+  static LakeraceTable of(String location, Map<String, String> options) {
+    Plan plan = Plan.of(location, options);
     if (!plan.version.isEmpty()) {
       // What is read is what was analysed, whatever is committed meanwhile.
       options.put("at", plan.version);
+      return new DeltaTable(location, options, plan);
     }
+    return new LakeraceTable(location, options, plan.schema, plan);
   }
 
-  static LakeraceTable of(CaseInsensitiveStringMap options) {
-    return new LakeraceTable(Locations.of(options), Locations.resolved(options.asCaseSensitiveMap()));
+  /** What rows of a schema are written to: an existing Delta table has its own schema, for Spark to hold the rows against. */
+  static LakeraceTable forWrite(CaseInsensitiveStringMap given, StructType rows) {
+    String location = Locations.of(given);
+    Map<String, String> options = Locations.resolved(given.asCaseSensitiveMap());
+    StructType found = Target.of(location, options).schema;
+    boolean isUpsert = options.containsKey("key");
+    StructType schema = found == null ? rows : isUpsert ? columnsOf(found, rows, location) : found;
+    return new LakeraceTable(location, options, schema, null);
+  }
+
+  /** The table's columns that the rows have: an upsert leaves the others as they are, where Spark would write nulls. */
+  private static StructType columnsOf(StructType table, StructType rows, String location) {
+    StructType schema = new StructType();
+    for (StructField row : rows.fields()) {
+      if (!Arrays.asList(table.fieldNames()).contains(row.name())) {
+        throw LakeraceException.usage(Locations.shown(location) + ": the table has no column \"" + row.name() + "\": it has "
+            + String.join(", ", table.fieldNames()));
+      }
+      schema = schema.add(table.apply(row.name()));
+    }
+    return schema;
   }
 
   @Override
@@ -38,16 +76,25 @@ class LakeraceTable implements SupportsRead {
   @SuppressWarnings("deprecation")
   @Override
   public StructType schema() {
-    return plan.schema;
+    return schema;
   }
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ);
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap query) {
-    return new ScanSketch(location, options, plan);
+    return new ScanSketch(location, options, plan == null ? Plan.of(location, options) : plan);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    Map<String, String> all = new HashMap<>(options);
+    all.putAll(Locations.resolved(info.options().asCaseSensitiveMap()));
+    // A write goes behind the last version.
+    all.remove("at");
+    return new WritePlan(location, all, info);
   }
 }

@@ -37,7 +37,8 @@ final class Locations {
   /** Options with the version by one name, and with what Hadoop's configuration says of the store. */
   static Map<String, String> resolved(Map<String, String> given) {
     Map<String, String> options = new TreeMap<>();
-    given.forEach((name, value) -> options.put(name.toLowerCase(Locale.ROOT), value));
+    // Properties of tables have names with capitals.
+    given.forEach((name, value) -> options.put(name.startsWith("table.") ? name : name.toLowerCase(Locale.ROOT), value));
     options.remove("path");
     takeVersion(options);
     takeHadoop(options);

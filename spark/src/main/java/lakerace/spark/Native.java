@@ -52,6 +52,22 @@ final class Native {
 
   static native void close(long reader);
 
+  static native byte[] target(byte[] location, byte[] options);
+
+  static native byte[] prepare(byte[] location, byte[] options, byte[] schema);
+
+  static native long begin(byte[] location, byte[] options, byte[] schema);
+
+  static native void write(long writer, int rows, long[] words);
+
+  static native byte[] finish(long writer);
+
+  static native void abort(long writer);
+
+  static native byte[] commit(byte[] location, byte[] options, byte[] schema, byte[] messages);
+
+  static native void discard(byte[] location, byte[] options, byte[] messages);
+
   static native long live(int what);
 
   /** A text as it crosses the boundary. */

@@ -89,7 +89,7 @@ final class NativeColumn extends ColumnVector {
         StructField[] fields = ((StructType) type).fields();
         NativeColumn[] found = new NativeColumn[fields.length];
         for (int at = 0; at < fields.length; at++) {
-          found[at] = child(fields[at].dataType(), named(fields[at].name()), addresses, first);
+          found[at] = child(fields[at].dataType(), column.place(fields[at].name(), at), addresses, first);
         }
         return found;
       case LIST:
@@ -108,15 +108,6 @@ final class NativeColumn extends ColumnVector {
 
   private NativeColumn child(DataType type, int at, long addresses, long shift) {
     return new NativeColumn(type, column.children[at], Platform.getLong(null, addresses + 8L * at), shift, null);
-  }
-
-  private int named(String name) {
-    for (int at = 0; at < column.children.length; at++) {
-      if (column.children[at].name.equals(name)) {
-        return at;
-      }
-    }
-    throw new IllegalStateException("the struct has no field " + name);
   }
 
   /** The entries of a map: keys and values by their places, whatever they are called. */

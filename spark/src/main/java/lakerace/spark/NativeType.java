@@ -43,6 +43,19 @@ final class NativeType {
     this.perMicrosecond = perMicrosecond(format);
   }
 
+  /** The place of a child, which is mostly the expected one: the ids of rows come behind the other columns. */
+  int place(String child, int expected) {
+    if (expected < children.length && children[expected].name.equals(child)) {
+      return expected;
+    }
+    for (int at = 0; at < children.length; at++) {
+      if (children[at].name.equals(child)) {
+        return at;
+      }
+    }
+    throw new IllegalStateException("there is no column " + child);
+  }
+
   private static String text(long address) {
     if (address == 0) {
       return "";

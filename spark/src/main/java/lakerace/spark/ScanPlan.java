@@ -23,12 +23,17 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   private final String filter;
   private final Plan plan;
 
-  ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit) {
+  ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table) {
     this.location = location;
-    this.options = options;
+    this.options = new HashMap<>(options);
     this.schema = schema;
     this.filter = filter;
-    Map<String, String> query = new HashMap<>(options);
+    for (String name : schema.fieldNames()) {
+      if (DeltaTable.isId(name) && table.isExact(name) == null) {
+        this.options.put("query.ids", "true");
+      }
+    }
+    Map<String, String> query = new HashMap<>(this.options);
     query.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
     if (filter != null) {
       query.put("query.where", filter);

@@ -1,6 +1,7 @@
 package lakerace.spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.read.Scan;
@@ -9,6 +10,10 @@ import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Takes what Spark pushes down. */
@@ -67,11 +72,31 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public void pruneColumns(StructType required) {
+    for (StructField field : required.fields()) {
+      if (!DeltaTable.isId(field.name()) || table.isExact(field.name()) != null) {
+        checkType(field);
+      }
+    }
     schema = required;
+  }
+
+  /** A column has the type that the files have: a schema that a caller gives is no cast. */
+  private void checkType(StructField field) {
+    if (!Arrays.asList(table.schema.fieldNames()).contains(field.name())) {
+      throw LakeraceException.usage(Locations.shown(location) + ": there is no column \"" + field.name() + "\": leave schema(...) out");
+    }
+    DataType found = table.schema.apply(field.name()).dataType();
+    boolean isNested = found instanceof StructType || found instanceof ArrayType || found instanceof MapType;
+    // Of nested types Spark may want a part.
+    boolean isSame = isNested ? found.getClass() == field.dataType().getClass() : found.equals(field.dataType());
+    if (!isSame) {
+      throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is " + found.catalogString() + ", not "
+          + field.dataType().catalogString() + ": leave schema(...) out, and cast it");
+    }
   }
 
   @Override
   public Scan build() {
-    return new ScanPlan(location, options, schema, where, limit);
+    return new ScanPlan(location, options, schema, where, limit, table);
   }
 }

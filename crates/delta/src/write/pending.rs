@@ -1,0 +1,192 @@
+//! Writing from several processes: each writes files, and one makes all of them the table's, in one commit.
+
+use std::collections::HashMap;
+
+use arrow::array::{RecordBatch, StructArray};
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use lakerace_format::{WriteOptions, Written};
+use lakerace_io::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::WriteMode;
+use super::by_key::ByKey;
+use super::files::{AddedFile, DataFiles, Published};
+use super::memory::within_memory;
+use crate::commit::{Commit, LoadRows, WriteBase};
+use crate::protocol::check_defaults;
+use crate::{Snapshot, Table, VersionSpec};
+
+/// A file that a process has written. It is visible in the table's folder, and no part of the table yet.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PendingFile {
+    /// Its name in the log.
+    name: String,
+    rows: u64,
+    size_bytes: u64,
+    /// Milliseconds since 1970.
+    modified: i64,
+    /// By the stored names of partition columns.
+    partition_values: HashMap<String, Option<String>>,
+    /// A stream of Arrow IPC, as base64.
+    statistics: String,
+}
+
+impl PendingFile {
+    /// Its rows.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn of(file: &AddedFile) -> Result<Self> {
+        let batch = RecordBatch::from(file.statistics.clone());
+        let mut bytes = Vec::new();
+        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(internal)?;
+        writer.write(&batch).and_then(|()| writer.finish()).map_err(internal)?;
+        drop(writer);
+        Ok(Self {
+            name: file.name.clone(),
+            rows: file.rows,
+            size_bytes: file.size_bytes,
+            modified: file.modified,
+            partition_values: file.partition_values.clone(),
+            statistics: BASE64_STANDARD.encode(bytes),
+        })
+    }
+
+    fn added(self) -> Result<AddedFile> {
+        let bytes = BASE64_STANDARD.decode(&self.statistics).map_err(internal)?;
+        let mut reader = StreamReader::try_new(bytes.as_slice(), None).map_err(internal)?;
+        let batch = reader.next().transpose().map_err(internal)?;
+        let batch = batch.ok_or_else(|| Error::internal(format!("the statistics of {} are gone", self.name)))?;
+        Ok(AddedFile {
+            name: self.name,
+            rows: self.rows,
+            size_bytes: self.size_bytes,
+            modified: self.modified,
+            partition_values: self.partition_values,
+            statistics: StructArray::from(batch),
+        })
+    }
+}
+
+/// Writes files for a version of a table that exists. Dropped before [`Self::finish`], it leaves none behind.
+pub struct FileWriter {
+    files: DataFiles,
+    /// Where the table has a key.
+    by_key: Option<ByKey>,
+}
+
+impl FileWriter {
+    /// Begins to write batches of this schema.
+    pub fn begin(table: &Table, version: u64, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
+        let named = |error: Error| error.at(table.place());
+        let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
+        check_defaults(&snapshot, schema).map_err(named)?;
+        let key = snapshot.key();
+        let commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), WriteMode::Append)?;
+        let state = commit.write_state().map_err(named)?;
+        let targets = commit.targets(&state).map_err(named)?;
+        let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
+        let options = match options.memory_bytes.filter(|_| by_key.is_some()) {
+            Some(bytes) => within_memory(options, bytes, schema.fields().len()),
+            None => options.clone(),
+        };
+        let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
+        Ok(Self { files, by_key })
+    }
+
+    /// Takes a batch.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { files, by_key } = self;
+        match by_key {
+            Some(by_key) => by_key.write(batch, &mut |next| files.take_in(next)),
+            None => files.write(batch),
+        }
+    }
+
+    /// Ends the files, which [`commit_files`] makes the table's, or [`discard_files`] removes.
+    pub fn finish(self) -> Result<Vec<PendingFile>> {
+        let Self { mut files, by_key } = self;
+        if let Some(by_key) = by_key {
+            by_key.finish(&mut |next| files.take_in(next))?;
+        }
+        let mut published = files.publish()?;
+        let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;
+        published.written();
+        Ok(pending)
+    }
+}
+
+/// A transaction of an application: the log keeps the last number of each name (`txn`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppTransaction {
+    /// The application's name.
+    pub name: String,
+    /// Grows from one of its transactions to the next.
+    pub number: u64,
+}
+
+/// Makes files the table's in one commit: they were written for `version`. `None` where the table has this transaction or a later one
+/// already: then they are removed. They are, too, behind an error, unless nobody knows whether the commit is there.
+pub fn commit_files(
+    table: &Table,
+    version: u64,
+    files: Vec<PendingFile>,
+    mode: WriteMode,
+    transaction: Option<&AppTransaction>,
+) -> Result<Option<Written>> {
+    let mut published = published(table, files)?;
+    if let Some(transaction) = transaction
+        && has_transaction(table, transaction)?
+    {
+        return Ok(None);
+    }
+    let base = table.snapshot(Some(VersionSpec::Version(version)))?;
+    let load = transaction.map(|transaction| counts(&base, transaction)).transpose()?;
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), mode)?;
+    commit.counts(load);
+    match commit.run(published.files()) {
+        Ok(version) => Ok(Some(Written { version, ..published.written() })),
+        Err((error, outcome)) => {
+            published.abort(outcome);
+            Err(error)
+        }
+    }
+}
+
+/// What the log is to count of a transaction, from a version on that does not have it.
+pub(crate) fn counts(snapshot: &Snapshot, transaction: &AppTransaction) -> Result<LoadRows> {
+    let before = LoadRows::counted(snapshot, &transaction.name)?;
+    Ok(LoadRows { name: transaction.name.clone(), before, after: transaction.number })
+}
+
+/// Whether a table has a transaction, or a later one, already.
+pub fn has_transaction(table: &Table, transaction: &AppTransaction) -> Result<bool> {
+    let counted = LoadRows::counted(&table.snapshot(None)?, &transaction.name)?;
+    Ok(counted.is_some_and(|counted| counted >= transaction.number))
+}
+
+/// Removes files that are not to be the table's.
+pub fn discard_files(table: &Table, files: Vec<PendingFile>) -> Result<()> {
+    drop(published(table, files)?);
+    Ok(())
+}
+
+/// Files as those of a write of this process: dropped, they are removed, unless the log gets them.
+pub(crate) fn published(table: &Table, files: Vec<PendingFile>) -> Result<Published> {
+    let mut published = Published::removed();
+    for file in files {
+        let file = file.added()?;
+        let object = table.object(&file.name)?;
+        published.push(file, object, Vec::new());
+    }
+    Ok(published)
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
+}

@@ -1,0 +1,178 @@
+//! Writing from several processes: a driver prepares a target, executors write files, and the driver makes one commit of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use lakerace_delta::{
+    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PendingFile, RowFile, Table,
+    TableWrite, VersionSpec, WriteMode,
+};
+use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
+use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
+
+use crate::delta::{is_table, named, open_table};
+
+/// What stands in the names of folders that hold files for a while.
+const STAGED: &str = ".lakerace-";
+
+/// A Delta table that several processes write to.
+#[derive(Debug, Clone)]
+pub struct SharedTable {
+    /// The version that files are written for.
+    pub version: u64,
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// The columns of its property `lakerace.primaryKey`.
+    pub key: Vec<String>,
+    /// The columns that its files are divided by.
+    pub partition_by: Vec<String>,
+}
+
+impl SharedTable {
+    /// The last version of the table of a name; `None` where there is no Delta table.
+    pub fn find(name: &str, storage: &StorageOptions, job: &Job) -> Result<Option<Self>> {
+        let location = Location::parse(named(name).unwrap_or(name))?;
+        let (store, path) = location.open(storage, job)?;
+        if !is_table(&store, &path)? {
+            return Ok(None);
+        }
+        let snapshot = match Table::at(&location, storage, job)?.snapshot(None) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        Ok(Some(Self {
+            version: snapshot.version(),
+            schema: SchemaRef::clone(snapshot.schema()),
+            key: snapshot.key(),
+            partition_by: snapshot.partition_columns(),
+        }))
+    }
+
+    /// The same, made without rows where there is none and the name begins with `delta:`.
+    pub fn find_or_make(
+        name: &str,
+        schema: &SchemaRef,
+        partition_by: &[String],
+        properties: &BTreeMap<String, String>,
+        storage: &StorageOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        if let Some(found) = Self::find(name, storage, job)? {
+            return Ok(found);
+        }
+        if named(name).is_none() {
+            return Err(Error::not_found("there is no Delta table")
+                .at(name)
+                .advice("put delta: in front of its folder, and the write makes it"));
+        }
+        let write = TableWrite {
+            mode: WriteMode::Error,
+            partition_by: partition_by.to_vec(),
+            properties: properties.clone(),
+            evolve: Evolve::default(),
+            keep_not_null: false,
+            options: WriteOptions::default(),
+            load_name: None,
+            resumes: false,
+        };
+        match DeltaSink::create(&open_table(name, storage, job)?, schema, &write).and_then(|sink| sink.finish()) {
+            // Another process has made it meanwhile.
+            Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
+            _ => {}
+        }
+        Self::find(name, storage, job)?.ok_or_else(|| Error::internal("a table that was made is gone").at(name))
+    }
+}
+
+/// Begins to write files for a version of a table.
+pub fn table_writer(
+    name: &str,
+    version: u64,
+    schema: &SchemaRef,
+    options: &WriteOptions,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<FileWriter> {
+    FileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
+}
+
+/// Makes files the table's in one commit, in place of its rows where it `overwrites`. `None` where it has the transaction already.
+pub fn commit_files(
+    name: &str,
+    version: u64,
+    files: Vec<PendingFile>,
+    overwrites: bool,
+    transaction: Option<&AppTransaction>,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<Option<Written>> {
+    let mode = if overwrites { WriteMode::Overwrite } else { WriteMode::Append };
+    lakerace_delta::commit_files(&open_table(name, storage, job)?, version, files, mode, transaction)
+}
+
+/// Makes files the table's and hides rows of a version, by the names of their files and their numbers, in one commit.
+pub fn commit_rows(
+    name: &str,
+    version: u64,
+    files: Vec<PendingFile>,
+    hidden: HashMap<String, Vec<u64>>,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<Option<Changed>> {
+    lakerace_delta::commit_rows(&open_table(name, storage, job)?, version, files, hidden, None)
+}
+
+/// Removes files that are not to be the table's.
+pub fn discard_files(name: &str, files: Vec<PendingFile>, storage: &StorageOptions, job: &Job) -> Result<()> {
+    lakerace_delta::discard_files(&open_table(name, storage, job)?, files)
+}
+
+/// The files of a version.
+pub fn row_files(name: &str, version: u64, storage: &StorageOptions, job: &Job) -> Result<Vec<RowFile>> {
+    lakerace_delta::row_files(&open_table(name, storage, job)?.snapshot(Some(VersionSpec::Version(version)))?)
+}
+
+/// The rows of some files of a plan's version, by its columns and filter, with the columns `_file` and `_pos` behind them.
+pub fn read_with_ids(
+    name: &str,
+    plan: &ReadRequest,
+    files: &[String],
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<Batches> {
+    let snapshot = open_table(name, storage, job)?.snapshot(plan.version.map(VersionSpec::Version))?;
+    let columns = plan.columns.clone().unwrap_or_default();
+    lakerace_delta::read_with_ids(&snapshot, files, &columns, plan.filter.as_ref())
+}
+
+/// The schema of a plan's rows with the columns `_file` and `_pos` behind them.
+pub fn schema_with_ids(schema: &SchemaRef) -> SchemaRef {
+    let ids = [(FILE_COLUMN, DataType::Utf8), (POSITION_COLUMN, DataType::Int64)];
+    let ids = ids.map(|(name, data_type)| Arc::new(Field::new(name, data_type, false)));
+    Arc::new(Schema::new(schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>()))
+}
+
+/// A folder beside a target for files that stay until its write ends: nobody else writes there, and no reader of the target sees it.
+pub fn staging_folder(target: &str, id: &str) -> String {
+    let folder = named(target).unwrap_or(target).trim_end_matches('/');
+    format!("{folder}{STAGED}{id}.tmp")
+}
+
+/// Removes a folder that [`staging_folder`] named, with all files in it.
+pub fn remove_staged(folder: &str, storage: &StorageOptions, job: &Job) -> Result<()> {
+    if !folder.contains(STAGED) {
+        return Err(Error::internal("not a folder of staged files").at(folder));
+    }
+    let location = Location::parse(folder)?;
+    let (store, path) = location.open(storage, job)?;
+    let files = store.list(&path)?;
+    store.delete_all(files.into_iter().map(|file| file.path).collect())?;
+    if store.local_files {
+        match std::fs::remove_dir_all(format!("/{path}")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::from(error).at(folder)),
+            _ => {}
+        }
+    }
+    Ok(())
+}

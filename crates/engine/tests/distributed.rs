@@ -1,0 +1,166 @@
+//! Writes of several processes in one commit: files of several writers, rows hidden by their ids, transactions, conflicts.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use lakerace::{
+    AppTransaction, ErrorKind, Job, PendingFile, ReadOptions, ReadRequest, Scan, SharedTable, StorageOptions,
+    WriteOptions, commit_files, commit_rows, discard_files, read_with_ids, row_files, table_writer,
+};
+
+fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
+    let ids: ArrayRef = Arc::new(ids.into_iter().map(Some).collect::<Int64Array>());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true)]).unwrap()
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    name: String,
+    storage: StorageOptions,
+    job: Job,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("delta:{}/t", folder.path().display());
+        Self { folder, name, storage: StorageOptions::default(), job: Job::default() }
+    }
+
+    fn make(&self) -> SharedTable {
+        let schema = batch([]).schema();
+        SharedTable::find_or_make(&self.name, &schema, &[], &BTreeMap::new(), &self.storage, &self.job).unwrap()
+    }
+
+    /// Files of one writer, as they cross between processes.
+    fn files(&self, version: u64, ids: impl IntoIterator<Item = i64>) -> Vec<PendingFile> {
+        let (rows, options) = (batch(ids), WriteOptions::default());
+        let mut writer = table_writer(&self.name, version, &rows.schema(), &options, &self.storage, &self.job).unwrap();
+        writer.write(&rows).unwrap();
+        let text = serde_json::to_string(&writer.finish().unwrap()).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn commit(&self, version: u64, files: Vec<PendingFile>, overwrites: bool) -> Option<u64> {
+        let done = commit_files(&self.name, version, files, overwrites, None, &self.storage, &self.job).unwrap();
+        done.and_then(|written| written.version)
+    }
+
+    fn ids(&self) -> Vec<i64> {
+        let scan = Scan::open(&self.name, &ReadOptions::default(), &self.job).unwrap();
+        let batches = scan.batches().unwrap().map(Result::unwrap);
+        let mut ids: Vec<i64> =
+            batches.flat_map(|b| b.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The rows of a version for which a filter is true, with their ids.
+    fn with_ids(&self, version: u64, filter: &str) -> Vec<(i64, String, u64)> {
+        let files = row_files(&self.name, version, &self.storage, &self.job).unwrap();
+        let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
+        let filter = Some(lakerace::parse_filter(filter).unwrap());
+        let request =
+            ReadRequest { columns: Some(vec!["id".into()]), filter, version: Some(version), ..ReadRequest::default() };
+        let batches = read_with_ids(&self.name, &request, &names, &self.storage, &self.job).unwrap();
+        let rows = batches.map(Result::unwrap).flat_map(|batch| {
+            let (ids, files) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
+            let positions = batch.column(2).as_primitive::<Int64Type>();
+            let row = |at: usize| (ids.value(at), files.value(at).to_owned(), positions.value(at) as u64);
+            (0..batch.num_rows()).map(row).collect::<Vec<_>>()
+        });
+        rows.collect()
+    }
+
+    fn data_files(&self) -> usize {
+        let entries = std::fs::read_dir(self.folder.path().join("t")).unwrap();
+        entries.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "parquet")).count()
+    }
+}
+
+/// Hides rows as another process tells of them.
+fn hidden(rows: &[(i64, String, u64)]) -> HashMap<String, Vec<u64>> {
+    let mut hidden = HashMap::<String, Vec<u64>>::new();
+    rows.iter().for_each(|(_, file, row)| hidden.entry(file.clone()).or_default().push(*row));
+    hidden
+}
+
+#[test]
+fn files_of_several_writers_are_one_commit() {
+    let place = Place::new();
+    let version = place.make().version;
+    let files = [place.files(version, 0..10), place.files(version, 10..20)].concat();
+    assert!(place.ids().is_empty());
+    assert_eq!(files.iter().map(PendingFile::rows).sum::<u64>(), 20);
+    // Another writer is faster: both are there.
+    let other = place.files(version, 20..25);
+    assert_eq!(place.commit(version, other, false), Some(1));
+    assert_eq!(place.commit(version, files, false), Some(2));
+    assert_eq!(place.ids(), (0..25).collect::<Vec<_>>());
+    assert_eq!(place.commit(version, place.files(version, [7]), true), Some(3));
+    assert_eq!(place.ids(), [7]);
+    discard_files(&place.name, place.files(3, [8]), &place.storage, &place.job).unwrap();
+    assert_eq!((place.ids(), place.data_files()), (vec![7], 4));
+}
+
+#[test]
+fn a_transaction_counts_once() {
+    let place = Place::new();
+    let version = place.make().version;
+    let run = |number| {
+        let transaction = AppTransaction { name: "load".to_owned(), number };
+        let files = place.files(version, [number as i64]);
+        commit_files(&place.name, version, files, false, Some(&transaction), &place.storage, &place.job)
+    };
+    assert_eq!(run(1).unwrap().unwrap().version, Some(1));
+    assert!(run(1).unwrap().is_none());
+    assert!(run(0).unwrap().is_none());
+    assert_eq!((place.ids(), place.data_files()), (vec![1], 1));
+}
+
+#[test]
+fn rows_are_hidden_by_their_ids() {
+    let place = Place::new();
+    let version = place.make().version;
+    place.commit(version, [place.files(version, 0..10), place.files(version, 10..20)].concat(), false);
+    let (mut version, mut left) = (1, (0..20).collect::<Vec<i64>>());
+    // The later ones are of files that have deletion vectors.
+    for divisor in [5, 3, 2] {
+        let rows = place.with_ids(version, &format!("id % {divisor} = 0"));
+        let (found, rest): (Vec<i64>, Vec<i64>) = left.iter().partition(|id| **id % divisor == 0);
+        let mut ids: Vec<i64> = rows.iter().map(|(id, ..)| *id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, found);
+        let files = place.files(version, [100 + divisor]);
+        let changed =
+            commit_rows(&place.name, version, files, hidden(&rows), &place.storage, &place.job).unwrap().unwrap();
+        assert_eq!(changed.hidden, found.len() as u64);
+        version = changed.written.version.unwrap();
+        left = rest;
+        left.push(100 + divisor);
+        left.sort_unstable();
+        assert_eq!(place.ids(), left);
+    }
+}
+
+#[test]
+fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
+    let place = Place::new();
+    let version = place.make().version;
+    place.commit(version, place.files(version, 0..10), false);
+    let rows = place.with_ids(1, "id < 3");
+    place.commit(1, place.files(1, [50]), false);
+    let conflict = |rows: &[(i64, String, u64)], version| {
+        let files = place.files(version, [99]);
+        commit_rows(&place.name, version, files, hidden(rows), &place.storage, &place.job).unwrap_err().kind()
+    };
+    assert_eq!(conflict(&rows, 1), ErrorKind::Conflict);
+    let rows = place.with_ids(2, "id < 3");
+    commit_rows(&place.name, 2, Vec::new(), hidden(&rows[..1]), &place.storage, &place.job).unwrap();
+    assert_eq!(conflict(&rows, 2), ErrorKind::Conflict);
+    assert_eq!(place.ids(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
+    assert_eq!(place.data_files(), 2);
+}

@@ -1,0 +1,227 @@
+//! The driver's part of a write: what is prepared before its tasks run, and the one commit behind them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace::{
+    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions, Result,
+    RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, WriteOptions, Written, commit_files, commit_rows,
+    discard_files, remove_staged, staging_folder,
+};
+use serde_json::Value;
+
+use crate::arrow_type::arrow_schema;
+use crate::call::{RECORD, UNIT};
+use crate::fit::fitted_schema;
+use crate::settings::{Settings, format};
+use crate::spark_type::spark_schema;
+
+/// Says what a location is: records of `table`, `files` or `none`, the version, the schema as Spark's JSON, the key and the partition columns.
+pub(crate) fn target(location: &str, options: &str) -> Result<String> {
+    let settings = Settings::parse(options);
+    let join = |names: Vec<String>| names.join(&UNIT.to_string());
+    let records = match SharedTable::find(location, &settings.storage(), &settings.job()?)? {
+        None => vec!["none".to_owned(); 1],
+        Some(table) => vec![
+            "table".to_owned(),
+            table.version.to_string(),
+            spark_schema(&fitted_schema(&table.schema))?.to_string(),
+            join(table.key),
+            join(table.partition_by),
+        ],
+    };
+    Ok(records.join(&RECORD.to_string()))
+}
+
+/// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of the table that they write
+/// files for, which is made where there is none, or the folder that they stage files in.
+pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
+    let settings = Settings::parse(options);
+    let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
+    if is_staged(location, &settings)? {
+        check_files(location, &settings)?;
+        let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
+        return Ok(format!("write.folder{UNIT}{}", staging_folder(location, id)));
+    }
+    let properties: BTreeMap<String, String> = settings.properties();
+    let partition_by = settings.names("partition_by");
+    let (storage, job) = (settings.storage(), settings.job()?);
+    let table = SharedTable::find_or_make(location, &schema, &partition_by, &properties, &storage, &job)?;
+    if !partition_by.is_empty() && partition_by != table.partition_by {
+        return Err(Error::unsupported(format!("the table is partitioned by {:?}", table.partition_by))
+            .at(location)
+            .advice("leave option(\"partition_by\", ...) out"));
+    }
+    Ok(format!("write.version{UNIT}{}", table.version))
+}
+
+/// Whether the driver writes what tasks have staged: it upserts, or the target is files.
+fn is_staged(location: &str, settings: &Settings) -> Result<bool> {
+    if settings.get("key").is_some() {
+        return Ok(true);
+    }
+    if location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:")) {
+        return Ok(false);
+    }
+    Ok(SharedTable::find(location, &settings.storage(), &settings.job()?)?.is_none())
+}
+
+/// An error where nobody says what kind of files to write.
+fn check_files(location: &str, settings: &Settings) -> Result<()> {
+    let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if settings.get("key").is_some() || settings.parsed("format", format)?.is_some() || name.contains('.') {
+        return Ok(());
+    }
+    Err(Error::usage("there is no Delta table, and the name does not say a format of files").at(location).advice(
+        "put delta: in front of the folder, and the write makes a Delta table; or name the files' format by \
+         option(\"format\", \"parquet\")",
+    ))
+}
+
+/// What tasks have told.
+#[derive(Default)]
+struct Told {
+    files: Vec<PendingFile>,
+    staged: Vec<String>,
+    hidden: HashMap<String, Vec<u64>>,
+}
+
+impl Told {
+    fn parse(messages: &str) -> Result<Self> {
+        let broken = |e: serde_json::Error| Error::internal(format!("not a message of a task: {e}"));
+        let mut told = Self::default();
+        for message in messages.split(RECORD).filter(|message| !message.is_empty()) {
+            if let Some((file, rows)) = message.split_once(UNIT) {
+                let rows = rows.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
+                let rows = rows.map_err(|_| Error::internal(format!("not numbers of rows of {file}")))?;
+                told.hidden.entry(file.to_owned()).or_default().extend(rows);
+                continue;
+            }
+            let mut message: Value = serde_json::from_str(message).map_err(broken)?;
+            if let Some(file) = message["staged"].as_str() {
+                if message["rows"].as_u64() != Some(0) {
+                    told.staged.push(file.to_owned());
+                }
+                continue;
+            }
+            told.files.extend(serde_json::from_value::<Vec<PendingFile>>(message["files"].take()).map_err(broken)?);
+        }
+        Ok(told)
+    }
+}
+
+/// Commits what tasks have written. Says the version that it made, in words for the log.
+pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str) -> Result<String> {
+    let settings = Settings::parse(options);
+    let told = Told::parse(messages)?;
+    if let Some(folder) = settings.get("write.folder") {
+        let done = commit_staged(location, &settings, Arc::new(arrow_schema(schema)?), told.staged);
+        let cleaned = remove_staged(folder, &settings.storage(), &settings.job()?);
+        return done.and_then(|done| cleaned.map(|()| done));
+    }
+    let (storage, job) = (settings.storage(), settings.job()?);
+    let version = settings.get("write.version").and_then(|version| version.parse().ok());
+    let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
+    if settings.get("write.rows").is_some() {
+        let changed = commit_rows(location, version, told.files, told.hidden, &storage, &job)?;
+        return Ok(made(changed.and_then(|changed| changed.written.version)));
+    }
+    let transaction = transaction(&settings)?;
+    let overwrites = settings.get("write.overwrites").is_some();
+    let files = told.files;
+    let written = commit_files(location, version, files, overwrites, transaction.as_ref(), &storage, &job)?;
+    Ok(made(written.and_then(|written| written.version)))
+}
+
+fn made(version: Option<u64>) -> String {
+    version.map_or_else(|| "nothing to commit".to_owned(), |version| format!("version {version}"))
+}
+
+/// Removes what tasks have written, where there is no commit.
+pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
+    let settings = Settings::parse(options);
+    let (storage, job) = (settings.storage(), settings.job()?);
+    match settings.get("write.folder") {
+        Some(folder) => remove_staged(folder, &storage, &job),
+        None => discard_files(location, Told::parse(messages)?.files, &storage, &job),
+    }
+}
+
+/// Upserts staged files, or copies them to files, in one commit.
+fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged: Vec<String>) -> Result<String> {
+    let job = settings.job_of_driver()?;
+    let batches = staged_rows(settings, &schema, staged, &job)?;
+    let written: Written = if settings.get("key").is_some() {
+        let options = UpsertOptions {
+            read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
+            rows: RowOptions {
+                key: settings.names("key"),
+                on_duplicate: match settings.get("sequence") {
+                    // Tasks have put the rows of a key in its order.
+                    Some(_) => OnDuplicate::Last,
+                    None => OnDuplicate::Error,
+                },
+                ..RowOptions::default()
+            },
+            partition_by: settings.names("partition_by"),
+            table_properties: settings.properties(),
+        };
+        lakerace::upsert_rows(location, SourceRows::from(batches), &options, &job)?.written
+    } else {
+        let mut options = CopyOptions {
+            write: write_options(settings)?,
+            format: settings.parsed("format", format)?,
+            mode: if settings.get("write.overwrites").is_some() { CopyMode::Overwrite } else { CopyMode::Append },
+            ..CopyOptions::default()
+        };
+        options.read.storage = settings.storage();
+        lakerace::write(batches, location, &options, &job)?
+    };
+    Ok(made(written.version))
+}
+
+/// The rows of staged files, one behind the other.
+fn staged_rows(settings: &Settings, schema: &Schema, staged: Vec<String>, job: &Job) -> Result<Batches> {
+    let read = ReadOptions { storage: settings.storage(), format: Some(Format::Parquet), ..ReadOptions::default() };
+    // Files have their columns as views and the like: those of the first are the rows'.
+    let schema = match staged.first() {
+        None => Arc::new(schema.clone()),
+        Some(first) => Scan::open(first, &read, job)?.schema(),
+    };
+    let job = job.clone();
+    let rows = staged.into_iter().flat_map(move |file| -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
+        match Scan::open(&file, &read, &job).and_then(|scan| scan.batches()) {
+            Ok(batches) => Box::new(batches),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    });
+    Ok(Batches::new(schema, rows))
+}
+
+/// The transaction of the options `txnAppId` and `txnVersion`.
+fn transaction(settings: &Settings) -> Result<Option<AppTransaction>> {
+    match (settings.get("txnappid"), settings.get("txnversion")) {
+        (None, None) => Ok(None),
+        (Some(name), Some(number)) => {
+            let number = number.parse().map_err(|_| {
+                Error::usage(format!("{number:?} is no whole number from 0 on")).at("option \"txnVersion\"")
+            })?;
+            Ok(Some(AppTransaction { name: name.to_owned(), number }))
+        }
+        _ => Err(Error::usage("a transaction has a name and a number").advice("give both txnAppId and txnVersion")),
+    }
+}
+
+/// How files are written.
+pub(crate) fn write_options(settings: &Settings) -> Result<WriteOptions> {
+    Ok(WriteOptions {
+        compression: settings.parsed("compression", str::parse)?,
+        row_group_rows: settings.positive("row_group_rows")?,
+        file_bytes: settings.positive("file_bytes")?.map(|bytes| bytes as u64),
+        bloom_filter_columns: settings.names("bloom_filter"),
+        csv: settings.csv()?,
+        ..WriteOptions::default()
+    })
+}

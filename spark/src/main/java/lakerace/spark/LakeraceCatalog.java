@@ -1,0 +1,168 @@
+package lakerace.spark;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Tables by their names in SQL: {@code lake.`/lake/orders`} by its location, and {@code lake.sales.orders} below the folder that the
+ * catalog's setting {@code warehouse} names.
+ */
+public final class LakeraceCatalog implements TableCatalog {
+  private String name;
+  private String warehouse;
+  private Map<String, String> options;
+
+  @Override
+  public void initialize(String name, CaseInsensitiveStringMap given) {
+    this.name = name;
+    this.options = new HashMap<>(given.asCaseSensitiveMap());
+    this.warehouse = options.remove("warehouse");
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  private String location(Identifier table) {
+    String last = table.name();
+    if (last.contains("/") || last.startsWith("tpch:")) {
+      return last;
+    }
+    return folder(table.namespace()) + "/" + last;
+  }
+
+  private String folder(String[] namespace) {
+    if (warehouse == null) {
+      throw LakeraceException.usage("the catalog " + name + " has no folder for tables: set spark.sql.catalog." + name
+          + ".warehouse, or name a table by its location, as in " + name + ".`/lake/orders`");
+    }
+    StringBuilder folder = new StringBuilder(warehouse.replaceFirst("/+$", ""));
+    for (String part : namespace) {
+      folder.append('/').append(part);
+    }
+    return folder.toString();
+  }
+
+  private Table load(Identifier table, String at) throws NoSuchTableException {
+    Map<String, String> all = Locations.resolved(options);
+    if (at != null) {
+      all.put("at", at);
+    }
+    try {
+      return LakeraceTable.of(location(table), all);
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      boolean isMissing = error instanceof LakeraceAnalysisException && ((LakeraceAnalysisException) error).getCondition().equals("LAKERACE_NOT_FOUND");
+      if (isMissing && at == null) {
+        throw new NoSuchTableException(table);
+      }
+      throw LakeraceException.<RuntimeException>rethrown(error);
+    }
+  }
+
+  @Override
+  public Table loadTable(Identifier table) throws NoSuchTableException {
+    return load(table, null);
+  }
+
+  @Override
+  public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+    return load(table, version);
+  }
+
+  /** The version of a time, in microseconds since 1970. */
+  @Override
+  public Table loadTable(Identifier table, long micros) throws NoSuchTableException {
+    long seconds = Math.floorDiv(micros, 1_000_000L);
+    return load(table, java.time.Instant.ofEpochSecond(seconds, (micros - seconds * 1_000_000L) * 1000).toString());
+  }
+
+  // Spark 3.5 calls this one, and Spark 4 does by way of others.
+  @SuppressWarnings("deprecation")
+  @Override
+  public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    String location = location(table);
+    Map<String, String> all = Locations.resolved(options);
+    if (Target.of(location, all).version != null) {
+      throw new TableAlreadyExistsException(table);
+    }
+    List<String> columns = new ArrayList<>();
+    for (Transform partition : partitions) {
+      if (!partition.name().equals("identity")) {
+        throw LakeraceException.unsupported("tables are partitioned by columns alone, not by " + partition.describe()).forAnalysis();
+      }
+      columns.add(partition.references()[0].fieldNames()[0]);
+    }
+    all.put("partition_by", String.join(",", columns));
+    properties.forEach((property, value) -> {
+      String lower = property.toLowerCase(Locale.ROOT);
+      if (lower.startsWith("delta.") || lower.startsWith("lakerace.")) {
+        all.put("table." + property, value);
+      }
+    });
+    try {
+      Native.prepare(Native.bytes("delta:" + location), Native.options(all), Native.bytes(schema.json()));
+      return load(table, null);
+    } catch (NativeException error) {
+      throw error.forSpark().forAnalysis();
+    } catch (NoSuchTableException error) {
+      throw LakeraceException.<RuntimeException>rethrown(error);
+    }
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) {
+    Path folder = new Path(folder(namespace));
+    List<Identifier> found = new ArrayList<>();
+    try {
+      FileSystem files = folder.getFileSystem(SparkSession.active().sparkContext().hadoopConfiguration());
+      if (!files.exists(folder)) {
+        return new Identifier[0];
+      }
+      for (FileStatus entry : files.listStatus(folder)) {
+        if (entry.isDirectory() && files.exists(new Path(entry.getPath(), "_delta_log"))) {
+          found.add(Identifier.of(namespace, entry.getPath().getName()));
+        }
+      }
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+    return found.toArray(new Identifier[0]);
+  }
+
+  @Override
+  public Table alterTable(Identifier table, TableChange... changes) {
+    throw LakeraceException.unsupported("lakerace does not alter tables in Spark; `lakerace alter " + location(table) + " --set K=V` sets properties").forAnalysis();
+  }
+
+  @Override
+  public boolean dropTable(Identifier table) {
+    throw LakeraceException.unsupported("lakerace does not drop tables in Spark; remove the folder " + location(table)).forAnalysis();
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    throw LakeraceException.unsupported("lakerace does not rename tables; rename the folder " + location(from)).forAnalysis();
+  }
+}

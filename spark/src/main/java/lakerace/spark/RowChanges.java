@@ -1,0 +1,114 @@
+package lakerace.spark;
+
+import java.util.HashMap;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.DeltaBatchWrite;
+import org.apache.spark.sql.connector.write.DeltaWrite;
+import org.apache.spark.sql.connector.write.DeltaWriteBuilder;
+import org.apache.spark.sql.connector.write.DeltaWriterFactory;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsDelta;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** {@code MERGE}, {@code UPDATE} and {@code DELETE}: rows are hidden by their ids, and new ones are written, in one commit. */
+final class RowChanges implements SupportsDelta {
+  private final DeltaTable table;
+  private final Command command;
+
+  RowChanges(DeltaTable table, Command command) {
+    this.table = table;
+    this.command = command;
+  }
+
+  @Override
+  public Command command() {
+    return command;
+  }
+
+  @Override
+  public String description() {
+    return "lakerace " + command;
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return table.newScanBuilder(options);
+  }
+
+  @Override
+  public NamedReference[] rowId() {
+    return new NamedReference[] {Expressions.column(DeltaTable.FILE), Expressions.column(DeltaTable.POSITION)};
+  }
+
+  /** A row that changes is hidden where it was, and a new one anywhere. */
+  @Override
+  public boolean representUpdateAsDeleteAndInsert() {
+    return true;
+  }
+
+  @Override
+  public DeltaWriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    HashMap<String, String> options = new HashMap<>(table.options);
+    // The ids are those of the version that is read.
+    options.put("write.version", options.get("at"));
+    options.put("write.rows", "true");
+    return new DeltaWriteBuilder() {
+      @Override
+      public DeltaWrite build() {
+        return new Changes(table.location, options, info.schema());
+      }
+    };
+  }
+
+  /** The write. */
+  private static final class Changes implements DeltaWrite, DeltaBatchWrite {
+    private final String location;
+    private final HashMap<String, String> options;
+    private final StructType schema;
+    private boolean isCommitting;
+
+    Changes(String location, HashMap<String, String> options, StructType schema) {
+      this.location = location;
+      this.options = options;
+      this.schema = schema;
+    }
+
+    @Override
+    public DeltaBatchWrite toBatch() {
+      return this;
+    }
+
+    @Override
+    public DeltaWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+      return new RowChangeWriters(location, options, schema);
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages) {
+      // Behind this point nobody but the engine knows whether files are the table's.
+      isCommitting = true;
+      try {
+        Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), WritePlan.texts(messages));
+      } catch (NativeException error) {
+        throw error.forSpark();
+      }
+    }
+
+    @Override
+    public void abort(WriterCommitMessage[] messages) {
+      if (isCommitting) {
+        return;
+      }
+      try {
+        Native.discard(Native.bytes(location), Native.options(options), WritePlan.texts(messages));
+      } catch (NativeException error) {
+        throw error.forSpark();
+      }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package lakerace.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** Writes the rows of a task by the engine. */
+final class RowWriter implements DataWriter<InternalRow> {
+  private static final int BATCH_ROWS = 1 << 14;
+  private static final long BATCH_BYTES = 16 << 20;
+  /** Rows after which the bytes of a batch are looked at. */
+  private static final int LOOK_ROWS = 1 << 8;
+
+  private final ColumnBuilder[] columns;
+  private final Words words = new Words();
+  private long writer;
+  private int rows;
+
+  RowWriter(String location, Map<String, String> options, StructType schema) {
+    StructField[] fields = schema.fields();
+    this.columns = new ColumnBuilder[fields.length];
+    try {
+      this.writer = Native.begin(Native.bytes(location), Native.options(options), Native.bytes(schema.json()));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+    for (int at = 0; at < fields.length; at++) {
+      columns[at] = new ColumnBuilder(fields[at].dataType());
+    }
+  }
+
+  @Override
+  public void write(InternalRow row) {
+    for (int at = 0; at < columns.length; at++) {
+      columns[at].append(row, at);
+    }
+    rows++;
+    if (rows == BATCH_ROWS || rows % LOOK_ROWS == 0 && size() > BATCH_BYTES) {
+      flush();
+    }
+  }
+
+  private long size() {
+    long size = 0;
+    for (ColumnBuilder column : columns) {
+      size += column.size();
+    }
+    return size;
+  }
+
+  private void flush() {
+    if (rows == 0) {
+      return;
+    }
+    for (ColumnBuilder column : columns) {
+      column.describe(words);
+    }
+    try {
+      Native.write(writer, rows, words.take());
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+    for (ColumnBuilder column : columns) {
+      column.clear();
+    }
+    rows = 0;
+  }
+
+  /** Ends the write, and says what the engine's commit is to know. */
+  String finish() {
+    flush();
+    long ended = writer;
+    writer = 0;
+    try {
+      return Native.records(Native.finish(ended))[0];
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  @Override
+  public WriterCommitMessage commit() {
+    return new TaskMessage(finish());
+  }
+
+  @Override
+  public void abort() {
+    if (writer != 0) {
+      long ended = writer;
+      writer = 0;
+      Native.abort(ended);
+    }
+  }
+
+  @Override
+  public void close() {
+    abort();
+    for (ColumnBuilder column : columns) {
+      if (column != null) {
+        column.free();
+      }
+    }
+  }
+}

@@ -1,0 +1,30 @@
+package lakerace.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+
+/** What is at the location of a write. */
+final class Target {
+  /** The version of a Delta table, else null. */
+  final String version;
+  /** Its columns. */
+  final StructType schema;
+  /** The columns that its files are divided by. */
+  final String[] partitions;
+
+  private Target(String[] records) {
+    boolean isTable = records[0].equals("table");
+    this.version = isTable ? records[1] : null;
+    this.schema = isTable ? (StructType) DataType.fromJson(records[2]) : null;
+    this.partitions = isTable && !records[4].isEmpty() ? records[4].split(String.valueOf(Native.UNIT)) : new String[0];
+  }
+
+  static Target of(String location, Map<String, String> options) {
+    try {
+      return new Target(Native.records(Native.target(Native.bytes(location), Native.options(options))));
+    } catch (NativeException error) {
+      throw error.forSpark().forAnalysis();
+    }
+  }
+}

@@ -1,0 +1,153 @@
+package lakerace.spark;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.sql.connector.distributions.Distribution;
+import org.apache.spark.sql.connector.distributions.Distributions;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
+
+/** A write: its tasks write files, and the driver makes one commit of them. */
+final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistributionAndOrdering, BatchWrite {
+  private final String location;
+  private final Map<String, String> options;
+  private final StructType schema;
+  private final String[] key;
+  private boolean isCommitting;
+
+  WritePlan(String location, Map<String, String> options, LogicalWriteInfo info) {
+    this.location = location;
+    this.options = new HashMap<>(options);
+    this.schema = info.schema();
+    this.options.put("write.id", info.queryId());
+    this.key = columns("key");
+    if (key.length == 0 && options.containsKey("sequence")) {
+      throw LakeraceException.usage("option \"sequence\" says which row of a key counts, and there is no key: give option(\"key\", \"a,b\"), too");
+    }
+  }
+
+  /** The columns that an option names. */
+  private String[] columns(String option) {
+    String text = options.getOrDefault(option, "").trim();
+    String[] names = text.isEmpty() ? new String[0] : text.split("\\s*,\\s*");
+    for (String name : names) {
+      if (!java.util.Arrays.asList(schema.fieldNames()).contains(name)) {
+        throw LakeraceException.usage("option \"" + option + "\" names the column \"" + name + "\", which the rows do not have: they have "
+            + String.join(", ", schema.fieldNames()));
+      }
+    }
+    return names;
+  }
+
+  @Override
+  public WriteBuilder truncate() {
+    if (key.length > 0) {
+      throw LakeraceException.usage("an upsert by option \"key\" adds to a table: use mode(\"append\"), or leave the key out to overwrite");
+    }
+    options.put("write.overwrites", "true");
+    return this;
+  }
+
+  @Override
+  public Write build() {
+    return this;
+  }
+
+  @Override
+  public BatchWrite toBatch() {
+    return this;
+  }
+
+  @Override
+  public String description() {
+    return "lakerace " + Locations.shown(location) + (key.length == 0 ? "" : ", upsert by " + String.join(", ", key));
+  }
+
+  /** The rows of a key go to one task: of the table nothing is moved. */
+  @Override
+  public Distribution requiredDistribution() {
+    if (key.length == 0) {
+      return Distributions.unspecified();
+    }
+    Expression[] expressions = new Expression[key.length];
+    for (int at = 0; at < key.length; at++) {
+      expressions[at] = Expressions.column(quoted(key[at]));
+    }
+    return Distributions.clustered(expressions);
+  }
+
+  /** By key and, of rows with the same key, by the sequence: the last one counts. */
+  @Override
+  public SortOrder[] requiredOrdering() {
+    String[] sequence = columns("sequence");
+    SortOrder[] orders = new SortOrder[key.length + (key.length == 0 ? 0 : sequence.length)];
+    for (int at = 0; at < orders.length; at++) {
+      String name = at < key.length ? key[at] : sequence[at - key.length];
+      orders[at] = Expressions.sort(Expressions.column(quoted(name)), SortDirection.ASCENDING);
+    }
+    return orders;
+  }
+
+  private static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
+  @Override
+  public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+    try {
+      byte[] prepared = Native.prepare(Native.bytes(location), Native.options(options), Native.bytes(schema.json()));
+      for (String record : Native.records(prepared)) {
+        int at = record.indexOf(Native.UNIT);
+        options.put(record.substring(0, at), record.substring(at + 1));
+      }
+    } catch (NativeException error) {
+      throw error.forSpark().forAnalysis();
+    }
+    return new RowWriters(location, new HashMap<>(options), schema);
+  }
+
+  @Override
+  public void commit(WriterCommitMessage[] messages) {
+    // Behind this point nobody but the engine knows whether files are the table's.
+    isCommitting = true;
+    try {
+      Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  @Override
+  public void abort(WriterCommitMessage[] messages) {
+    if (isCommitting) {
+      return;
+    }
+    try {
+      Native.discard(Native.bytes(location), Native.options(options), texts(messages));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  static byte[] texts(WriterCommitMessage[] messages) {
+    StringBuilder texts = new StringBuilder();
+    for (WriterCommitMessage message : messages) {
+      if (message != null) {
+        texts.append(texts.length() == 0 ? "" : String.valueOf(Native.RECORD)).append(((TaskMessage) message).text);
+      }
+    }
+    return Native.bytes(texts.toString());
+  }
+}

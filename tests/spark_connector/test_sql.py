@@ -1,0 +1,118 @@
+"""SQL over the catalog: tables by location and by name, MERGE, UPDATE, DELETE, time travel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import lakerace as lr
+
+
+def make(path: Path, rows: int = 100, **properties: str) -> str:
+    """A table of two files with 0 to `rows` as `id`, and its name in SQL."""
+    half = rows // 2
+    for first, mode in ((0, "error"), (half, "append")):
+        ids = range(first, first + half)
+        table = pa.table({"id": pa.array(ids, pa.int64()), "v": [f"old {n}" for n in ids]})
+        lr.copy(table, f"delta:{path}", mode=mode, **({"table_properties": properties} if mode == "error" else {}))
+    return f"lake.`{path}`"
+
+
+def rows(path: Path) -> dict[int, str]:
+    found = pa.table(lr.scan(path)).to_pylist()
+    by_id = {row["id"]: row["v"] for row in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_merge(spark: SparkSession, tmp_path: Path, adaptive: str, has_vectors: bool) -> None:
+    table = make(tmp_path / "t", **{"delta.enableDeletionVectors": str(has_vectors).lower()})
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    spark.range(90, 110).selectExpr("id", "concat('new ', id) AS v").createOrReplaceTempView("source")
+    spark.sql(
+        f"MERGE INTO {table} t USING source s ON t.id = s.id "
+        "WHEN MATCHED AND s.id < 95 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v "
+        "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v) WHEN NOT MATCHED BY SOURCE AND t.id < 5 THEN DELETE"
+    )
+    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    expected = {n: f"old {n}" for n in range(5, 90)} | {n: f"new {n}" for n in range(95, 110)}
+    assert rows(tmp_path / "t") == expected
+    assert len(lr.Table(tmp_path / "t").history()) == 3
+    if has_vectors:
+        assert list((tmp_path / "t").glob("deletion_vector*"))
+    spark.sql(f"DELETE FROM {table} WHERE id >= 100")
+    spark.sql(f"UPDATE {table} SET v = upper(v), id = id + 1000 WHERE id BETWEEN 95 AND 97")
+    expected = {n: v for n, v in expected.items() if n < 95 or 97 < n < 100}
+    expected |= {n + 1000: f"NEW {n}" for n in range(95, 98)}
+    assert rows(tmp_path / "t") == expected
+    assert spark.table(table).count() == len(expected)
+    # Rows of files that have vectors already.
+    spark.sql(f"DELETE FROM {table} WHERE id % 3 = 0")
+    spark.sql(f"UPDATE {table} SET v = 'last' WHERE id % 7 = 0")
+    expected = {n: "last" if n % 7 == 0 else v for n, v in expected.items() if n % 3 != 0}
+    assert rows(tmp_path / "t") == expected
+
+
+def test_another_writer_is_a_conflict(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = make(path)
+
+    def append(number: int) -> int:
+        import pyarrow
+
+        import lakerace
+
+        other = pyarrow.table({"id": pyarrow.array([999], pyarrow.int64()), "v": ["other"]})
+        lakerace.copy(other, str(path), mode="append")
+        return number
+
+    spark.udf.register("append_row", append, "bigint")
+    with pytest.raises(Exception, match=r"another writer has added rows .* run it again"):
+        spark.sql(f"UPDATE {table} SET id = append_row(id) WHERE id = 7")
+    assert spark.table(table).where("id = 999").count() > 0
+    assert spark.table(table).where("id = 7").count() == 1
+
+
+def test_rows_have_ids(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", 10)
+    spark.sql(f"DELETE FROM {table} WHERE id IN (1, 7)")
+    found = spark.sql(f"SELECT id, _file, _pos FROM {table} WHERE id > 0 ORDER BY id").collect()
+    assert [(row.id, row._pos) for row in found] == [(n, n % 5) for n in range(1, 10) if n not in (1, 7)]
+    assert len({row._file for row in found}) == 2
+    assert spark.sql(f"SELECT _pos FROM {table} WHERE id = 9").collect()[0][:] == (4,)
+
+
+def test_time_travel(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    assert spark.sql(f"SELECT count(*) FROM {table} VERSION AS OF 0").collect()[0][0] == 50
+    assert spark.sql(f"SELECT count(*) FROM {table} TIMESTAMP AS OF '2100-01-01'").collect()[0][0] == 100
+
+
+def test_tables_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.catalog.named", "lakerace.spark.LakeraceCatalog")
+    spark.conf.set("spark.sql.catalog.named.warehouse", str(tmp_path))
+    spark.sql(
+        "CREATE TABLE named.sales.orders (id BIGINT, part INT) PARTITIONED BY (part) "
+        "TBLPROPERTIES ('lakerace.primaryKey' = 'id', 'delta.enableChangeDataFeed' = 'true')"
+    )
+    spark.sql("INSERT INTO named.sales.orders VALUES (1, 10), (2, 20)")
+    spark.table("named.sales.orders").writeTo("named.sales.orders").append()
+    assert spark.sql("SELECT sum(id) FROM named.sales.orders WHERE part = 20").collect()[0][0] == 4
+    assert [row.tableName for row in spark.sql("SHOW TABLES IN named.sales").collect()] == ["orders"]
+    spark.sql("CREATE TABLE named.copy AS SELECT * FROM named.sales.orders")
+    assert lr.scan(tmp_path / "copy").count() == 4
+    assert lr.schema(tmp_path / "sales" / "orders")["properties"]["delta.enableChangeDataFeed"] == "true"
+    with pytest.raises(AnalysisException):
+        spark.sql("SELECT * FROM named.sales.nothing")
+    with pytest.raises(AnalysisException, match="already exists"):
+        spark.sql("CREATE TABLE named.copy (id BIGINT)")
+    with pytest.raises(AnalysisException, match="remove the folder"):
+        spark.sql("DROP TABLE named.copy")
+    with pytest.raises(AnalysisException, match=r"set spark\.sql\.catalog\.lake\.warehouse"):
+        spark.sql("SELECT * FROM lake.orders")

@@ -1,0 +1,202 @@
+"""Writing: what Spark wrote by lakerace, read back by lakerace itself."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import plan
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import lakerace as lr
+
+DELTA_TYPES = (
+    "b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f float, d double, s string, bin binary, day date, at timestamp, "
+    "ntz timestamp_ntz, small decimal(7,2), wide decimal(30,2), l array<int>, m map<string,bigint>, st struct<a:int,b:array<string>>"
+)
+ROWS: list[tuple[Any, ...]] = [
+    (
+        True, 1, -2, 3, -4, 0.5, -0.1, "a text that is longer than twelve bytes", b"\0\xff", datetime.date(1500, 1, 1),
+        datetime.datetime(1960, 5, 6, 7, 8, 9, 10), datetime.datetime(2020, 5, 6), decimal.Decimal("-12.50"),
+        decimal.Decimal("-12345678901234567890.12"), [1, None], {"k": 7, "n": None}, (1, ["x", None]),
+    ),
+    (None,) * 17,
+    (
+        False, -128, 32767, -(2**31), 2**63 - 1, float("inf"), 1e300, "", b"", datetime.date(9999, 12, 31),
+        datetime.datetime(2020, 1, 1), datetime.datetime(1970, 1, 1), decimal.Decimal("99999.99"),
+        decimal.Decimal("0.01"), [], {}, (None, None),
+    ),
+]  # fmt: skip
+
+
+def write(frame: DataFrame, path: str | Path, mode: str = "append", **options: object) -> None:
+    frame.write.format("lakerace").mode(mode).options(**options).save(str(path))
+
+
+def numbers(spark: SparkSession, first: int, last: int, parts: int = 3) -> DataFrame:
+    return spark.range(first, last, 1, parts).selectExpr("id", "concat('row ', id) AS name")
+
+
+def total(path: str | Path) -> tuple[int, int]:
+    ids = pa.table(lr.scan(path, columns=["id"]))["id"].to_pylist()
+    return len(ids), sum(ids)
+
+
+def test_every_type(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(ROWS, DELTA_TYPES)
+    write(frame, f"delta:{tmp_path}/t")
+    write(frame.select(*[name for name in frame.columns if name != "m"]), f"{tmp_path}/files/", format="orc")
+    back = spark.read.format("lakerace").load(f"{tmp_path}/t")
+    assert [field.dataType for field in back.schema] == [field.dataType for field in frame.schema]
+    key = repr
+    assert sorted(back.collect(), key=key) == sorted(frame.collect(), key=key)
+    orc = spark.read.format("lakerace").load(f"{tmp_path}/files").select("s", "wide", "l", "st", "at")
+    assert sorted(orc.collect(), key=key) == sorted(frame.select(*orc.columns).collect(), key=key)
+    rows = pa.table(lr.scan(f"{tmp_path}/t")).to_pylist()
+    assert {row["s"] for row in rows} == {ROWS[0][7], None, ""}
+    assert {row["wide"] for row in rows} == {ROWS[0][13], None, decimal.Decimal("0.01")}
+
+
+def test_append_and_overwrite_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    with pytest.raises(AnalysisException, match=r"put delta: in front of the folder"):
+        write(numbers(spark, 0, 5), table)
+    write(numbers(spark, 0, 100), f"delta:{table}")
+    write(numbers(spark, 100, 200), table)
+    assert total(table) == (200, sum(range(200)))
+    write(numbers(spark, 5, 7), table, "overwrite")
+    assert total(table) == (2, 11)
+    # One version for the table itself, and one commit for each write.
+    assert [entry.version for entry in lr.Table(table).history()] == [3, 2, 1, 0]
+    assert lr.scan(table, at=2).count() == 200
+    with pytest.raises(AnalysisException):
+        write(spark.range(3).selectExpr("id", "1 AS other"), table)
+    with pytest.raises(AnalysisException):
+        write(spark.range(3).selectExpr("'x' AS id", "'y' AS name"), table)
+    assert total(table) == (2, 11)
+
+
+def test_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    frame = numbers(spark, 0, 30).selectExpr("*", "id % 3 AS part")
+    write(frame, f"delta:{tmp_path}/t", partition_by="part")
+    assert {path.name for path in (tmp_path / "t").glob("part=*")} == {"part=0", "part=1", "part=2"}
+    found = spark.read.format("lakerace").load(f"{tmp_path}/t").where("part = 1").selectExpr("sum(id)").collect()
+    assert found[0][0] == sum(range(1, 30, 3))
+
+
+def test_files(spark: SparkSession, tmp_path: Path) -> None:
+    for form in ("parquet", "orc", "csv"):
+        folder = f"{tmp_path}/{form}/"
+        write(numbers(spark, 0, 10), folder, format=form)
+        write(numbers(spark, 10, 20), folder, format=form)
+        assert total(folder) == (20, sum(range(20)))
+        write(numbers(spark, 3, 4), folder, "overwrite", format=form)
+        assert total(folder) == (1, 3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["csv", "orc", "parquet"]
+
+
+def test_a_failed_write_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    counters = spark._jvm.lakerace.spark.Counters
+    table = tmp_path / "t"
+    write(numbers(spark, 0, 10), f"delta:{table}")
+    before = sorted(table.rglob("*.parquet"))
+    broken = numbers(spark, 0, 1000).selectExpr("if(id = 900, raise_error('on purpose'), id) AS id", "name")
+    for options in ({}, {"key": "id"}):
+        with pytest.raises(Exception, match="on purpose"):
+            write(broken, table, **options)
+        assert sorted(table.rglob("*.parquet")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+    assert counters.writers() == 0
+
+
+def test_a_transaction_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write(numbers(spark, 0, 10), f"delta:{table}", txnAppId="load", txnVersion=1)
+    for _ in range(2):
+        write(numbers(spark, 10, 20), table, txnAppId="load", txnVersion=2)
+    write(numbers(spark, 0, 10), table, txnAppId="load", txnVersion=1)
+    assert total(table) == (20, sum(range(20)))
+    write(numbers(spark, 20, 21), table, txnAppId="other", txnVersion=0)
+    assert total(table)[0] == 21
+    files = {path.name for path in table.glob("*.parquet")}
+    assert files == {Path(str(url)).name for url in spark_files(spark, table)}
+    with pytest.raises(Exception, match="give both txnAppId and txnVersion"):
+        write(numbers(spark, 0, 1), table, txnAppId="load")
+
+
+def spark_files(spark: SparkSession, table: Path) -> set[str]:
+    """The files of a table's last version, by its log alone."""
+    import json
+
+    live: set[str] = set()
+    for entry in sorted((table / "_delta_log").glob("*.json")):
+        for line in entry.read_text().splitlines():
+            action = json.loads(line)
+            live |= {action["add"]["path"]} if "add" in action else set()
+            live -= {action["remove"]["path"]} if "remove" in action else set()
+    return live
+
+
+def test_upsert_by_key(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write(numbers(spark, 0, 100), f"delta:{table}", key="id")
+    new = spark.range(50, 150, 1, 4).selectExpr("id", "concat('new ', id) AS name")
+    write(new, table, key="id")
+    rows = {row["id"]: row["name"] for row in pa.table(lr.scan(table)).to_pylist()}
+    assert rows == {n: f"{'row' if n < 50 else 'new'} {n}" for n in range(150)}
+    assert total(table)[0] == 150
+    # Columns that the rows lack keep their values.
+    write(spark.createDataFrame([(7,), (500,)], "id bigint"), table, key="id")
+    rows = {row["id"]: row["name"] for row in pa.table(lr.scan(table)).to_pylist()}
+    assert (rows[7], rows[500], len(rows)) == ("row 7", None, 151)
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_an_upsert_moves_its_source_alone(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write(numbers(spark, 0, 100), f"delta:{table}", key="id")
+    source = spark.range(50, 60, 1, 3).selectExpr("id", "'x' AS name")
+    store = spark._jsparkSession.sharedState().statusStore()
+    seen = store.executionsList().size()
+    write(source, table, key="id")
+    executions = store.executionsList()
+    plans = [executions.apply(at).physicalPlanDescription() for at in range(seen, executions.size())]
+    [shown] = [text for text in plans if "lakerace" in text]
+    body = shown.split("== Initial Plan ==")[1].split("\n\n")[0]
+    assert body.count("Exchange") == 1, shown
+    assert "hashpartitioning(id" in shown
+    assert "BatchScan" not in shown
+    assert "Range" in shown
+    assert plan(source).count("Exchange") == 0
+
+
+def test_duplicate_keys(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write(numbers(spark, 0, 3), f"delta:{table}", key="id")
+    rows = [(1, "old", 1), (1, "new", 3), (1, "middle", 2), (7, "only", 0)]
+    frame = spark.createDataFrame(rows, "id bigint, name string, ts int").repartition(3)
+    with pytest.raises(Exception, match=r"same key|twice|duplicate"):
+        write(frame.drop("ts"), table, key="id")
+    assert total(table)[0] == 3
+    wide = tmp_path / "wide"
+    write(frame.where("ts = 1"), f"delta:{wide}", key="id")
+    write(frame, wide, key="id", sequence="ts")
+    assert {row["id"]: row["name"] for row in pa.table(lr.scan(wide)).to_pylist()} == {1: "new", 7: "only"}
+
+
+def test_options_that_make_no_sense(spark: SparkSession, tmp_path: Path) -> None:
+    table = f"delta:{tmp_path}/t"
+    frame = numbers(spark, 0, 3)
+    with pytest.raises(AnalysisException, match='names the column "nope"'):
+        write(frame, table, key="nope")
+    with pytest.raises(AnalysisException, match="there is no key"):
+        write(frame, table, sequence="id")
+    with pytest.raises(AnalysisException, match=r'use mode\("append"\)'):
+        write(frame, table, "overwrite", key="id")
+    with pytest.raises(AnalysisException, match="interval"):
+        write(spark.sql("SELECT INTERVAL '1' DAY AS i"), table)
