@@ -75,6 +75,22 @@ def test_a_fork_is_refused_in_the_child(s3: S3) -> None:
     assert lr.files.Store(s3.url("files/fork"), storage_options=s3.options).list() == ["a", "b"]
 
 
+def test_what_was_put_is_durable_at_the_end_of_a_process(s3: S3) -> None:
+    url = s3.url("files/ended")
+    script = (
+        "import sys, fsspec, lakerace as lr\n"
+        "options = eval(sys.argv[2])\n"
+        "store = lr.files.Store(sys.argv[1], storage_options=options)\n"
+        "store.put('a', b'1')\n"
+        "with fsspec.open(f'lrfiles://{sys.argv[1]}!/b', 'wb', storage_options=options) as file: file.write(b'2')\n"
+    )
+    subprocess.run([sys.executable, "-c", script, url, repr(s3.options)], check=True, timeout=100)
+    with lr.files.Store(url, storage_options=s3.options, create=False) as store:
+        assert store.get_many(["a", "b"]) == {"a": b"1", "b": b"2"}
+    with pytest.raises(lr.UsageError, match="closed"):
+        store.flush()
+
+
 WRITER = """
 import os, sys
 import lakerace as lr

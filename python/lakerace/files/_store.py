@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import weakref
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lakerace import _lakerace
@@ -50,6 +52,19 @@ ARCHIVES = {
     ".tzst": "tar.zst",
     ".zip": "zip",
 }
+
+
+#: Stores on object stores that this process has open: what was put into them is made durable at its end.
+_UNFLUSHED: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+@atexit.register
+def _flush_all() -> None:
+    for store in list(_UNFLUSHED):
+        store.flush()
+
+
+os.register_at_fork(after_in_child=_UNFLUSHED.clear)
 
 
 class Stat(NamedTuple):
@@ -171,7 +186,8 @@ class Store(_lakerace.FileStore, _Reads):
         store = Store("pack.db", compression="zstd-dict", durability="full")
 
     `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`; a URL of an object store's
-    folder (`s3://bucket/folder`), where what was put is durable after :meth:`flush`, a batch or :meth:`close`.
+    folder (`s3://bucket/folder`), where what was put is durable after :meth:`flush`, a
+    batch, :meth:`close`, or the end of the process.
     `create`: whether a store is made where there is none. `read_only`: whether nothing is written.
     `durability`: what a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
     may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
@@ -210,6 +226,9 @@ class Store(_lakerace.FileStore, _Reads):
         for name in ("self", "location", "__class__"):
             options.pop(name, None)
         self._arguments = (os.fspath(location), options)
+        kind, _, rest = self._arguments[0].partition(":")
+        if kind.lower() == "packs" or (rest.startswith("//") and kind not in {"sqlite", "dir"}):
+            _UNFLUSHED.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         location, options = self._arguments
@@ -227,6 +246,11 @@ class Store(_lakerace.FileStore, _Reads):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Makes durable what would be lost, and closes the connections as soon as nothing uses them."""
+        _UNFLUSHED.discard(self)
+        super().close()
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.exists(name)
