@@ -121,7 +121,7 @@ pub(crate) fn digest(text: &str) -> String {
 }
 
 /// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.
-const QUEUE_BYTES: u64 = 64 << 20;
+const QUEUE_BYTES: u64 = 32 << 20;
 
 /// Puts all rows into a target. `load_name` is the one of [`load_name`], where the source gives its rows in the same order
 /// again.

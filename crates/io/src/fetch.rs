@@ -48,10 +48,15 @@ impl Drop for Running {
 impl Fetcher {
     /// Starts fetching. `objects` are the plan's files.
     pub fn start(objects: Vec<Object>, plan: &RequestPlan, job: &Job) -> Result<Self> {
+        Self::start_within(objects, plan, job.options().ranges.prefetch_bytes, job)
+    }
+
+    /// The same, with a bound of its own for the bytes that are not yet released.
+    pub fn start_within(objects: Vec<Object>, plan: &RequestPlan, prefetch_bytes: u64, job: &Job) -> Result<Self> {
         if let Some(request) = plan.requests.iter().find(|r| r.file as usize >= objects.len()) {
             return Err(Error::internal(format!("the plan names file {} of {}", request.file, objects.len())));
         }
-        let shared = Arc::new(Shared::new(objects, plan, job));
+        let shared = Arc::new(Shared::new(objects, plan, prefetch_bytes, job));
         shared.run_ahead()?;
         Ok(Self { running: Arc::new(Running { shared }) })
     }

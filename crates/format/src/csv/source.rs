@@ -10,7 +10,7 @@ use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, 
 use super::chain::{Chain, FileColumns};
 use super::column::TypeOrigin;
 use super::columns::column_for;
-use super::input::Input;
+use super::input::{Input, text_ranges};
 use super::parse::Parser;
 use super::read::{Reader, Work};
 use super::rules::{Dialect, Rules};
@@ -140,7 +140,7 @@ impl CsvSource {
 impl CsvSource {
     fn requests(&self, mut wanted: Vec<Wanted>) -> RequestPlan {
         wanted.retain(|w| !w.range.is_empty());
-        plan_requests(&wanted, &self.job.options().ranges, &self.objects[0].store.profile())
+        plan_requests(&wanted, &text_ranges(&self.job), &self.objects[0].store.profile())
     }
 
     fn constants_by_url(&self) -> HashMap<String, Arc<Constants>> {

@@ -12,7 +12,7 @@ use super::column::{Object as Columns, Origin, Others};
 use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, learn_schema};
-use crate::csv::input::Input;
+use crate::csv::input::{Input, text_ranges};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::{
@@ -99,7 +99,7 @@ impl JsonLinesSource {
     }
 
     fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
-        plan_requests(wanted, &self.job.options().ranges, &self.objects[0].store.profile())
+        plan_requests(wanted, &text_ranges(&self.job), &self.objects[0].store.profile())
     }
 
     fn project(&self, columns: &[usize]) -> Result<SchemaRef> {

@@ -75,7 +75,7 @@ enum At {
 }
 
 impl Shared {
-    pub(super) fn new(objects: Vec<Object>, plan: &RequestPlan, job: &Job) -> Self {
+    pub(super) fn new(objects: Vec<Object>, plan: &RequestPlan, prefetch_bytes: u64, job: &Job) -> Self {
         let requests = plan.requests.clone();
         let mut by_position: Vec<usize> = (0..requests.len()).collect();
         by_position.sort_unstable_by_key(|i| (requests[*i].file, requests[*i].range.start));
@@ -100,7 +100,7 @@ impl Shared {
             requests,
             by_position,
             requests_in_flight: plan.requests_in_flight.max(1),
-            prefetch_bytes: job.options().ranges.prefetch_bytes,
+            prefetch_bytes,
             job: job.clone(),
             state: Mutex::new(state),
             changed: Condvar::new(),
