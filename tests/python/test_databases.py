@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import itertools
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import elastic
@@ -12,6 +13,7 @@ import mongoserver
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import command
 
 import lakerace as lr
 
@@ -127,3 +129,47 @@ def test_an_index_is_read_by_filters_and_limits(index: str, tmp_path: Path) -> N
     assert lr.scan(target).count() == ROWS
     with pytest.raises(lr.NotFoundError, match="filter: there is no such index"):
         lr.scan(f"{index}filter")
+
+
+@pytest.fixture(params=["mongodb", "elasticsearch", "sqlite"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place in each of the databases."""
+    name = f"p{abs(hash(request.node.name)) % 10**9}"
+    match request.param:
+        case "mongodb":
+            return str(request.getfixturevalue("mongo").location(name))
+        case "elasticsearch":
+            return f"{request.getfixturevalue('index')}{name}"
+        case _:
+            return f"sqlite:{tmp_path / 'places.db'}#{name}"
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite", "append", "upsert"])
+def test_zero_rows_and_columns_without_a_value(place: str, mode: str) -> None:
+    schema = pa.schema({"id": pa.int64(), "text": pa.string(), "day": pa.date32(), "tags": pa.list_(pa.string())})
+    key = "id" if mode == "upsert" else None
+    assert lr.copy(schema.empty_table(), place, mode=mode, key=key, verify=True).rows == 0
+    assert lr.scan(place).to_arrow().schema.names == schema.names
+    nulls = pa.table([pa.array([1, 2], pa.int64()), *(pa.nulls(2, field.type) for field in list(schema)[1:])], schema)
+    lr.copy(nulls, place, mode="upsert" if key else "append", key=key, verify=True)
+    assert lr.scan(place).checksum() == lr.checksum(nulls).checksum
+
+
+def test_two_upserts_at_once(place: str, tmp_path: Path) -> None:
+    table = rows().select(["id", "text", "ratio"])
+    loads = []
+    for part in range(2):
+        source = tmp_path / f"{part}.parquet"
+        pq.write_table(table.take(list(range(part, ROWS, 2))), source)
+        arguments = ("copy", source, place, "--mode", "upsert", "--key", "id", "--max-rate", "2000")
+        loads.append(subprocess.Popen(command(*arguments), stderr=subprocess.DEVNULL))
+    assert [load.wait(120) for load in loads] == [0, 0]
+    assert lr.scan(place).checksum() == lr.checksum(table).checksum
+
+
+def test_duplicate_keys(place: str) -> None:
+    twice = pa.table({"id": [1, 2, 1], "text": ["first", "x", "last"]})
+    lr.copy(twice, place, key="id", mode="upsert")
+    assert dict(lr.scan(place, columns=["id", "text"]).rows()) == {1: "last", 2: "x"}
+    with pytest.raises((lr.ConflictError, lr.InvalidInputError)):
+        lr.copy(twice, place, key="id", mode="append")
