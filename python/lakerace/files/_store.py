@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import weakref
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -130,6 +129,8 @@ class Compacted(NamedTuple):
 
 def _stat(values: StatTuple) -> Stat:
     name, size, mtime_ms, checksum, encoding, metadata = values
+    import json
+
     return Stat(name, size, mtime_ms, checksum, encoding, None if metadata is None else json.loads(metadata))
 
 
@@ -337,6 +338,8 @@ class Store(_lakerace.FileStore, _Reads):
 
     def set_metadata(self, name: str, metadata: object) -> None:
         """Replaces a file's metadata, any value that JSON has."""
+        import json
+
         self._set_metadata(name, None if metadata is None else json.dumps(metadata))
 
     def import_tree(
