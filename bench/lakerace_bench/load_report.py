@@ -33,7 +33,7 @@ def _writes(results: list[Result], names: dict[str, str], who: str) -> Section:
         for name in entered:
             entries = [_entry(found.get(verb), name) for verb in ("write", "csv")]
             cells = [size, names[name], *_numbers(entries[0], whole=False), *_numbers(entries[1], whole=True)]
-            cells += [_lost(entries), _ratio(found.get("write"), name), _ratio(found.get("csv"), name)]
+            cells += [_lost(entries), _ratio(found.get("write"), name), _total_ratio(found.get("csv"), name)]
             rows.append(_row(cells, entries, found.values()))
     headings = ["batch", "contestant", "write s", *_COSTS, "total s", *(f"{cost}, total" for cost in _COSTS)]
     headings += ["rows lost", f"{who} / it, CPU", "total CPU"]
@@ -102,6 +102,15 @@ def _ratio(result: Result | None, name: str) -> str:
     """The subject's CPU beside this one's, in pairs."""
     ratio = result.ratio_to(name) if result else None
     return times(ratio.cpu.median) if ratio and ratio.cpu else ""
+
+
+def _total_ratio(result: Result | None, name: str) -> str:
+    """The CPU of the subject's whole process beside that of this one's: the medians."""
+    ours, theirs = (_entry(result, each) for each in (result.subject if result and result.subject else "", name))
+    if ours is None or theirs is None or ours is theirs or not (ours.seconds and theirs.seconds):
+        return ""
+    pair = [_median(entry, lambda sample: sample.total_cpu_seconds) for entry in (ours, theirs)]
+    return times(pair[0] / pair[1]) if pair[0] and pair[1] else ""
 
 
 def _row(cells: list[str], entries: list[Entry | None], results: Iterable[Result]) -> Row:
