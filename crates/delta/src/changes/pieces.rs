@@ -71,10 +71,14 @@ pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<
 /// Whether `version` has types that hold all values of the version before it.
 fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> Result<()> {
     let Some((name, from, to)) = narrower_field(before, after) else { return Ok(()) };
-    let message =
-        format!("the type of a column goes back from {from} to {to}, and files that go have values of the first one");
+    let message = format!(
+        "its type changes from {from} to {to}, and files that this version removes have values of the first one"
+    );
     let error = Error::unsupported(message).at(format!("version {version}: column {name:?}"));
-    Err(error.advice(format!("leave version {version} out: read the changes before it and those after it apart")))
+    let (before, after) = (version.saturating_sub(1), version + 1);
+    Err(error.advice(format!(
+        "leave version {version} out: read the changes up to {before} (--to {before}, to) and those from {after} on (--from {after}, from)"
+    )))
 }
 
 /// A field whose type in `after` does not hold all values of its type in `before`, and both types.
