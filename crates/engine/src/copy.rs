@@ -1,69 +1,13 @@
 //! Copying any source to any sink.
 
-use std::collections::BTreeMap;
-
-use lakerace_delta::Evolve;
-use lakerace_format::{Batches, Format, WriteOptions, Written};
+use lakerace_format::{Batches, Format, Written};
 use lakerace_io::{Error, Job, Pipe, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::database::has_stable_order;
-use crate::load::{self, LoadOptions, load_name};
+use crate::load::{self, load_name};
+use crate::options::CopyOptions;
 use crate::target::Target;
-use crate::{ReadOptions, Scan, csv_types, since, tpch};
-
-/// What to do about a target that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CopyMode {
-    /// Fail with `Conflict`.
-    #[default]
-    Error,
-    /// Replace it, when the new one is complete.
-    Overwrite,
-    /// Add to it (folders, tables, databases).
-    Append,
-    /// Insert rows, or replace those that have their key (databases).
-    Upsert,
-    /// Remove the rows that have the keys of these (databases).
-    Delete,
-}
-
-impl CopyMode {
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Overwrite => "overwrite",
-            Self::Append => "append",
-            Self::Upsert => "upsert",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-/// How to copy.
-#[derive(Debug, Clone, Default)]
-pub struct CopyOptions {
-    /// What to read.
-    pub read: ReadOptions,
-    /// How to write.
-    pub write: WriteOptions,
-    /// The target's format, where its name does not say it.
-    pub format: Option<Format>,
-    /// A target that exists.
-    pub mode: CopyMode,
-    /// Delta tables: the columns by which the files of a new table are divided.
-    pub partition_by: Vec<String>,
-    /// Delta tables: properties of a new table.
-    pub table_properties: BTreeMap<String, String>,
-    /// Delta tables: what may change of the schema of one that exists.
-    pub evolve: Evolve,
-    /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
-    pub keep_not_null: bool,
-    /// Databases, and Delta tables in batches.
-    pub load: LoadOptions,
-}
+use crate::{Scan, csv_types, since, tpch};
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {

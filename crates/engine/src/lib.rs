@@ -28,6 +28,7 @@ mod filter;
 mod hive;
 mod load;
 mod maintain;
+mod options;
 mod piped;
 mod read_ahead;
 mod rebatch;
@@ -41,7 +42,7 @@ mod tpch;
 mod upsert;
 
 pub use checksum::{Checksum, checksum};
-pub use copy::{CopyMode, CopyOptions, copy, write};
+pub use copy::{copy, write};
 pub use distributed::{
     SharedTable, commit_files, commit_rows, discard_files, read_with_ids, remove_staged, row_files, schema_with_ids,
     staging_folder, table_writer,
@@ -64,12 +65,11 @@ pub use lakerace_io::{
     StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
-pub use load::LoadOptions;
 pub use maintain::{CompactOptions, alter, changes, compact, history, layout, parse_duration, restore, vacuum};
+pub use options::{CopyMode, CopyOptions, LoadOptions, ReadOptions, Since};
 pub use report::{Clock, Report};
-pub use scan::{ReadOptions, Scan};
+pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
-pub use since::Since;
 pub use sync::{SyncOptions, Synced, follow, sync};
 pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,

@@ -3,7 +3,6 @@
 mod proof;
 
 use std::num::NonZeroU64;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,39 +13,11 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
 use self::proof::Proof;
+use crate::options::LoadOptions;
 use crate::read_ahead::read_ahead;
+use crate::target::Place;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, Scan};
-
-/// How rows are loaded: what databases and Delta tables take beside the options of files.
-#[derive(Debug, Clone, Default)]
-pub struct LoadOptions {
-    /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
-    pub batch_rows: BatchRows,
-    /// Databases: the columns of the primary key, in order.
-    pub key: Vec<String>,
-    /// Go on behind the rows that an earlier load of the same rows has had acknowledged.
-    pub resume: bool,
-    /// Databases: a file of JSON lines that gets rejected rows.
-    pub dead_letter: Option<PathBuf>,
-    /// At most this many rows a second.
-    pub max_rows_per_second: Option<NonZeroU64>,
-    /// Databases: whether values may lose what the target's types can't hold.
-    pub allow_narrowing: bool,
-    /// Read from the highest value on that the target has seen of a column.
-    pub since: Option<crate::Since>,
-    /// Read the target back behind the load, and compare its checksum with that of what was sent.
-    pub verify: bool,
-}
-
-/// What kind of place rows go to, as far as its options go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Files,
-    Stream,
-    Delta,
-    Database,
-}
 
 impl LoadOptions {
     /// Fails where an option is given that the place can't follow.

@@ -4,39 +4,15 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::SourceRows;
-use lakerace_format::{Batches, ColumnUnion, CsvOptions, Format, OrcOptions, ReadPlan, ReadRequest, Source};
-use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result, StorageOptions};
+use lakerace_format::{Batches, ReadPlan, ReadRequest, Source};
+use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
 use crate::dataset;
 use crate::explain::Explain;
 use crate::filter::parse_filter;
+use crate::options::ReadOptions;
 use crate::rebatch::rebatch;
-
-/// What to read and how.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ReadOptions {
-    /// Columns in the order wanted; `None`: all.
-    pub columns: Option<Vec<String>>,
-    /// A SQL expression.
-    pub filter: Option<String>,
-    /// At most this many rows.
-    pub limit: Option<u64>,
-    /// Rows in a batch, the last one apart; `usize::MAX`: all in one; `None`: as the source likes.
-    pub batch_rows: Option<usize>,
-    /// The version of a Delta table: its number, or a timestamp. `None`: the last one.
-    pub at: Option<String>,
-    /// The format, where the name does not say it.
-    pub format: Option<Format>,
-    /// How CSV is read.
-    pub csv: CsvOptions,
-    /// How ORC is read.
-    pub orc: OrcOptions,
-    /// Of which files columns are put together.
-    pub column_union: ColumnUnion,
-    /// Settings of the store.
-    pub storage: StorageOptions,
-}
 
 /// A source with a plan.
 pub struct Scan {

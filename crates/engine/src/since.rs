@@ -15,17 +15,9 @@ use serde_json::json;
 use self::mark::Mark;
 use crate::delta::{named, open_table};
 use crate::load::{self, digest};
+use crate::options::Since;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
-
-/// From where on a copy reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Since {
-    /// The column: rows whose value is at least the highest one seen are read, and those where it is null.
-    pub column: String,
-    /// How far below it rows may still come: a number, or a time such as `10m` for dates and timestamps.
-    pub overlap: Option<String>,
-}
 
 /// What keeps the value.
 enum Keeper {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::database;
 use crate::delta::{named, open_table};
-use crate::load::LoadOptions;
+use crate::options::LoadOptions;
 use crate::{CopyMode, CopyOptions, ReadOptions, copy, write};
 
 /// How a target is kept in step.

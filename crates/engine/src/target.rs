@@ -13,7 +13,7 @@ use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Re
 use crate::database::DatabaseTarget;
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
-use crate::load::Place;
+
 use crate::piped::StreamTarget;
 use crate::tpch;
 use crate::{CopyMode, CopyOptions, ReadOptions};
@@ -343,4 +343,13 @@ pub(crate) fn extension(format: Format, options: &WriteOptions) -> &'static str 
         (Format::Jsonl, Codec::Zstd) => "jsonl.zst",
         (Format::Jsonl, _) => "jsonl",
     }
+}
+
+/// What kind of place rows go to, as far as its options go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Files,
+    Stream,
+    Delta,
+    Database,
 }

@@ -10,8 +10,10 @@ use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::{ErrorKind, Job, Result};
 
-use super::{LoadOptions, Place, pour, skip_rows};
+use super::{pour, skip_rows};
 use crate::CopyMode;
+use crate::options::LoadOptions;
+use crate::target::Place;
 
 /// What a sink was told: rows, or a checkpoint.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use lakerace_format::schema_text::{parse_type, print_type};
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
-use super::Since;
+use crate::options::Since;
 use crate::parse_duration;
 
 /// One value, as an array of one row.

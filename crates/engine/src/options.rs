@@ -1,0 +1,119 @@
+//! How a job reads and writes.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+use lakerace_database::BatchRows;
+use lakerace_delta::Evolve;
+use lakerace_format::{ColumnUnion, CsvOptions, Format, OrcOptions, WriteOptions};
+use lakerace_io::StorageOptions;
+use serde::{Deserialize, Serialize};
+
+/// What to read and how.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReadOptions {
+    /// Columns in the order wanted; `None`: all.
+    pub columns: Option<Vec<String>>,
+    /// A SQL expression.
+    pub filter: Option<String>,
+    /// At most this many rows.
+    pub limit: Option<u64>,
+    /// Rows in a batch, the last one apart; `usize::MAX`: all in one; `None`: as the source likes.
+    pub batch_rows: Option<usize>,
+    /// The version of a Delta table: its number, or a timestamp. `None`: the last one.
+    pub at: Option<String>,
+    /// The format, where the name does not say it.
+    pub format: Option<Format>,
+    /// How CSV is read.
+    pub csv: CsvOptions,
+    /// How ORC is read.
+    pub orc: OrcOptions,
+    /// Of which files columns are put together.
+    pub column_union: ColumnUnion,
+    /// Settings of the store.
+    pub storage: StorageOptions,
+}
+
+/// What to do about a target that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CopyMode {
+    /// Fail with `Conflict`.
+    #[default]
+    Error,
+    /// Replace it, when the new one is complete.
+    Overwrite,
+    /// Add to it (folders, tables, databases).
+    Append,
+    /// Insert rows, or replace those that have their key (databases).
+    Upsert,
+    /// Remove the rows that have the keys of these (databases).
+    Delete,
+}
+
+impl CopyMode {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Overwrite => "overwrite",
+            Self::Append => "append",
+            Self::Upsert => "upsert",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// How to copy.
+#[derive(Debug, Clone, Default)]
+pub struct CopyOptions {
+    /// What to read.
+    pub read: ReadOptions,
+    /// How to write.
+    pub write: WriteOptions,
+    /// The target's format, where its name does not say it.
+    pub format: Option<Format>,
+    /// A target that exists.
+    pub mode: CopyMode,
+    /// Delta tables: the columns by which the files of a new table are divided.
+    pub partition_by: Vec<String>,
+    /// Delta tables: properties of a new table.
+    pub table_properties: BTreeMap<String, String>,
+    /// Delta tables: what may change of the schema of one that exists.
+    pub evolve: Evolve,
+    /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
+    pub keep_not_null: bool,
+    /// Databases, and Delta tables in batches.
+    pub load: LoadOptions,
+}
+
+/// How rows are loaded: what databases and Delta tables take beside the options of files.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
+    pub batch_rows: BatchRows,
+    /// Databases: the columns of the primary key, in order.
+    pub key: Vec<String>,
+    /// Go on behind the rows that an earlier load of the same rows has had acknowledged.
+    pub resume: bool,
+    /// Databases: a file of JSON lines that gets rejected rows.
+    pub dead_letter: Option<PathBuf>,
+    /// At most this many rows a second.
+    pub max_rows_per_second: Option<NonZeroU64>,
+    /// Databases: whether values may lose what the target's types can't hold.
+    pub allow_narrowing: bool,
+    /// Read from the highest value on that the target has seen of a column.
+    pub since: Option<Since>,
+    /// Read the target back behind the load, and compare its checksum with that of what was sent.
+    pub verify: bool,
+}
+
+/// From where on a copy reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Since {
+    /// The column: rows whose value is at least the highest one seen are read, and those where it is null.
+    pub column: String,
+    /// How far below it rows may still come: a number, or a time such as `10m` for dates and timestamps.
+    pub overlap: Option<String>,
+}
