@@ -63,7 +63,11 @@ def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, tar
         "elasticsearch": "lakerace,elasticsearch_py",
         "sqlite": "lakerace,sqlite3,adbc_sqlite,polars_sqlite,duckdb_sqlite",
     }[target]
-    names = [f"load/{target}/{variant}" for variant in ("400-write", "all-csv", "arrow-read", "rows-read")]
+    variants = ["400-write", "all-csv", "arrow-read", "rows-read"]
+    if target == "mongodb":
+        # What the server takes of ready BSON is measured here alone.
+        variants.append("all-write")
+    names = [f"load/{target}/{variant}" for variant in variants]
     run, samples = race(*names, only=who)
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
     assert {sample.lost_rows for sample in samples} == {0}
