@@ -1,4 +1,4 @@
-"""Checks the crates that the build takes: their licences, versions that stand side by side, and the oldest Rust that is promised."""
+"""Checks the crates that the build takes: licences, versions that stand side by side, the oldest Rust that is promised, files that nothing compiles."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 #: Licences that a program under Apache-2.0 may take in.
@@ -44,6 +45,10 @@ TWICE = {
 }
 
 
+_MODULE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);", re.MULTILINE)
+_PATH = re.compile(r'path = "([^"]+)"')
+
+
 def is_allowed(expression: str) -> bool:
     """Whether an SPDX expression leaves a choice of :data:`LICENCES` alone."""
     names = re.split(r"\s*(\(|\)|\bOR\b|\bAND\b|/)\s*", expression)
@@ -76,13 +81,33 @@ def oldest_rust(packages: list[dict[str, Any]]) -> list[str]:
     return [f"rustc {here} builds here, and Cargo.toml promises {sorted(promised)}: take that one, or promise less"]
 
 
+def unnamed_sources(packages: list[dict[str, Any]]) -> list[str]:
+    """Files of Rust in a crate of ours that no `mod` names: nothing compiles them."""
+    found = []
+    for package in packages:
+        root = Path(package["manifest_path"]).parent / "src"
+        if package["source"] is None and root.is_dir():
+            todo, named = [root / "lib.rs", root / "main.rs"], set()
+            while todo:
+                file = todo.pop()
+                if file in named or not file.exists():
+                    continue
+                named.add(file)
+                text = file.read_text(encoding="utf-8")
+                below = file.parent if file.stem in ("lib", "main") else file.with_suffix("")
+                todo += [below / f"{name}.rs" for name in _MODULE.findall(text)]
+                todo += [file.parent / path for path in _PATH.findall(text)]
+            found += [f"{file}: no module names it" for file in sorted(set(root.rglob("*.rs")) - named)]
+    return found
+
+
 def main() -> int:
     """Prints what is wrong; 1 if anything is."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["packages"]
-    found = faults(packages) + oldest_rust(packages)
+    found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages)
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(packages)} crates: {len(found)} faults in licences, versions and manifests")
+    print(f"{len(packages)} crates: {len(found)} faults in licences, versions, manifests and modules")
     return 1 if found else 0
 
 

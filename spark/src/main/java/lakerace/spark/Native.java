@@ -16,7 +16,7 @@ import java.util.Map;
  */
 final class Native {
   /** Names a library to load in place of the jar's own. */
-  static final String LIBRARY_PROPERTY = "lakerace.spark.library";
+  static final String LIBRARY_PROPERTY = "lakerace.spark.native";
 
   /** Between parts of a text that crosses the boundary. */
   static final char UNIT = '\u001f';

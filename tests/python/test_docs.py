@@ -1,0 +1,41 @@
+"""What the documents link to and name is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    page
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/design/*.md",
+        "docs/guide/*.md",
+        "bench/*.md",
+        "fuzz/*.md",
+        "crates/*/README.md",
+    )
+    for page in ROOT.glob(pattern)
+)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_PATH = re.compile(r"`((?:bench|crates|docs|examples|fuzz|python|spark|tests)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_paths_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in _LINK.findall(text) if not link.startswith("http")]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    # What a build makes is named, and not there.
+    paths = [path for path in _PATH.findall(text) if "/target/" not in path]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_all_pages_of_the_guide_are_linked() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs" / "guide").glob("*.md")}
+    assert {name for name in pages if f"docs/guide/{name}" not in readme} == set()
