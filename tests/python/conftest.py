@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -20,6 +21,8 @@ from lakerace_bench import s3_server
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from pathlib import Path
+
+    import mongoserver
 
 #: No test may hang; none comes near this.
 TIMEOUT_SECONDS = 120
@@ -104,6 +107,39 @@ def s3() -> Iterator[s3server.S3]:
     """A real S3 server."""
     with s3server.started() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def mongo() -> Iterator[mongoserver.MongoServer]:
+    """A MongoDB server."""
+    import mongoserver
+
+    with mongoserver.started() as server:
+        yield server
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[str]:
+    """Where indexes of an Elasticsearch server are, without their names."""
+    import elastic
+
+    with elastic.endpoint("elasticsearch-8") as endpoint:
+        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
+
+
+def empty_place(request: pytest.FixtureRequest, folder: Path) -> str:
+    """A place of the kind that the fixture's parameter names, which no other test has."""
+    name = f"t{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}"
+    match request.param:
+        case "mongodb":
+            return str(request.getfixturevalue("mongo").location(name))
+        case "elasticsearch":
+            return f"{request.getfixturevalue('index')}{name}"
+        case "sqlite":
+            return f"sqlite:{folder / 'places.db'}#{name}"
+        case _:
+            return f"delta:{folder / 'target'}"
 
 
 @pytest.fixture

@@ -8,35 +8,18 @@ import itertools
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import elastic
 import mongoserver
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import command
+from conftest import command, empty_place
 
 import lakerace as lr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 ROWS = 2500
-
-
-@pytest.fixture(scope="module")
-def mongo() -> Iterator[mongoserver.MongoServer]:
-    """A MongoDB server."""
-    with mongoserver.started() as server:
-        yield server
-        server.close()
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[str]:
-    """Where indexes of an Elasticsearch server are, without their names."""
-    with elastic.endpoint("elasticsearch-8") as endpoint:
-        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
 
 
 def rows() -> pa.Table:
@@ -134,14 +117,7 @@ def test_an_index_is_read_by_filters_and_limits(index: str, tmp_path: Path) -> N
 @pytest.fixture(params=["mongodb", "elasticsearch", "sqlite"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place in each of the databases."""
-    name = f"p{abs(hash(request.node.name)) % 10**9}"
-    match request.param:
-        case "mongodb":
-            return str(request.getfixturevalue("mongo").location(name))
-        case "elasticsearch":
-            return f"{request.getfixturevalue('index')}{name}"
-        case _:
-            return f"sqlite:{tmp_path / 'places.db'}#{name}"
+    return empty_place(request, tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["error", "overwrite", "append", "upsert"])

@@ -318,18 +318,6 @@ def test_duplicate_keys(server: str, tmp_path: Path) -> None:
         lr.copy(twice, location(server, "strict"), key="id", mode="append")
 
 
-@pytest.mark.parametrize("mode", ["error", "overwrite", "append", "upsert"])
-def test_zero_rows_and_columns_without_a_value(server: str, mode: str) -> None:
-    target = location(server, f"zero-{mode}")
-    schema = pa.schema({"id": pa.int64(), "text": pa.string(), "day": pa.date32(), "tags": pa.list_(pa.string())})
-    key = "id" if mode == "upsert" else None
-    assert lr.copy(schema.empty_table(), target, mode=mode, key=key, verify=True).rows == 0
-    assert lr.scan(target).to_arrow().schema.names == schema.names
-    nulls = pa.table([pa.array([1, 2], pa.int64()), *(pa.nulls(2, field.type) for field in list(schema)[1:])], schema)
-    lr.copy(nulls, target, mode="upsert" if key else "append", key=key, verify=True)
-    assert lr.scan(target).checksum() == lr.checksum(nulls).checksum
-
-
 def test_two_loads_at_once(server: str, tmp_path: Path) -> None:
     odd, even = tmp_path / "odd.parquet", tmp_path / "even.parquet"
     table = rows(8000)

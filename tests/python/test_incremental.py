@@ -7,50 +7,23 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import elastic
-import mongoserver
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import ok, run
+from conftest import empty_place, ok, run
 
 import lakerace as lr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 START = datetime.datetime(2024, 2, 28, 12, tzinfo=datetime.UTC)
 
 
-@pytest.fixture(scope="module")
-def mongo() -> Iterator[mongoserver.MongoServer]:
-    """A MongoDB server."""
-    with mongoserver.started() as server:
-        yield server
-        server.close()
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[str]:
-    """Where indexes of an Elasticsearch server are, without their names."""
-    with elastic.endpoint("elasticsearch-8") as endpoint:
-        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
-
-
 @pytest.fixture(params=["mongodb", "elasticsearch", "sqlite", "delta"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place of each kind that takes upserts."""
-    name = f"t{abs(hash(request.node.name)) % 10**9}"
-    match request.param:
-        case "mongodb":
-            return str(request.getfixturevalue("mongo").location(name))
-        case "elasticsearch":
-            return f"{request.getfixturevalue('index')}{name}"
-        case "sqlite":
-            return f"sqlite:{tmp_path / 'target.db'}#{name}"
-        case _:
-            return f"delta:{tmp_path / 'target'}"
+    return empty_place(request, tmp_path)
 
 
 def rows(numbers: list[int], text: str = "old") -> pa.Table:

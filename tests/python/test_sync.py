@@ -10,47 +10,22 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import elastic
-import mongoserver
 import pyarrow as pa
 import pytest
-from conftest import command, ok, run
+from conftest import command, empty_place, ok, run
 
 import lakerace as lr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 
 
-@pytest.fixture(scope="module")
-def mongo() -> Iterator[mongoserver.MongoServer]:
-    """A MongoDB server."""
-    with mongoserver.started() as server:
-        yield server
-        server.close()
-
-
-@pytest.fixture(scope="module")
-def index() -> Iterator[str]:
-    """Where indexes of an Elasticsearch server are, without their names."""
-    with elastic.endpoint("elasticsearch-8") as endpoint:
-        yield endpoint.replace("http://", "elasticsearch://").rstrip("/") + "/"
-
-
 @pytest.fixture(params=["mongodb", "elasticsearch", "sqlite"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place in each of the databases."""
-    name = f"t{abs(hash(request.node.name)) % 10**9}"
-    match request.param:
-        case "mongodb":
-            return str(request.getfixturevalue("mongo").location(name))
-        case "elasticsearch":
-            return f"{request.getfixturevalue('index')}{name}"
-        case _:
-            return f"sqlite:{tmp_path / 'follower.db'}#{name}"
+    return empty_place(request, tmp_path)
 
 
 def rows(first: int, last: int, text: str = "old") -> pa.Table:
