@@ -192,11 +192,24 @@ def test_what_is_pushed_down_shows(spark: SparkSession, tmp_path: Path) -> None:
     assert '"o_orderkey" < 100' in shown
     assert "units 1 of 15" in shown
     assert "Filter (" not in shown
+    pq.write_table(pa.table({"f": [1.0, float("nan")]}), tmp_path / "f.parquet")
+    floats = spark.read.format("lakerace").load(str(tmp_path / "f.parquet")).where("f > 3")
     # NaN is greater than all for Spark.
-    assert "Filter (" in plan(frame.selectExpr("o_orderkey", "double(o_totalprice) AS p").where("p > 3"))
+    assert "Filter (" in plan(floats)
+    assert '"f" > 3' not in plan(floats)
+    assert len(floats.collect()) == 1
+    assert ", limit 3," in plan(frame.limit(3))
     assert len(frame.limit(3).collect()) == 3
     assert frame.where("o_orderkey < 100").limit(2).count() == 2
     assert frame.select(frame.o_orderkey).where("o_orderkey = 7").collect()[0][:] == (7,)
+
+
+def test_literals_may_have_any_characters(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["plain", "a\u001eb", "a\u001ewhere\u001f1 = 0", "a\u001d'\"\\", "\n"]
+    pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
+    frame = spark.read.format("lakerace").load(str(tmp_path / "t.parquet"))
+    for text in texts:
+        assert [row[:] for row in frame.where(frame.t == text).collect()] == [(text,)]
 
 
 def test_tasks_are_parts_by_bytes(spark: SparkSession, tmp_path: Path) -> None:

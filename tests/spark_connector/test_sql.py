@@ -107,6 +107,15 @@ def test_tables_by_name(spark: SparkSession, tmp_path: Path) -> None:
     assert [row.tableName for row in spark.sql("SHOW TABLES IN named.sales").collect()] == ["orders"]
     spark.sql("CREATE TABLE named.copy AS SELECT * FROM named.sales.orders")
     assert lr.scan(tmp_path / "copy").count() == 4
+    # Options of a query count beside those of the catalog.
+    assert spark.read.option("where", "id = 1").table("named.copy").count() == 2
+    with pytest.raises(Exception, match="leave LOCATION out"):
+        spark.sql(f"CREATE TABLE named.other (id BIGINT) LOCATION '{tmp_path / 'elsewhere'}'")
+    spark.conf.set("spark.sql.catalog.url", "lakerace.spark.LakeraceCatalog")
+    spark.conf.set("spark.sql.catalog.url.warehouse", f"file:{tmp_path}")
+    spark.sql("CREATE TABLE url.sales.made (id BIGINT)")
+    assert (tmp_path / "sales" / "made" / "_delta_log").is_dir()
+    assert {row.tableName for row in spark.sql("SHOW TABLES IN url.sales").collect()} == {"made", "orders"}
     assert lr.schema(tmp_path / "sales" / "orders")["properties"]["delta.enableChangeDataFeed"] == "true"
     with pytest.raises(AnalysisException):
         spark.sql("SELECT * FROM named.sales.nothing")

@@ -125,8 +125,14 @@ def test_a_transaction_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     assert total(table)[0] == 21
     files = {path.name for path in table.glob("*.parquet")}
     assert files == {Path(str(url)).name for url in spark_files(spark, table)}
-    with pytest.raises(Exception, match="give both txnAppId and txnVersion"):
-        write(numbers(spark, 0, 1), table, txnAppId="load")
+    for options, told in (
+        ({"txnAppId": "load"}, "give both txnAppId and txnVersion"),
+        ({"txnAppId": "load", "txnVersion": 3, "key": "id"}, "leave txnAppId and txnVersion out"),
+    ):
+        with pytest.raises(Exception, match=told):
+            write(numbers(spark, 0, 1), table, **options)
+    # What is wrong with options shows before tasks write files.
+    assert {path.name for path in table.glob("*.parquet")} == files
 
 
 def spark_files(spark: SparkSession, table: Path) -> set[str]:

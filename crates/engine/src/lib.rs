@@ -60,6 +60,7 @@ pub use lakerace_format::{
     Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,
     Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
 };
+pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
     Counts, Error, ErrorKind, FileIo, Job, JobOptions, MinSeekSize, Prices, RangeOptions, Requests, Result,
     StorageOptions, parse_bytes,

@@ -41,6 +41,18 @@ impl Format {
     }
 }
 
+impl FromStr for Format {
+    type Err = Error;
+
+    /// A format by its name, in small or capital letters.
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|format| text.eq_ignore_ascii_case(format.name())).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::usage(format!("unknown format {text:?}")).advice(format!("choose one of {names}"))
+        })
+    }
+}
+
 /// What to do with a CSV row that does not fit the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

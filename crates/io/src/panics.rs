@@ -1,8 +1,11 @@
 //! Panics that are caught and become errors: they print nothing of their own.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
+
+use crate::Error;
 
 thread_local! {
     /// How many calls of [`quietly`] this thread is in.
@@ -27,6 +30,17 @@ pub fn quietly<T>(call: impl FnOnce() -> T) -> T {
 /// The outcome of a call, or that it panicked, which is not printed. For libraries that panic on damaged data.
 pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
     catch_unwind(AssertUnwindSafe(|| quietly(call)))
+}
+
+/// The error for a panic that was caught: a fault of ours.
+pub fn panicked(payload: &(dyn Any + Send)) -> Error {
+    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
+    Error::internal(format!("internal error: {what}")).advice(concat!(
+        "please report it at ",
+        env!("CARGO_PKG_REPOSITORY"),
+        "/issues"
+    ))
 }
 
 /// Puts a hook in front of the process's own, once.

@@ -1,7 +1,5 @@
 //! Errors of the engine as exceptions of the package.
 
-use std::any::Any;
-
 use lakerace::{Error, ErrorKind};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -29,15 +27,4 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,
     }
-}
-
-/// The error for a panic that was caught.
-pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Error {
-    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
-    Error::internal(format!("internal error: {what}")).advice(concat!(
-        "please report it at ",
-        env!("CARGO_PKG_REPOSITORY"),
-        "/issues"
-    ))
 }

@@ -21,7 +21,7 @@ pub(crate) fn run<T: Send + 'static>(
 ) -> PyResult<T> {
     let (sender, mut receiver) = sync_channel(1);
     let thread = std::thread::Builder::new().name("lakerace-job".to_owned()).spawn(move || {
-        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(errors::panicked(&*panic)));
+        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(lakerace::panicked(&*panic)));
         // Nobody waits any more after a second Ctrl-C.
         let _ = sender.send(outcome);
     });

@@ -105,7 +105,7 @@ impl<'py> Keywords<'py> {
             limit: self.get("limit")?,
             at: self.at()?,
             batch_rows: self.positive("batch_rows")?,
-            format: self.parsed("format", format)?,
+            format: self.parsed("format", str::parse)?,
             csv: CsvOptions {
                 schema: self.get("schema")?,
                 infer_rows: self.positive("infer_rows")?,
@@ -169,7 +169,7 @@ impl<'py> Keywords<'py> {
             read: ReadOptions { batch_rows: None, ..read },
             load,
             write,
-            format: self.parsed("output_format", format)?,
+            format: self.parsed("output_format", str::parse)?,
             mode,
             partition_by: self.texts("partition_by")?.unwrap_or_default(),
             table_properties: self.get("table_properties")?.unwrap_or_default(),
@@ -318,25 +318,10 @@ impl<'py> Keywords<'py> {
     }
 }
 
-fn format(text: &str) -> Result<Format> {
-    match text {
-        "parquet" => Ok(Format::Parquet),
-        "orc" => Ok(Format::Orc),
-        "csv" => Ok(Format::Csv),
-        "tbl" => Ok(Format::Tbl),
-        "arrow" => Ok(Format::Arrow),
-        "jsonl" => Ok(Format::Jsonl),
-        _ => {
-            Err(Error::usage(format!("unknown format {text:?}"))
-                .advice("choose parquet, orc, csv, tbl, arrow or jsonl"))
-        }
-    }
-}
-
 fn tpch_format(text: &str) -> Result<TpchFormat> {
     match text {
         "delta" => Ok(TpchFormat::Delta),
-        _ => format(text).map(TpchFormat::Files).map_err(|e| e.advice("choose parquet, orc, csv, tbl or delta")),
+        _ => text.parse().map(TpchFormat::Files).map_err(|e| e.advice("choose parquet, orc, csv, tbl or delta")),
     }
 }
 

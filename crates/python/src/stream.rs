@@ -117,7 +117,7 @@ impl Reader {
             let mut batches = batches;
             loop {
                 let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
-                let next = next.unwrap_or_else(|panic| Some(Err(errors::panicked(&*panic))));
+                let next = next.unwrap_or_else(|panic| Some(Err(lakerace::panicked(&*panic))));
                 let next = match (next, &target) {
                     (Some(Ok(batch)), Some(target)) => Some(cast(&batch, target)),
                     (next, _) => next,

@@ -1,13 +1,12 @@
 //! Calls from Java: their texts, and their errors as exceptions.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jni::errors::LogErrorAndDefault;
 use jni::objects::JByteArray;
 use jni::strings::JNIString;
 use jni::{Env, EnvUnowned, jni_str};
-use lakerace::{Error, Result};
+use lakerace::{Error, Result, panicked};
 
 /// Between the parts of a text that crosses the boundary: no name, number or JSON has it.
 pub(crate) const UNIT: char = '\u{1f}';
@@ -43,17 +42,6 @@ fn throw(env: &mut Env<'_>, error: &Error) {
     let message = JNIString::from(parts.join(&UNIT.to_string()).replace('\0', " "));
     // The call returns an error to say that it has thrown.
     let _ = env.throw_new(jni_str!("lakerace/spark/NativeException"), message);
-}
-
-/// The error for a panic that was caught.
-pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Error {
-    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
-    Error::internal(format!("internal error: {what}")).advice(concat!(
-        "please report it at ",
-        env!("CARGO_PKG_REPOSITORY"),
-        "/issues"
-    ))
 }
 
 /// A text of Java's.

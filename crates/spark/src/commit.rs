@@ -15,12 +15,12 @@ use serde_json::Value;
 use crate::arrow_type::arrow_schema;
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
-use crate::settings::{Settings, format};
+use crate::settings::Settings;
 use crate::spark_type::spark_schema;
 
 /// Says what a location is: records of `table`, `files` or `none`, the version, the schema as Spark's JSON, the key and the partition columns.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
-    let settings = Settings::parse(options);
+    let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
     let records = match SharedTable::find(location, &settings.storage(), &settings.job()?)? {
         None => vec!["none".to_owned(); 1],
@@ -38,9 +38,15 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
 /// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of the table that they write
 /// files for, which is made where there is none, or the folder that they stage files in.
 pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
-    let settings = Settings::parse(options);
+    let settings = Settings::parse(options)?;
     let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
+    let transaction = transaction(&settings)?;
     if is_staged(location, &settings)? {
+        if transaction.is_some() {
+            return Err(Error::unsupported("an upsert, and a write of files, have no transaction")
+                .at(location)
+                .advice("leave txnAppId and txnVersion out: an upsert of the same rows gives the same table"));
+        }
         check_files(location, &settings)?;
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
         return Ok(format!("write.folder{UNIT}{}", staging_folder(location, id)));
@@ -71,7 +77,8 @@ fn is_staged(location: &str, settings: &Settings) -> Result<bool> {
 /// An error where nobody says what kind of files to write.
 fn check_files(location: &str, settings: &Settings) -> Result<()> {
     let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if settings.get("key").is_some() || settings.parsed("format", format)?.is_some() || name.contains('.') {
+    if settings.get("key").is_some() || settings.parsed::<Format>("format", str::parse)?.is_some() || name.contains('.')
+    {
         return Ok(());
     }
     Err(Error::usage("there is no Delta table, and the name does not say a format of files").at(location).advice(
@@ -114,14 +121,18 @@ impl Told {
 
 /// Commits what tasks have written. Says the version that it made, in words for the log.
 pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str) -> Result<String> {
-    let settings = Settings::parse(options);
+    let settings = Settings::parse(options)?;
     let told = Told::parse(messages)?;
     if let Some(folder) = settings.get("write.folder") {
         let done = commit_staged(location, &settings, Arc::new(arrow_schema(schema)?), told.staged);
-        let cleaned = remove_staged(folder, &settings.storage(), &settings.job()?);
-        return done.and_then(|done| cleaned.map(|()| done));
+        let cleaned = settings.job().and_then(|job| remove_staged(folder, &settings.storage(), &job));
+        // The rows are there: what stays of the folder is no part of them, and a second run would add them again.
+        return done.map(|done| match cleaned {
+            Ok(()) => done,
+            Err(error) => format!("{done}; {folder} stays: {error}"),
+        });
     }
-    let (storage, job) = (settings.storage(), settings.job()?);
+    let (storage, job) = (settings.storage(), settings.job_of_driver()?);
     let version = settings.get("write.version").and_then(|version| version.parse().ok());
     let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
     if settings.get("write.rows").is_some() {
@@ -141,7 +152,7 @@ fn made(version: Option<u64>) -> String {
 
 /// Removes what tasks have written, where there is no commit.
 pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
-    let settings = Settings::parse(options);
+    let settings = Settings::parse(options)?;
     let (storage, job) = (settings.storage(), settings.job()?);
     match settings.get("write.folder") {
         Some(folder) => remove_staged(folder, &storage, &job),
@@ -172,7 +183,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
     } else {
         let mut options = CopyOptions {
             write: write_options(settings)?,
-            format: settings.parsed("format", format)?,
+            format: settings.parsed("format", str::parse)?,
             mode: if settings.get("write.overwrites").is_some() { CopyMode::Overwrite } else { CopyMode::Append },
             ..CopyOptions::default()
         };

@@ -19,7 +19,7 @@ const MOST_TASKS: u64 = 100_000;
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
 /// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
-    let settings = Settings::parse(options);
+    let settings = Settings::parse(options)?;
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
@@ -36,7 +36,7 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
         });
     }
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
-    let scan = Scan::open(location, &read, &settings.job()?)?;
+    let scan = Scan::open(location, &read, &settings.job_of_driver()?)?;
     let mut records = described(&scan)?;
     if with_ids {
         records.extend(row_tasks(location, scan.plan(), &settings)?);

@@ -7,9 +7,8 @@ use std::time::Duration;
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, read_with_ids};
+use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, panicked, read_with_ids};
 
-use crate::call::panicked;
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
 use crate::fit::{fit, fitted_schema};
 use crate::plan::RowTask;
@@ -30,7 +29,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Begins to read a part of a plan, on a thread of its own.
     pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
-        let settings = Settings::parse(options);
+        let settings = Settings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal(format!("not a plan of this version: {e}"));
         let (plan, files) = match settings.get("query.ids") {

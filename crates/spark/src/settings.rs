@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lakerace::{CsvOptions, Error, Format, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
-
-use crate::call::{RECORD, UNIT};
+use lakerace::{CsvOptions, Error, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
 
 /// What comes before properties of tables, whose names have capitals.
 const PROPERTY: &str = "table.";
@@ -16,11 +14,12 @@ const STORAGE: &str = "storage.";
 pub(crate) struct Settings(BTreeMap<String, String>);
 
 impl Settings {
-    /// Records of a name and a value.
-    pub(crate) fn parse(text: &str) -> Self {
-        let records = text.split(RECORD).filter_map(|record| record.split_once(UNIT));
-        let named = |name: &str| if name.starts_with(PROPERTY) { name.to_owned() } else { name.to_ascii_lowercase() };
-        Self(records.map(|(name, value)| (named(name), value.to_owned())).collect())
+    /// An object of JSON: values may have any characters.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let options: BTreeMap<String, String> =
+            serde_json::from_str(text).map_err(|e| Error::internal(format!("options that are no JSON: {e}")))?;
+        let named = |name: String| if name.starts_with(PROPERTY) { name } else { name.to_ascii_lowercase() };
+        Ok(Self(options.into_iter().map(|(name, value)| (named(name), value)).collect()))
     }
 
     /// An option's text.
@@ -83,7 +82,7 @@ impl Settings {
             at: self.get("at").map(str::to_owned),
             filter: self.get("where").map(str::to_owned),
             batch_rows: self.positive("batch_rows")?,
-            format: self.parsed("format", format)?,
+            format: self.parsed("format", str::parse)?,
             csv: self.csv()?,
             storage: self.storage(),
             ..ReadOptions::default()
@@ -101,16 +100,6 @@ impl Settings {
             infer_rows: self.positive("infer_rows")?,
             ..CsvOptions::default()
         })
-    }
-}
-
-pub(crate) fn format(text: &str) -> Result<Format> {
-    match text.to_ascii_lowercase().as_str() {
-        "parquet" => Ok(Format::Parquet),
-        "orc" => Ok(Format::Orc),
-        "csv" => Ok(Format::Csv),
-        "tbl" => Ok(Format::Tbl),
-        _ => Err(Error::usage(format!("unknown format {text:?}")).advice("choose parquet, orc, csv or tbl")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use lakerace::{Batches, CopyOptions, Error, FileWriter, Format, Job, Result, StorageOptions, table_writer};
+use lakerace::{Batches, CopyOptions, Error, FileWriter, Format, Job, Result, StorageOptions, panicked, table_writer};
 use serde_json::{Value, json};
 
 use crate::arrow_type::arrow_schema;
@@ -38,7 +38,7 @@ struct Staged {
 impl Writer {
     /// Begins to write for what [`crate::commit::prepare`] prepared.
     pub(crate) fn begin(location: &str, options: &str, schema: &str) -> Result<Self> {
-        let settings = Settings::parse(options);
+        let settings = Settings::parse(options)?;
         let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
         let (job, storage) = (settings.job()?, settings.storage());
         let target = match settings.get("write.file") {
@@ -125,7 +125,7 @@ impl Staged {
 
     fn join(&mut self) -> Result<()> {
         let thread = self.thread.take().ok_or_else(|| Error::internal("the write has ended"))?;
-        thread.join().unwrap_or_else(|_| Err(Error::internal("the thread of a write panicked")))
+        thread.join().unwrap_or_else(|panic| Err(panicked(&*panic)))
     }
 }
 

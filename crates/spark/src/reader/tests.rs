@@ -3,7 +3,7 @@
 use arrow::ffi::from_ffi;
 
 use super::*;
-use crate::call::{RECORD, UNIT};
+use crate::call::RECORD;
 use crate::plan::plan;
 
 const NATION: &str = "tpch:nation?sf=0.01";
@@ -11,8 +11,7 @@ const NATION: &str = "tpch:nation?sf=0.01";
 /// The tasks of a location.
 fn tasks(location: &str, options: &[(&str, &str)]) -> (String, Vec<String>) {
     let all = [options, &[("query.tasks", "2")]].concat();
-    let text: Vec<String> = all.iter().map(|(name, value)| format!("{name}{UNIT}{value}")).collect();
-    let options = text.join(&RECORD.to_string());
+    let options = serde_json::to_string(&all.into_iter().collect::<std::collections::BTreeMap<_, _>>()).unwrap();
     let records = plan(location, &options).unwrap();
     (options, records.split(RECORD).skip(6).map(str::to_owned).collect())
 }
@@ -26,10 +25,13 @@ fn rows(reader: &Reader) -> usize {
             address => {
                 // SAFETY: the address is that of a batch, which is moved out and released once.
                 let array = unsafe { FFI_ArrowArray::from_raw(address as *mut FFI_ArrowArray) };
+                // SAFETY: the schema is the reader's, which outlives the borrow.
                 let schema = unsafe { &*(reader.schema() as *const FFI_ArrowSchema) };
+                // SAFETY: both are of one batch.
                 let data = unsafe { from_ffi(array, schema) }.unwrap();
                 rows += data.len();
                 drop(data);
+                // SAFETY: the address came from this reader, and is given back once.
                 unsafe { release(address) };
             }
         }

@@ -28,15 +28,15 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     } catch (NativeException error) {
       throw error.forSpark();
     }
-    if (task != null) {
-      // Not every operator of Spark's closes a reader that a limit or a failure ends early.
-      task.addTaskCompletionListener((TaskCompletionListener) context -> close());
-    }
     try {
       this.type = new NativeType(Native.schema(reader));
     } catch (RuntimeException error) {
       close();
       throw error;
+    }
+    if (task != null) {
+      // Not every operator of Spark's closes a reader that a limit or a failure ends early. Of a task that has ended it is called here.
+      task.addTaskCompletionListener((TaskCompletionListener) context -> close());
     }
   }
 
@@ -48,23 +48,31 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
         close();
         throw new TaskKilledException("lakerace has stopped to read");
       }
-      long next = poll();
-      if (next == Native.NO_MORE) {
-        return false;
-      }
-      if (next != Native.NOT_YET) {
-        batch = new Batch(next, schema, type);
-        return true;
+      if (poll()) {
+        return batch != null;
       }
     }
   }
 
-  private long poll() {
+  /**
+   * Waits for a batch, and whether one came or the rows have ended. {@link #close} may come from another thread, where Python reads the rows:
+   * it waits for this call.
+   */
+  private synchronized boolean poll() {
+    if (reader == 0) {
+      throw new TaskKilledException("lakerace has stopped to read");
+    }
+    long next;
     try {
-      return Native.next(reader, POLL_MILLIS);
+      next = Native.next(reader, POLL_MILLIS);
     } catch (NativeException error) {
       throw error.forSpark();
     }
+    if (next == Native.NOT_YET) {
+      return false;
+    }
+    batch = next == Native.NO_MORE ? null : new Batch(next, schema, type);
+    return true;
   }
 
   @Override
@@ -72,7 +80,7 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     return batch.columns;
   }
 
-  private void release() {
+  private synchronized void release() {
     if (batch != null) {
       batch.release();
       batch = null;

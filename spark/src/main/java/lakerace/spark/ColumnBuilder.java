@@ -38,15 +38,18 @@ final class ColumnBuilder {
   /** Bytes of texts. */
   private final Memory bytes = new Memory();
   private final ColumnBuilder[] children;
+  /** Bytes of texts that all columns of the rows have copied: one counter for all. */
+  private final long[] copied;
   private int length;
   private boolean hasNull;
   /** Values of lists and maps, or bytes of texts so far. */
   private int end;
 
-  ColumnBuilder(DataType type) {
+  ColumnBuilder(DataType type, long[] copied) {
     this.type = type;
+    this.copied = copied;
     this.kind = kind(type);
-    this.children = children(type);
+    this.children = children(type, copied);
     if (isSpanned()) {
       values.putInt(0);
     }
@@ -79,12 +82,12 @@ final class ColumnBuilder {
     return type instanceof BinaryType || name.startsWith("string") || name.contains("char") ? Kind.BYTES : Kind.LONG;
   }
 
-  private static ColumnBuilder[] children(DataType type) {
+  private static ColumnBuilder[] children(DataType type, long[] copied) {
     if (type instanceof ArrayType) {
-      return new ColumnBuilder[] {new ColumnBuilder(((ArrayType) type).elementType())};
+      return new ColumnBuilder[] {new ColumnBuilder(((ArrayType) type).elementType(), copied)};
     }
     if (type instanceof MapType) {
-      return new ColumnBuilder[] {new ColumnBuilder(((MapType) type).keyType()), new ColumnBuilder(((MapType) type).valueType())};
+      return new ColumnBuilder[] {new ColumnBuilder(((MapType) type).keyType(), copied), new ColumnBuilder(((MapType) type).valueType(), copied)};
     }
     if (!(type instanceof StructType)) {
       return new ColumnBuilder[0];
@@ -92,7 +95,7 @@ final class ColumnBuilder {
     StructField[] fields = ((StructType) type).fields();
     ColumnBuilder[] made = new ColumnBuilder[fields.length];
     for (int at = 0; at < fields.length; at++) {
-      made[at] = new ColumnBuilder(fields[at].dataType());
+      made[at] = new ColumnBuilder(fields[at].dataType(), copied);
     }
     return made;
   }
@@ -149,22 +152,26 @@ final class ColumnBuilder {
           byte[] binary = row.getBinary(at);
           bytes.put(binary, Platform.BYTE_ARRAY_OFFSET, binary.length);
           end = Math.addExact(end, binary.length);
+          copied[0] += binary.length;
         } else {
           UTF8String text = row.getUTF8String(at);
           bytes.put(text.getBaseObject(), text.getBaseOffset(), text.numBytes());
           end = Math.addExact(end, text.numBytes());
+          copied[0] += text.numBytes();
         }
         values.putInt(end);
         break;
       case LIST:
         appendAll(children[0], row.getArray(at));
-        values.putInt(end += row.getArray(at).numElements());
+        end = Math.addExact(end, row.getArray(at).numElements());
+        values.putInt(end);
         break;
       case MAP:
         MapData map = row.getMap(at);
         appendAll(children[0], map.keyArray());
         appendAll(children[1], map.valueArray());
-        values.putInt(end += map.numElements());
+        end = Math.addExact(end, map.numElements());
+        values.putInt(end);
         break;
       default:
         InternalRow struct = row.getStruct(at, children.length);

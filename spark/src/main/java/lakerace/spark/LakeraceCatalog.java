@@ -45,9 +45,9 @@ public final class LakeraceCatalog implements TableCatalog {
   private String location(Identifier table) {
     String last = table.name();
     if (last.contains("/") || last.startsWith("tpch:")) {
-      return last;
+      return Locations.plain(last);
     }
-    return folder(table.namespace()) + "/" + last;
+    return Locations.plain(folder(table.namespace())) + "/" + last;
   }
 
   private String folder(String[] namespace) {
@@ -103,6 +103,10 @@ public final class LakeraceCatalog implements TableCatalog {
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
       throws TableAlreadyExistsException {
     String location = location(table);
+    if (properties.containsKey("location")) {
+      throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
+          + properties.get("location") + "`").forAnalysis();
+    }
     Map<String, String> all = Locations.resolved(options);
     if (Target.of(location, all).version != null) {
       throw new TableAlreadyExistsException(table);
@@ -122,7 +126,8 @@ public final class LakeraceCatalog implements TableCatalog {
       }
     });
     try {
-      Native.prepare(Native.bytes("delta:" + location), Native.options(all), Native.bytes(schema.json()));
+      String made = location.toLowerCase(Locale.ROOT).startsWith("delta:") ? location : "delta:" + location;
+      Native.prepare(Native.bytes(made), Native.options(all), Native.bytes(schema.json()));
       return load(table, null);
     } catch (NativeException error) {
       throw error.forSpark().forAnalysis();

@@ -17,6 +17,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Files or a Delta table, opened at a version; or what a write makes one of. */
 class LakeraceTable implements SupportsRead, SupportsWrite {
+  /** The version as options name it, where that is pinned to a number. */
+  private static final String GIVEN_AT = "given.at";
+
   final String location;
   final Map<String, String> options;
   private final StructType schema;
@@ -31,7 +34,11 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   /** What is there. */
   static LakeraceTable of(CaseInsensitiveStringMap given) {
-    return of(Locations.of(given), Locations.resolved(given.asCaseSensitiveMap()));
+    Map<String, String> options = Locations.resolved(given.asCaseSensitiveMap());
+    if (options.containsKey("at")) {
+      options.put(GIVEN_AT, options.get("at"));
+    }
+    return of(Locations.of(given), options);
   }
 
   static LakeraceTable of(String location, Map<String, String> options) {
@@ -86,7 +93,14 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap query) {
-    return new ScanSketch(location, options, plan == null ? Plan.of(location, options) : plan);
+    Map<String, String> all = new HashMap<>(options);
+    Map<String, String> asked = Locations.resolved(query.asCaseSensitiveMap());
+    String at = asked.remove("at");
+    if (at != null && !at.equals(options.get(GIVEN_AT))) {
+      throw LakeraceException.usage(Locations.shown(location) + ": a table of a catalog has its version by its name: SELECT ... FROM t VERSION AS OF " + at);
+    }
+    all.putAll(asked);
+    return new ScanSketch(location, all, plan == null || !all.equals(options) ? Plan.of(location, all) : plan);
   }
 
   @Override

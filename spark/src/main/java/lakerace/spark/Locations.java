@@ -25,7 +25,12 @@ final class Locations {
     if (path == null || path.isEmpty()) {
       throw LakeraceException.usage("no location is named: give it to load(...) or save(...), or as option(\"path\", ...)");
     }
-    return path.startsWith("file:/") ? path.replaceFirst("^file:/+", "/") : path;
+    return plain(path);
+  }
+
+  /** A location as the engine names it: Hadoop says {@code file:/folder} of this machine. */
+  static String plain(String path) {
+    return path.startsWith("file:/") && !path.startsWith("file://") ? path.substring("file:".length()) : path;
   }
 
   /** A location as it may be shown: what stands behind a question mark may be a secret of the store's. */

@@ -80,14 +80,31 @@ final class Native {
     return new String(text, StandardCharsets.UTF_8).split(String.valueOf(RECORD), -1);
   }
 
-  /** Options as they cross the boundary. */
+  /** Options as they cross the boundary: an object of JSON. */
   static byte[] options(Map<String, String> options) {
-    StringBuilder text = new StringBuilder();
+    StringBuilder text = new StringBuilder("{");
     for (Map.Entry<String, String> option : options.entrySet()) {
-      text.append(text.length() == 0 ? "" : String.valueOf(RECORD));
-      text.append(option.getKey()).append(UNIT).append(option.getValue());
+      text.append(text.length() == 1 ? "" : ",");
+      quote(option.getKey(), text);
+      text.append(':');
+      quote(option.getValue(), text);
     }
-    return bytes(text.toString());
+    return bytes(text.append('}').toString());
+  }
+
+  private static void quote(String value, StringBuilder text) {
+    text.append('"');
+    for (int at = 0; at < value.length(); at++) {
+      char character = value.charAt(at);
+      if (character == '"' || character == '\\') {
+        text.append('\\').append(character);
+      } else if (character < ' ') {
+        text.append(String.format("\\u%04x", (int) character));
+      } else {
+        text.append(character);
+      }
+    }
+    text.append('"');
   }
 
   private static void load() {

@@ -70,12 +70,13 @@ final class RowChanges implements SupportsDelta {
     private final String location;
     private final HashMap<String, String> options;
     private final StructType schema;
-    private boolean isCommitting;
+    private final DriverCommit commit;
 
     Changes(String location, HashMap<String, String> options, StructType schema) {
       this.location = location;
       this.options = options;
       this.schema = schema;
+      this.commit = new DriverCommit(location, options, schema);
     }
 
     @Override
@@ -90,25 +91,12 @@ final class RowChanges implements SupportsDelta {
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
-      // Behind this point nobody but the engine knows whether files are the table's.
-      isCommitting = true;
-      try {
-        Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), WritePlan.texts(messages));
-      } catch (NativeException error) {
-        throw error.forSpark();
-      }
+      commit.commit(messages);
     }
 
     @Override
     public void abort(WriterCommitMessage[] messages) {
-      if (isCommitting) {
-        return;
-      }
-      try {
-        Native.discard(Native.bytes(location), Native.options(options), WritePlan.texts(messages));
-      } catch (NativeException error) {
-        throw error.forSpark();
-      }
+      commit.abort(messages);
     }
   }
 }

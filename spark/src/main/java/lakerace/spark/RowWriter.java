@@ -16,6 +16,8 @@ final class RowWriter implements DataWriter<InternalRow> {
 
   private final ColumnBuilder[] columns;
   private final Words words = new Words();
+  /** Bytes of the batch's texts. They are looked at with each row: one may be as large as a batch. */
+  private final long[] copied = new long[1];
   private long writer;
   private int rows;
 
@@ -28,7 +30,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       throw error.forSpark();
     }
     for (int at = 0; at < fields.length; at++) {
-      columns[at] = new ColumnBuilder(fields[at].dataType());
+      columns[at] = new ColumnBuilder(fields[at].dataType(), copied);
     }
   }
 
@@ -38,7 +40,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       columns[at].append(row, at);
     }
     rows++;
-    if (rows == BATCH_ROWS || rows % LOOK_ROWS == 0 && size() > BATCH_BYTES) {
+    if (rows == BATCH_ROWS || copied[0] > BATCH_BYTES || rows % LOOK_ROWS == 0 && size() > BATCH_BYTES) {
       flush();
     }
   }
@@ -67,6 +69,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       column.clear();
     }
     rows = 0;
+    copied[0] = 0;
   }
 
   /** Ends the write, and says what the engine's commit is to know. */

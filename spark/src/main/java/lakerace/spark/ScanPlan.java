@@ -21,6 +21,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   private final Map<String, String> options;
   private final StructType schema;
   private final String filter;
+  private final Integer limit;
   private final Plan plan;
 
   ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table) {
@@ -28,6 +29,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     this.options = new HashMap<>(options);
     this.schema = schema;
     this.filter = filter;
+    this.limit = limit;
     for (String name : schema.fieldNames()) {
       if (DeltaTable.isId(name) && table.isExact(name) == null) {
         this.options.put("query.ids", "true");
@@ -53,8 +55,9 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
 
   @Override
   public String description() {
+    String limited = limit == null ? "" : ", limit " + limit;
     String version = plan.version.isEmpty() ? "" : ", version " + plan.version;
-    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + ", tasks " + plan.tasks.size() + ", "
+    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + limited + ", tasks " + plan.tasks.size() + ", "
         + plan.summary;
   }
 

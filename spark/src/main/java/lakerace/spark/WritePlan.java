@@ -25,13 +25,14 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistrib
   private final Map<String, String> options;
   private final StructType schema;
   private final String[] key;
-  private boolean isCommitting;
+  private final DriverCommit commit;
 
   WritePlan(String location, Map<String, String> options, LogicalWriteInfo info) {
     this.location = location;
     this.options = new HashMap<>(options);
     this.schema = info.schema();
     this.options.put("write.id", info.queryId());
+    this.commit = new DriverCommit(location, this.options, schema);
     this.key = columns("key");
     if (key.length == 0 && options.containsKey("sequence")) {
       throw LakeraceException.usage("option \"sequence\" says which row of a key counts, and there is no key: give option(\"key\", \"a,b\"), too");
@@ -120,34 +121,11 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistrib
 
   @Override
   public void commit(WriterCommitMessage[] messages) {
-    // Behind this point nobody but the engine knows whether files are the table's.
-    isCommitting = true;
-    try {
-      Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
-    } catch (NativeException error) {
-      throw error.forSpark();
-    }
+    commit.commit(messages);
   }
 
   @Override
   public void abort(WriterCommitMessage[] messages) {
-    if (isCommitting) {
-      return;
-    }
-    try {
-      Native.discard(Native.bytes(location), Native.options(options), texts(messages));
-    } catch (NativeException error) {
-      throw error.forSpark();
-    }
-  }
-
-  static byte[] texts(WriterCommitMessage[] messages) {
-    StringBuilder texts = new StringBuilder();
-    for (WriterCommitMessage message : messages) {
-      if (message != null) {
-        texts.append(texts.length() == 0 ? "" : String.valueOf(Native.RECORD)).append(((TaskMessage) message).text);
-      }
-    }
-    return Native.bytes(texts.toString());
+    commit.abort(messages);
   }
 }

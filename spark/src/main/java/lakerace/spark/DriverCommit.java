@@ -1,0 +1,51 @@
+package lakerace.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
+
+/** The one commit of a write, in the driver. */
+final class DriverCommit {
+  private final String location;
+  private final Map<String, String> options;
+  private final StructType schema;
+  private boolean isCommitting;
+
+  /** {@code options} may get more until the commit. */
+  DriverCommit(String location, Map<String, String> options, StructType schema) {
+    this.location = location;
+    this.options = options;
+    this.schema = schema;
+  }
+
+  void commit(WriterCommitMessage[] messages) {
+    // Behind this point nobody but the engine knows whether files are the table's.
+    isCommitting = true;
+    try {
+      Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  void abort(WriterCommitMessage[] messages) {
+    if (isCommitting) {
+      return;
+    }
+    try {
+      Native.discard(Native.bytes(location), Native.options(options), texts(messages));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  private static byte[] texts(WriterCommitMessage[] messages) {
+    StringBuilder texts = new StringBuilder();
+    for (WriterCommitMessage message : messages) {
+      if (message != null) {
+        texts.append(texts.length() == 0 ? "" : String.valueOf(Native.RECORD)).append(((TaskMessage) message).text);
+      }
+    }
+    return Native.bytes(texts.toString());
+  }
+}
