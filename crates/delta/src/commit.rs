@@ -154,7 +154,7 @@ impl LoadRows {
         }
         Err(Error::conflict("another run of the same load has written to the table meanwhile")
             .at(snapshot.table().place())
-            .advice("go on behind it by --resume (resume)"))
+            .advice("run it again: by --resume (resume), or as it is where an application names its transactions"))
     }
 
     fn version(&self) -> i64 {
