@@ -137,7 +137,9 @@ class Loading:
         assert isinstance(case.input, Loads)
         is_read = job["kind"] == "unload"
         if not job["looked_at"]:
-            rows = case.input.rows if is_read else int(self._ask("count", case.store, job["place"], job["input"]))
+            rows = held.get("counted") if is_read else int(self._ask("count", case.store, job["place"], job["input"]))
+            if rows is None:
+                return {"verdict": WRONG, "why": "it does not say how many rows it has read"}
             lost = case.input.rows - rows
             return {
                 "verdict": WRONG if lost else RIGHT,

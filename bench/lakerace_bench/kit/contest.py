@@ -78,7 +78,7 @@ def _serve(
     with _all_cpus():
         plan = prepared.plan() if job.get("explain", True) else None
         if not job.get("looked_at", True):
-            say("verified", plan=plan)
+            say("verified", plan=plan, **_count(result))
         elif prepared.look is not None:
             say("verified", plan=plan, **prepared.look(result))
         elif prepared.hold is None:
@@ -87,6 +87,12 @@ def _serve(
             import verify  # loads duckdb, which must not count as the contestant's memory
 
             say("verified", plan=plan, **verify.held(prepared.hold(result)))
+
+
+def _count(result: Any) -> dict[str, int]:
+    """How many rows a read has given, where its result tells."""
+    rows = result if isinstance(result, int) else getattr(result, "num_rows", None)
+    return {} if rows is None else {"counted": rows}
 
 
 def object_store(s3: dict[str, str]) -> dict[str, str]:

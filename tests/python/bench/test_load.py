@@ -112,6 +112,13 @@ def test_a_load_that_is_not_whole_is_wrong(race: Race, tmp_path: Path, behaviour
     assert f"WRONG: {why}" in text.read_text()
 
 
+def test_rows_that_are_lost_in_a_later_round_are_seen(race: Race) -> None:
+    _, samples = race("load/sqlite/rows-read", only="lakerace,sqlite3,loses-unseen-row", code=4)
+    told = [(sample.verdict, sample.lost_rows) for sample in samples if sample.contestant.startswith("loses")]
+    assert told == [(RIGHT, 0), (WRONG, 1)]
+    assert {sample.verdict for sample in samples if not sample.contestant.startswith("loses")} == {RIGHT}
+
+
 def test_everybody_has_a_case_of_loads_to_enter() -> None:
     found = entrants(discover(), "load")
     every = [case for case in cases.all_cases([2], cases.full()) if case.bench == "load"]

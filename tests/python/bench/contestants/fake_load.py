@@ -38,10 +38,15 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
         found = connection.execute(f"SELECT {', '.join(types.names)} FROM {job['place']['table']}").fetchall()
         return _spoil([list(row) for row in found])
 
-    return loads.counted(job, "1.0", lambda: len(rows()), lambda: loads.table(texts.rows(rows(), types), types))
+    def count() -> int:
+        return len(rows()) - (BEHAVIOUR == "loses-unseen-row" and not job["looked_at"])
+
+    return loads.counted(job, "1.0", count, lambda: loads.table(texts.rows(rows(), types), types))
 
 
 def _spoil(rows: list[list[Any]]) -> list[list[Any]]:
+    if BEHAVIOUR == "loses-unseen-row":
+        return rows
     if BEHAVIOUR == "loses-loaded-row":
         return rows[:-1]
     rows[len(rows) // 2][1] += 1
