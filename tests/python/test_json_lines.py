@@ -138,6 +138,47 @@ def test_what_the_first_rows_would_have_typed_otherwise(tmp_path: Path, first: s
         assert lr.scan(path, columns=["a"]).to_arrow()["a"].to_pylist()[-1] is None
 
 
+#: A value of each kind of column, and how a line goes wrong within it.
+KINDS: dict[str, tuple[str, Any, str]] = {
+    "i": ("int64", 1, "1.5"),
+    "s": ("utf8", "a", '"\\ud800"'),
+    "b": ("bool", True, "1"),
+    "d": ("dictionary(int32, utf8)", "x", '"\\q"'),
+    "h": ("fixed_size_binary(2)", "00ff", '"00"'),
+    "l": ("list(int32)", [1, 2], "[3, 4, []]"),
+    "f": ("fixed_size_list(int32, 2)", [1, 2], "[1, 2, 3]"),
+    "o": ("struct(x int32, y list(bool))", {"x": 1, "y": [True]}, '{"x": 2, "y": [false, 1]}'),
+    "m": ("map(utf8, list(int32))", {"k": [1], "n": [2, 3]}, '{"k": [1], "n": [2, "z"]}'),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bad_lines_among_good_ones(tmp_path: Path, threads: int) -> None:
+    """Whatever a bad line leaves in the columns, the good lines before and behind it are read as if it were not there."""
+    good = {name: value for name, (_, value, _) in KINDS.items()}
+    good_lines, all_lines = [], []
+    for number in range(300):
+        row = {**good, "i": number, "l": [number] * (number % 4)}
+        if number % 5 == 0:
+            del row[list(KINDS)[number % len(KINDS)]]
+        good_lines.append(json.dumps(row))
+        all_lines.append(good_lines[-1])
+        wrong = list(KINDS)[number % len(KINDS)]
+        values = {name: json.dumps(value) for name, value in good.items()} | {wrong: KINDS[wrong][2]}
+        bad_line = "{" + ", ".join(f'"{name}": {value}' for name, value in values.items()) + "}"
+        all_lines += [bad_line] * (number % 3) + ["", '{"i": 1', "[]"][: number % 4]
+    schema = ", ".join(f"{name} {kind}" for name, (kind, _, _) in KINDS.items())
+    clean, mixed = tmp_path / "clean.jsonl", tmp_path / "mixed.jsonl"
+    clean.write_text("\n".join(good_lines))
+    mixed.write_text("\n".join(all_lines))
+    read = lr.scan(mixed, schema=schema, on_bad_row="skip", threads=threads).to_arrow()
+    assert read.equals(lr.scan(clean, schema=schema).to_arrow())
+    assert read["i"].null_count == sum(number % 45 == 0 for number in range(300))
+    first_bad = next(at for at, line in enumerate(all_lines) if line and line not in good_lines)
+    with pytest.raises(lr.InvalidInputError, match=f"line {first_bad + 1}, "):
+        lr.scan(mixed, schema=schema, threads=threads).to_arrow()
+
+
 def test_what_the_first_rows_hold_has_a_type(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"u": 18446744073709551615, "d": -1, "f": 1}\n{"u": 0, "d": 18446744073709551616, "f": 2.5e0}\n')

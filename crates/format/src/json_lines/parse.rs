@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
@@ -49,46 +49,39 @@ fn internal(error: arrow::error::ArrowError) -> Error {
 impl Parser {
     /// A block's rows: parsed, filtered, projected.
     pub fn parse(&self, block: &Block) -> Result<Parsed> {
-        let (mut batches, mut bad_rows, mut error) = (Vec::new(), 0, None);
-        let mut lines = Lines { text: &block.text, at: 0, number: block.first_line };
-        loop {
-            let (batch, bad_line) = self.rows_until_fault(&mut lines)?;
-            batches.push(batch);
-            let Some((fault, line, number)) = bad_line else { break };
-            if self.on_bad_row == OnBadRow::Skip {
-                bad_rows += 1;
-                continue;
-            }
-            error = Some(fault.error(&self.urls[block.file], number, line));
-            break;
-        }
-        let batch = match batches.as_slice() {
-            [batch] => batch.clone(),
-            batches => concat_batches(&self.schema, batches).map_err(internal)?,
-        };
-        let batch = self.finish(batch, block.file)?;
-        Ok(Parsed { batch, bad_rows, error })
-    }
-
-    /// The rows up to a line that gives none, and that line with its number.
-    #[allow(clippy::type_complexity, reason = "a fault, its line and its number")]
-    fn rows_until_fault<'a>(&self, lines: &mut Lines<'a>) -> Result<(RecordBatch, Option<(Fault, &'a [u8], u64)>)> {
         let object = Object::new(self.schema.fields(), &self.origins, "", self.others)?;
         let mut object = object.with_unread(self.unread.iter().cloned());
-        let (mut rows, mut bad_line) = (0, None);
-        for (line, number) in lines {
+        let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
+        for (line, number) in Lines::of(block) {
             match append(&mut object, line) {
-                Ok(false) => {}
-                Ok(true) => rows += 1,
+                Ok(is_row) => rows += usize::from(is_row),
+                Err(_) if self.on_bad_row == OnBadRow::Skip => bad_lines.push(number),
                 Err(fault) => {
-                    bad_line = Some((fault, line, number));
+                    error = Some(fault.error(&self.urls[block.file], number, line));
                     break;
                 }
             }
         }
+        if !bad_lines.is_empty() {
+            // Parts of bad lines stand among the values: the others are read again without them.
+            object.finish(0)?;
+            self.append_others(&mut object, block, &bad_lines)?;
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), object.finish(rows)?, &options);
-        Ok((batch.map_err(internal)?, bad_line))
+        let batch = self.finish(batch.map_err(internal)?, block.file)?;
+        Ok(Parsed { batch, bad_rows: bad_lines.len() as u64, error })
+    }
+
+    /// Appends the rows of all lines but these.
+    fn append_others(&self, object: &mut Object, block: &Block, bad_lines: &[u64]) -> Result<()> {
+        let mut bad_lines = bad_lines.iter().peekable();
+        for (line, number) in Lines::of(block) {
+            if bad_lines.next_if_eq(&&number).is_none() {
+                append(object, line).map_err(|fault| fault.error(&self.urls[block.file], number, line))?;
+            }
+        }
+        Ok(())
     }
 
     /// The columns that are asked for, of the rows that are.
@@ -142,6 +135,12 @@ struct Lines<'a> {
     text: &'a [u8],
     at: usize,
     number: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn of(block: &'a Block) -> Self {
+        Self { text: &block.text, at: 0, number: block.first_line }
+    }
 }
 
 impl<'a> Iterator for Lines<'a> {
