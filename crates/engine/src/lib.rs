@@ -26,6 +26,7 @@ mod files;
 mod files_store;
 mod filter;
 mod hive;
+mod keys;
 mod load;
 mod maintain;
 mod options;

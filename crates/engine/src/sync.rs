@@ -1,10 +1,13 @@
 //! A target in a database that is kept in step with a Delta table.
 //!
 //! The target's own state names the version that it has. A run brings the rows that have changed since: those that are
-//! there now are put there by their key, and those that are gone are removed. Then it notes the new version. A run that is
-//! stopped anywhere is done again from the version that was noted: to put a row there twice, or to remove it twice, changes
-//! nothing.
+//! there now are put there by their key, and those that are gone are removed. Then it notes the new version.
+//!
+//! Before its first row, a run notes to which version it goes and how it finds changes ([`Begun`]). Where it is stopped, the
+//! target has any part of these changes. The feed tells of each of them again, and so does the same comparison of
+//! versions. A comparison with a later version does not: a row that came and went between is in neither of its versions.
 
+mod begun;
 mod compare;
 mod feed;
 mod keys;
@@ -13,15 +16,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lakerace_database::{System, TargetState, open_state};
-use lakerace_delta::{Snapshot, Table};
-use lakerace_format::Batches;
+use lakerace_delta::{Snapshot, Table, VersionSpec};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
+use self::begun::{Begun, Run, Way};
 use crate::database;
 use crate::delta::{named, open_table};
 use crate::options::LoadOptions;
-use crate::{CopyMode, CopyOptions, ReadOptions, copy, write};
+use crate::{CopyMode, CopyOptions, ReadOptions, copy};
 
 /// How a target is kept in step.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +64,9 @@ struct State {
     version: u64,
     /// The whole table is on its way.
     is_loading: bool,
+    /// Changes are on their way: the target may have any part of them.
+    #[serde(default)]
+    begun: Option<Begun>,
 }
 
 /// A table, and a target that follows it.
@@ -114,8 +120,8 @@ pub fn follow(
                 ..all
             },
         });
-        let until = Instant::now() + interval;
-        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        let begun = Instant::now();
+        while let Some(left) = interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
             if job.is_cancelled() {
                 return Ok(all.unwrap_or_default());
             }
@@ -142,9 +148,10 @@ impl<'a> Follower<'a> {
     fn run(&self, overwrite: bool) -> Result<Synced> {
         let snapshot = self.table.snapshot(None)?;
         let key = self.key(&snapshot)?;
-        let state = self.known_state()?;
+        // A load anew needs no state: one that is damaged does not stop it.
+        let state = if overwrite { None } else { self.known_state()? };
         let exists = database::exists(self.target, self.job)?;
-        let Some(state) = state.filter(|_| !overwrite) else {
+        let Some(state) = state else {
             if exists && !overwrite {
                 return Err(self.conflict("it exists, and follows no table"));
             }
@@ -161,13 +168,13 @@ impl<'a> Follower<'a> {
             return self.load(&snapshot, key);
         }
         let (from, to) = (state.version, snapshot.version());
-        if from > to {
-            return Err(self.conflict(&format!("it has version {from} of the table, whose last one is {to}")));
+        let highest = state.begun.map_or(from, |begun| begun.version.max(from));
+        if highest > to {
+            return Err(self.conflict(&format!("it has version {highest} of the table, whose last one is {to}")));
         }
         let mut done = Synced { from_version: Some(from), version: to, ..Synced::default() };
-        if from < to {
-            self.bring(from, &snapshot, &key, &mut done)?;
-            self.note(&State { version: to, ..state })?;
+        if from < to && self.bring(state, &snapshot, &mut done)? == Outcome::Lost {
+            return self.load(&snapshot, key);
         }
         Ok(done)
     }
@@ -198,6 +205,7 @@ impl<'a> Follower<'a> {
         let text = self.state.read(STATE)?;
         let damaged = |error: serde_json::Error| {
             Error::corrupt(format!("the target's state can't be read: {error}"))
+                .at(self.system.name())
                 .advice("load the table anew by --mode overwrite (mode)")
         };
         text.map(|text| serde_json::from_str(&text).map_err(damaged)).transpose()
@@ -212,7 +220,7 @@ impl<'a> Follower<'a> {
     fn load(&self, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
         let version = snapshot.version();
         let table_id = snapshot.table_id().to_owned();
-        let state = State { table_id, key: key.clone(), version, is_loading: true };
+        let state = State { table_id, key: key.clone(), version, is_loading: true, begun: None };
         self.note(&state)?;
         let mut options = self.copy_options(CopyMode::Overwrite, &key);
         options.read = ReadOptions {
@@ -222,7 +230,12 @@ impl<'a> Follower<'a> {
         };
         let place = self.table.place();
         let source = format!("delta:{}", named(place).unwrap_or(place));
-        let written = copy(&source, self.target, &options, self.job)?;
+        let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
+        let written = copy(&source, self.target, &options, self.job).map_err(|error| match error.kind() {
+            // Some systems tell of the second row of a key themselves.
+            ErrorKind::Conflict => error.advice(format!("where rows of the table share a key, {how}")),
+            _ => error,
+        })?;
         let there = crate::Scan::open(self.target, &ReadOptions::default(), self.job)?.count()?;
         if there != written.rows {
             return Err(Error::invalid(format!(
@@ -230,18 +243,41 @@ impl<'a> Follower<'a> {
                 written.rows
             ))
             .at(place)
-            .advice(format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "))));
+            .advice(how));
         }
         self.note(&State { is_loading: false, ..state })?;
         Ok(Synced { from_version: None, version, upserted: written.rows, deleted: 0 })
     }
 
-    /// Brings the changes since a version: by the table's change feed, or by comparing versions where there is none.
-    fn bring(&self, from: u64, to: &Snapshot, key: &[String], done: &mut Synced) -> Result<()> {
-        match feed::bring(self, from + 1, to.version(), key, done)? {
-            feed::Outcome::Brought => Ok(()),
-            feed::Outcome::NoFeed => compare::bring(self, from, to, key, done),
+    /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
+    fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
+        let mut state = state;
+        if let Some(Begun { version, way: Way::Comparison }) = state.begun {
+            // What was sent is right in that version, and no other comparison finds all of it.
+            let between = self.table.snapshot(Some(VersionSpec::Version(version))).map_err(compare::lost)?;
+            state = self.compare(state, &between, done)?;
         }
+        if state.version == to.version() {
+            return Ok(Outcome::Brought);
+        }
+        let run = Run::new(self, &state, to, Way::Feed);
+        if feed::bring(&run, done)? == feed::Outcome::Brought {
+            self.note(&State { version: to.version(), begun: None, ..state })?;
+            return Ok(Outcome::Brought);
+        }
+        if run.is_dirty() {
+            return Ok(Outcome::Lost);
+        }
+        self.compare(state, to, done)?;
+        Ok(Outcome::Brought)
+    }
+
+    /// Brings what differs between the version that the target has and a later one, and notes that.
+    fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
+        compare::bring(&Run::new(self, &state, to, Way::Comparison), done)?;
+        let state = State { version: to.version(), begun: None, ..state };
+        self.note(&state)?;
+        Ok(state)
     }
 
     fn copy_options(&self, mode: CopyMode, key: &[String]) -> CopyOptions {
@@ -254,15 +290,15 @@ impl<'a> Follower<'a> {
         };
         CopyOptions { mode, load, ..CopyOptions::default() }
     }
+}
 
-    /// Puts rows there, or removes them; nothing is sent where there are none.
-    fn send(&self, batches: Batches, mode: CopyMode, key: &[String]) -> Result<u64> {
-        let schema = Arc::clone(batches.schema());
-        let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
-        let Some(first) = batches.next() else { return Ok(0) };
-        let batches = Batches::new(schema, std::iter::once(first).chain(batches));
-        Ok(write(batches, self.target, &self.copy_options(mode, key), self.job)?.rows)
-    }
+/// What came of bringing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The target has the version.
+    Brought,
+    /// The target has a part of the feed, which does not tell of the rest: only a load makes it right.
+    Lost,
 }
 
 /// What an iterator over changes leaves behind for its caller.
@@ -276,3 +312,6 @@ fn shared<T>(value: T) -> Shared<T> {
 fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,9 +11,11 @@ use lakerace_delta::changes;
 use lakerace_format::Batches;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::keys::{Gone, Key, MOST_KEYS, internal, kept};
-use super::{Follower, Shared, Synced, locked, shared};
+use super::begun::Run;
+use super::keys::{Gone, MOST_KEYS, kept};
+use super::{Shared, Synced, locked, shared};
 use crate::CopyMode;
+use crate::keys::{Key, internal};
 
 /// What came of the feed.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,12 +26,13 @@ pub(super) enum Outcome {
     NoFeed,
 }
 
-/// Brings the changes of the versions from `from` to `to`, both included.
-pub(super) fn bring(follower: &Follower<'_>, from: u64, to: u64, key: &[String], done: &mut Synced) -> Result<Outcome> {
-    let mut from = from;
+/// Brings the changes of the versions behind the one that the target has.
+pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<Outcome> {
+    let mut from = run.from() + 1;
+    let to = run.to.version();
     let mut end = to;
     while from <= to {
-        let mut part = Part::new(follower, key, from, end);
+        let part = Part { run, from, to: end };
         let is_single = from == end;
         match part.bring(false, done)? {
             Sent::All => {
@@ -41,7 +44,7 @@ pub(super) fn bring(follower: &Follower<'_>, from: u64, to: u64, key: &[String],
             Sent::TooMany if !is_single => end = from + (end - from) / 2,
             Sent::TooMany => {
                 // Rows that are replaced are gone for a moment, which takes no memory.
-                let mut part = Part::new(follower, key, from, end);
+                let part = Part { run, from, to: end };
                 if part.bring(true, done)? == Sent::NoFeed {
                     return Ok(Outcome::NoFeed);
                 }
@@ -63,8 +66,7 @@ enum Sent {
 
 /// Versions that are brought at once.
 struct Part<'a> {
-    follower: &'a Follower<'a>,
-    key: &'a [String],
+    run: &'a Run<'a>,
     from: u64,
     to: u64,
 }
@@ -82,12 +84,8 @@ struct Seen {
     feed_error: Option<ErrorKind>,
 }
 
-impl<'a> Part<'a> {
-    fn new(follower: &'a Follower<'a>, key: &'a [String], from: u64, to: u64) -> Self {
-        Self { follower, key, from, to }
-    }
-
-    fn bring(&mut self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
+impl Part<'_> {
+    fn bring(&self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
         if removes_first {
             let removed = self.pass(Pass::Removes)?;
             let Ok(removed) = removed else { return Ok(Sent::NoFeed) };
@@ -113,19 +111,19 @@ impl<'a> Part<'a> {
         // A row that went and came in one version was replaced.
         let is_back =
             move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
-        done.deleted += self.follower.send(gone.batches(schema, is_back), CopyMode::Delete, self.key)?;
+        done.deleted += self.run.send(gone.batches(schema, is_back), CopyMode::Delete)?;
         Ok(Sent::All)
     }
 
     /// Goes through the feed once.
     #[allow(clippy::type_complexity, reason = "rows, and what was seen")]
     fn pass(&self, pass: Pass) -> Result<std::result::Result<(u64, Shared<Seen>), NoFeed>> {
-        let batches = match changes(&self.follower.table, self.from, Some(self.to)) {
+        let batches = match changes(&self.run.follower.table, self.from, Some(self.to)) {
             Ok(batches) => batches,
             Err(error) if tells_of_no_feed(error.kind()) => return Ok(Err(NoFeed)),
             Err(error) => return Err(error),
         };
-        let reader = Reader::new(batches.schema(), self.key)?;
+        let reader = Reader::new(batches.schema(), self.run.key())?;
         let seen = shared(Seen::default());
         let (schema, learnt) = (reader.schema(pass), Arc::clone(&seen));
         let rows = batches.map_while(move |batch| match batch {
@@ -136,9 +134,9 @@ impl<'a> Part<'a> {
             Ok(batch) => reader.read(&batch, pass, &mut locked(&learnt)).transpose(),
         });
         let mode = if pass == Pass::Removes { CopyMode::Delete } else { CopyMode::Upsert };
-        match self.follower.send(Batches::new(schema, rows), mode, self.key) {
+        match self.run.send(Batches::new(schema, rows), mode) {
             Ok(rows) => Ok(Ok((rows, seen))),
-            // Comparing the versions begins at the one that the target's state names.
+            // The run knows whether rows were sent before.
             Err(_) if locked(&seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
             Err(error) => Err(error),
         }
@@ -223,7 +221,8 @@ impl Reader {
             if !gone_hashes.is_empty() {
                 seen.gone.add(gone, gone_hashes);
             }
-            if seen.came.len() + seen.went.len() > MOST_KEYS {
+            // A row that goes again and again is among the gone ones each time.
+            if seen.came.len() + seen.gone.len > MOST_KEYS {
                 seen.has_too_many = true;
                 return Ok(None);
             }
@@ -231,3 +230,6 @@ impl Reader {
         kept(&rows, comes).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests;

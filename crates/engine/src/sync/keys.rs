@@ -1,50 +1,20 @@
-//! Keys of rows, by their hashes.
+//! Keys of rows that have gone.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_format::Batches;
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 
-use crate::checksum::row_hashes;
+use crate::keys::internal;
 
 /// Keys that are held in memory at most; each takes about a hundred bytes.
-pub(super) const MOST_KEYS: usize = 1 << 20;
-
-pub(super) fn internal(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
-}
-
-/// Which columns of a schema are the key.
-#[derive(Debug, Clone)]
-pub(super) struct Key {
-    columns: Vec<usize>,
-    pub schema: SchemaRef,
-}
-
-impl Key {
-    pub fn new(schema: &Schema, names: &[String]) -> Result<Self> {
-        let columns: Vec<usize> =
-            names.iter().map(|name| schema.index_of(name)).collect::<Result<_, _>>().map_err(internal)?;
-        let schema = Arc::new(schema.project(&columns).map_err(internal)?);
-        Ok(Self { columns, schema })
-    }
-
-    /// The key's columns.
-    pub fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let keys = batch.project(&self.columns).map_err(internal)?;
-        keys.with_schema(Arc::clone(&self.schema)).map_err(internal)
-    }
-
-    /// The hash of each row's key.
-    pub fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
-        row_hashes(&self.of(batch)?)
-    }
-}
+///
+/// Tests of this crate come to the limit with few rows.
+pub(super) const MOST_KEYS: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
 /// The rows of a batch that a test takes.
 pub(super) fn kept(batch: &RecordBatch, is_kept: impl FnMut(usize) -> bool) -> Result<RecordBatch> {
@@ -69,6 +39,11 @@ impl Gone {
     /// The columns of the keys; `None` where there is no key.
     pub fn schema(&self) -> Option<SchemaRef> {
         self.batches.first().map(|(keys, _)| keys.schema())
+    }
+
+    /// The hashes of all keys.
+    pub fn hashes(&self) -> HashSet<u128> {
+        self.batches.iter().flat_map(|(_, hashes)| hashes).copied().collect()
     }
 
     /// Each key once that `is_back` does not know.

@@ -1,0 +1,76 @@
+//! What a run has begun to bring.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use lakerace_delta::Snapshot;
+use lakerace_format::Batches;
+use lakerace_io::Result;
+use serde::{Deserialize, Serialize};
+
+use super::{Follower, State};
+use crate::{CopyMode, write};
+
+/// How changes are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Way {
+    /// By the table's change feed.
+    Feed,
+    /// By comparing two versions.
+    Comparison,
+}
+
+/// Changes of which the target may have any part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Begun {
+    /// The version to which they lead.
+    pub version: u64,
+    /// How they are found.
+    pub way: Way,
+}
+
+/// A run that brings the changes up to a version.
+pub(super) struct Run<'a> {
+    pub follower: &'a Follower<'a>,
+    pub to: &'a Snapshot,
+    /// What the target has noted.
+    state: &'a State,
+    begun: Begun,
+    is_noted: Cell<bool>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(follower: &'a Follower<'a>, state: &'a State, to: &'a Snapshot, way: Way) -> Self {
+        let begun = Begun { version: to.version(), way };
+        Self { follower, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
+    }
+
+    /// The version that the target has.
+    pub fn from(&self) -> u64 {
+        self.state.version
+    }
+
+    pub fn key(&self) -> &'a [String] {
+        &self.state.key
+    }
+
+    /// Whether the target may have a part of the changes, by this run or by one that was stopped.
+    pub fn is_dirty(&self) -> bool {
+        self.is_noted.get() || self.state.begun.is_some()
+    }
+
+    /// Puts rows there, or removes them; nothing is sent where there are none.
+    pub fn send(&self, batches: Batches, mode: CopyMode) -> Result<u64> {
+        let schema = Arc::clone(batches.schema());
+        let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
+        let Some(first) = batches.next().transpose()? else { return Ok(0) };
+        if !self.is_noted.get() {
+            self.follower.note(&State { begun: Some(self.begun), ..self.state.clone() })?;
+            self.is_noted.set(true);
+        }
+        let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));
+        let options = self.follower.copy_options(mode, self.key());
+        Ok(write(batches, self.follower.target, &options, self.follower.job)?.rows)
+    }
+}
