@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 import sqlite3
+import urllib.request
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +80,91 @@ def test_another_filter_is_another_unload(tmp_path: Path) -> None:
     assert lr.copy(source, target, **options, where="id < 5 or id = 6").rows == 1
 
 
+def test_a_target_that_is_gone_gets_all_rows(target: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    source = tmp_path / "rows.parquet"
+    pq.write_table(rows(list(range(20))), source)
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "id"}
+    assert lr.copy(source, target, **options).rows == 20
+    drop(target, request)
+    with pytest.raises(lr.NotFoundError):
+        lr.scan(target).count()
+    assert lr.copy(source, target, **options).rows == 20
+    assert lr.copy(source, target, **options).rows == 1
+    assert len(found(target)) == 20
+
+
+def drop(target: str, request: pytest.FixtureRequest) -> None:
+    """Removes a collection, an index or a table, as others would."""
+    scheme, rest = target.split(":", 1)
+    match scheme:
+        case "mongodb":
+            server = request.getfixturevalue("mongo")
+            server.client[server.database].drop_collection(target.rsplit("/", 1)[1])
+        case "elasticsearch":
+            deletion = urllib.request.Request(f"http:{rest}", method="DELETE")
+            with urllib.request.urlopen(deletion) as answer:
+                assert answer.status == 200
+        case "sqlite":
+            path, name = rest.split("#")
+            with closing(sqlite3.connect(path)) as database, database:
+                database.execute(f"DROP TABLE {name}")
+        case _:
+            shutil.rmtree(rest)
+
+
+def test_floats_that_are_not_finite_are_no_highest_value(tmp_path: Path) -> None:
+    source, target = tmp_path / "rows.parquet", f"sqlite:{tmp_path / 'target.db'}#rows"
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "seen"}
+    pq.write_table(pa.table({"id": [1, 2, 3], "seen": [1.5, float("-inf"), 2.5]}), source)
+    assert lr.copy(source, target, **options).rows == 3
+    pq.write_table(pa.table({"id": [1, 3, 4, 5], "seen": [1.5, 2.5, float("inf"), 3.5]}), source)
+    # Row 4 is above each value.
+    assert [lr.copy(source, target, **options).rows for _ in range(2)] == [3, 2]
+    assert lr.scan(target).count() == 5
+
+
+def test_how_files_are_written_reaches_a_table(tmp_path: Path) -> None:
+    source, folder = tmp_path / "rows.parquet", tmp_path / "table"
+    pq.write_table(rows(list(range(100))), source)
+    lr.copy(source, f"delta:{folder}", mode="upsert", key="id", since="id", compression="gzip")
+    (file,) = folder.glob("*.parquet")
+    assert pq.read_metadata(file).row_group(0).column(0).compression == "GZIP"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--verify"],
+        ["--max-rate", "10"],
+        ["--batch-rows", "10"],
+        ["--dead-letter", "rejected.jsonl"],
+        ["--allow-narrowing"],
+        ["--keep-not-null"],
+        ["--output-format", "csv"],
+    ],
+)
+def test_what_a_table_does_not_take_is_refused(tmp_path: Path, options: list[str]) -> None:
+    source, folder = tmp_path / "rows.parquet", tmp_path / "table"
+    pq.write_table(rows([1]), source)
+    done = run("copy", source, f"delta:{folder}", "--since", "id", "--mode", "upsert", "--key", "id", *options)
+    assert (done.code, options[0] in done.err, "leave it out" in done.err) == (2, True, True), done.err
+    assert not folder.exists()
+
+
+def test_a_damaged_value_and_a_column_that_is_not_copied(tmp_path: Path) -> None:
+    source, path = tmp_path / "rows.parquet", tmp_path / "target.db"
+    arguments = ["copy", source, f"sqlite:{path}#rows", "--since", "id", "--mode", "upsert", "--key", "id", "--json"]
+    pq.write_table(rows([1, 2]), source)
+    ok(*arguments)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE _lakerace_states SET state = '{}'")
+    done = run(*arguments)
+    assert (done.error["kind"], done.error["place"]) == ("corrupt_data", "sqlite: --since (since)")
+    assert ok(*arguments, "--where", "1 = 1").json["rows"] == 2
+    done = run(*arguments, "--columns", "text")
+    assert (done.code, "name it in --columns (columns), too" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -125,7 +212,10 @@ def test_a_proof_that_fails(tmp_path: Path) -> None:
         database.execute(
             "CREATE TRIGGER keep AFTER DELETE ON t BEGIN INSERT INTO t VALUES (old.id, old.text, old.at); END"
         )
-    with pytest.raises(lr.CorruptDataError, match="of 2 rows by their key, 0 are not there, and 1 have other values"):
+    with pytest.raises(
+        lr.CorruptDataError,
+        match=r"sqlite: the target .* of 2 rows by their key, 0 are not there, and 1 have other values",
+    ):
         lr.copy(rows([1, 2], "new"), target, key="id", mode="upsert", verify=True)
     with pytest.raises(lr.CorruptDataError, match="1 rows are still there"):
         lr.copy(rows([1]).select(["id"]), target, key="id", mode="delete", verify=True)

@@ -37,6 +37,11 @@ pub(crate) fn exists(location: &str, job: &Job) -> Result<bool> {
     }
 }
 
+/// A location as messages show it: that of a database may have a password, and its system stands for it.
+pub(crate) fn shown(location: &str) -> String {
+    System::of(location).map_or_else(|| location.to_owned(), |system| system.name().to_owned())
+}
+
 /// Whether a location gives the same rows in the same order again.
 pub(crate) fn has_stable_order(location: &str) -> bool {
     !matches!(System::of(location), Some(System::MongoDb | System::Elasticsearch))

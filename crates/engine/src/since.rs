@@ -6,13 +6,14 @@ mod mark;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lakerace_database::{System, TargetState, open_state};
+use lakerace_database::{BatchRows, System, TargetState, open_state};
 use lakerace_delta::{SourceRows, Table};
-use lakerace_format::{Batches, Written};
+use lakerace_format::{Batches, Format, Written};
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 
 use self::mark::Mark;
+use crate::database::{self, shown};
 use crate::delta::{named, open_table};
 use crate::load::{self, digest};
 use crate::options::Since;
@@ -45,6 +46,14 @@ impl Keeper {
         }
     }
 
+    /// The target, without what may be a password.
+    fn place(&self, target: &str) -> String {
+        match self {
+            Self::Database(_) => shown(target),
+            Self::Delta(table) => table.place().to_owned(),
+        }
+    }
+
     fn write(&self, name: &str, text: &str) -> Result<()> {
         match self {
             Self::Database(state) => state.write(&format!("since/{name}"), text),
@@ -62,7 +71,16 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let keeper = Keeper::open(target, options, job)?;
     let read = &options.read;
     let name = digest(&json!([source, read.columns, read.filter, since.column]).to_string());
-    let kept = keeper.read(&name)?.map(|text| Mark::parse(&text)).transpose()?;
+    let kept = keeper
+        .read(&name)?
+        .map(|text| Mark::parse(&text))
+        .transpose()
+        .map_err(|error| error.at(keeper.place(target)))?;
+    // What a database keeps outlives the table beside it: a new one has none of the rows.
+    let kept = match kept {
+        Some(_) if System::of(target).is_some() && !database::exists(target, job)? => None,
+        kept => kept,
+    };
     let filter = match &kept {
         None => read.filter.clone(),
         Some(mark) => {
@@ -74,7 +92,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let highest = Arc::new(Mutex::new(kept.clone()));
     let written = match System::of(target) {
         Some(_) => {
-            let rows = noted(Scan::open(source, &read, job)?, since, &highest)?;
+            let rows = noted(Scan::open(source, &read, job)?, &read, since, &highest)?;
             let resolved = Target::resolve(target, options, job)?;
             load::run(rows, resolved, None, options, job)?
         }
@@ -104,14 +122,42 @@ fn check(target: &str, options: &CopyOptions) -> Result<()> {
     if options.load.resume {
         return refuse("it begins at the value that is kept with the target", "leave --resume (resume) out");
     }
+    if System::of(target).is_none() {
+        return check_table(options);
+    }
     Ok(())
 }
 
+/// Fails where an option is given that an upsert into a Delta table does not follow.
+fn check_table(options: &CopyOptions) -> Result<()> {
+    let load = &options.load;
+    let given = [
+        ("--verify (verify)", load.verify),
+        ("--max-rate (max_rate)", load.max_rows_per_second.is_some()),
+        ("--batch-rows (batch_rows)", load.batch_rows != BatchRows::All),
+        ("--dead-letter (dead_letter)", load.dead_letter.is_some()),
+        ("--allow-narrowing (allow_narrowing)", load.allow_narrowing),
+        ("--keep-not-null (keep_not_null)", options.keep_not_null),
+        ("--output-format (output_format)", options.format.is_some_and(|format| format != Format::Parquet)),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Error::usage(format!("{option}: an upsert into a Delta table does not take it"))
+            .at("--since (since)")
+            .advice("leave it out")),
+    }
+}
+
 /// The rows of a scan; the highest value of the column is noted.
-fn noted(scan: Scan, since: &Since, highest: &Arc<Mutex<Option<Mark>>>) -> Result<Batches> {
+fn noted(scan: Scan, read: &ReadOptions, since: &Since, highest: &Arc<Mutex<Option<Mark>>>) -> Result<Batches> {
+    let is_in_source = scan.source_schema().column_with_name(&since.column).is_some();
     let batches = scan.batches()?;
     let schema = Arc::clone(batches.schema());
     let Ok(at) = schema.index_of(&since.column) else {
+        if is_in_source && read.columns.is_some() {
+            let message = format!("column {:?} is not among those that are copied", since.column);
+            return Err(Error::usage(message).at("--since (since)").advice("name it in --columns (columns), too"));
+        }
         let known = schema.fields().iter().map(|field| field.name().as_str());
         return Err(lakerace_format::suggestions::column_not_found(&since.column, known).at("--since (since)"));
     };
@@ -140,10 +186,15 @@ fn into_table(
     let scan = csv_types::open(source, read, &table, options.evolve, job)?;
     let upsert = UpsertOptions {
         read: read.clone(),
-        rows: RowOptions { key: options.load.key.clone(), evolve: options.evolve, ..RowOptions::default() },
+        rows: RowOptions {
+            key: options.load.key.clone(),
+            evolve: options.evolve,
+            write: options.write.clone(),
+            ..RowOptions::default()
+        },
         partition_by: options.partition_by.clone(),
         table_properties: options.table_properties.clone(),
     };
-    let rows = SourceRows::from(noted(scan, since, highest)?);
+    let rows = SourceRows::from(noted(scan, read, since, highest)?);
     Ok(upsert_rows(target, rows, &upsert, job)?.written)
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use lakerace_database::OnRejected;
-use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, Written};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::checksum::{Checksum, of_batch, row_hashes};
+use crate::database::shown;
+use crate::keys::Key;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, ReadOptions, Scan};
 
@@ -31,32 +31,18 @@ enum Sent {
     /// Rows that are there beside those from before: their checksum, and that of the rejected ones.
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
-    ByKey { key: Vec<usize>, rows: HashMap<u128, u128> },
+    ByKey { key: Key, rows: HashMap<u128, u128> },
 }
 
 fn lock(sent: &Mutex<Sent>) -> MutexGuard<'_, Sent> {
     sent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn internal(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
-}
-
-fn key_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
-    let known = || schema.fields().iter().map(|field| field.name().as_str());
-    let at = |name: &String| schema.index_of(name).map_err(|_| column_not_found(name, known()).at("--key (key)"));
-    names.iter().map(at).collect()
-}
-
-fn key_hashes(batch: &RecordBatch, key: &[usize]) -> Result<Vec<u128>> {
-    row_hashes(&batch.project(key).map_err(internal)?)
-}
-
 impl Sent {
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Added { sent, .. } => *sent = sent.and(of_batch(batch)?),
-            Self::ByKey { key, rows } => rows.extend(key_hashes(batch, key)?.into_iter().zip(row_hashes(batch)?)),
+            Self::ByKey { key, rows } => rows.extend(key.hashes(batch)?.into_iter().zip(row_hashes(batch)?)),
         }
         Ok(())
     }
@@ -66,7 +52,7 @@ impl Sent {
         match self {
             Self::Added { rejected, .. } => *rejected = rejected.and(of_batch(one)?),
             Self::ByKey { key, rows } => {
-                for hash in key_hashes(one, key)? {
+                for hash in key.hashes(one)? {
                     rows.remove(&hash);
                 }
             }
@@ -80,7 +66,7 @@ impl Proof {
         let (mode, schema) = (options.mode, Arc::clone(batches.schema()));
         let sent = match mode {
             CopyMode::Upsert | CopyMode::Delete => {
-                Sent::ByKey { key: key_columns(&schema, &options.load.key)?, rows: HashMap::new() }
+                Sent::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
             }
             _ => Sent::Added { sent: Checksum::default(), rejected: Checksum::default() },
         };
@@ -133,7 +119,8 @@ impl Proof {
         if let Some(version) = written.version {
             self.read.at = Some(version.to_string());
         }
-        let sent = std::mem::replace(&mut *lock(&self.sent), Sent::ByKey { key: Vec::new(), rows: HashMap::new() });
+        let nothing = Sent::Added { sent: Checksum::default(), rejected: Checksum::default() };
+        let sent = std::mem::replace(&mut *lock(&self.sent), nothing);
         match sent {
             Sent::Added { sent, rejected } => self.end_added(sent.without(rejected), job),
             Sent::ByKey { rows, .. } => self.end_by_key(rows, job),
@@ -146,7 +133,7 @@ impl Proof {
         if found == expected {
             return Ok(taken.to_string());
         }
-        Err(differs(format!(
+        Err(self.differs(&format!(
             "{} rows with checksum {found} are there, and {} with {expected} should be",
             found.rows, expected.rows
         )))
@@ -158,12 +145,12 @@ impl Proof {
         let total = Checksum { rows: expected.len() as u64, sum };
         let (mut still_there, mut others) = (0u64, 0u64);
         if let Some(scan) = self.scan(job)?.filter(|_| !expected.is_empty()) {
-            let key = key_columns(&scan.schema(), &self.key)?;
+            let key = Key::new(&scan.schema(), &self.key)?;
             for batch in scan.batches()? {
                 job.check()?;
                 let batch = batch?;
                 let rows = if self.mode == CopyMode::Delete { Vec::new() } else { row_hashes(&batch)? };
-                for (at, hash) in key_hashes(&batch, &key)?.into_iter().enumerate() {
+                for (at, hash) in key.hashes(&batch)?.into_iter().enumerate() {
                     if self.mode == CopyMode::Delete {
                         still_there += u64::from(expected.contains_key(&hash));
                     } else if let Some(row) = expected.remove(&hash) {
@@ -175,21 +162,22 @@ impl Proof {
         if self.mode == CopyMode::Delete {
             return match still_there {
                 0 => Ok(total.to_string()),
-                rows => Err(differs(format!("{rows} rows are still there, and should be gone"))),
+                rows => Err(self.differs(&format!("{rows} rows are still there, and should be gone"))),
             };
         }
         match (expected.len(), others) {
             (0, 0) => Ok(total.to_string()),
-            (missing, others) => Err(differs(format!(
+            (missing, others) => Err(self.differs(&format!(
                 "of {} rows by their key, {missing} are not there, and {others} have other values",
                 total.rows
             ))),
         }
     }
-}
 
-/// What the target has is another thing.
-fn differs(how: String) -> Error {
-    Error::corrupt(format!("the target does not have what was sent: {how}"))
-        .advice("somebody else may have written to it meanwhile; else load again")
+    /// What the target has is another thing.
+    fn differs(&self, how: &str) -> Error {
+        Error::corrupt(format!("the target does not have what was sent: {how}"))
+            .at(shown(&self.target))
+            .advice("somebody else may have written to it meanwhile; else load again")
+    }
 }

@@ -9,6 +9,7 @@ use lakerace_format::schema_text::{parse_type, print_type};
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
+use crate::keys::internal;
 use crate::options::Since;
 use crate::parse_duration;
 
@@ -20,10 +21,6 @@ impl PartialEq for Mark {
     fn eq(&self, other: &Self) -> bool {
         self.0.to_data() == other.0.to_data()
     }
-}
-
-fn internal(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
 }
 
 /// The type in which values of a column are kept; `None` where they have no order that a filter knows.
@@ -51,13 +48,15 @@ impl Mark {
         since.overlap.as_deref().map_or(Ok(()), |overlap| Overlap::parse(overlap, &kept).map(drop))
     }
 
-    /// The higher one of a mark and a column's values; nulls and NaN count for nothing.
+    /// The higher one of a mark and a column's values; nulls and floats that are not finite count for nothing.
+    ///
+    /// No later value is above an infinity, and a filter has no literal for it.
     pub fn highest(mark: Option<Self>, column: &ArrayRef) -> Result<Option<Self>> {
         let Some(kept) = kept_type(column.data_type()) else { return Ok(mark) };
         let mut column = cast(column, &kept).map_err(internal)?;
         if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
-            let is_nan = floats.iter().map(|float| Some(float.is_some_and(f64::is_nan))).collect();
-            column = nullif(&column, &is_nan).map_err(internal)?;
+            let is_left_out = floats.iter().map(|float| Some(float.is_some_and(|float| !float.is_finite()))).collect();
+            column = nullif(&column, &is_left_out).map_err(internal)?;
         }
         if let Some(Self(mark)) = &mark {
             // The column's type may have become wider since.
@@ -78,7 +77,11 @@ impl Mark {
 
     /// Reads what is kept.
     pub fn parse(text: &str) -> Result<Self> {
-        let damaged = || Error::corrupt("the value that is kept with the target can't be read").at("--since (since)");
+        let damaged = || {
+            Error::corrupt("the value that is kept with the target can't be read")
+                .at("--since (since)")
+                .advice("read all rows again as an unload of its own, by another --where (where) such as 1 = 1")
+        };
         let kept: Value = serde_json::from_str(text).map_err(|_| damaged())?;
         let (Some(data_type), Some(value)) = (kept["type"].as_str(), kept["value"].as_str()) else {
             return Err(damaged());
@@ -91,7 +94,8 @@ impl Mark {
             _ => cast(&text, &data_type),
         };
         let value = value.map_err(|_| damaged())?;
-        if value.null_count() > 0 { Err(damaged()) } else { Ok(Self(value)) }
+        let is_finite = value.as_primitive_opt::<Float64Type>().is_none_or(|float| float.value(0).is_finite());
+        if value.null_count() > 0 || !is_finite { Err(damaged()) } else { Ok(Self(value)) }
     }
 
     fn text(&self) -> Result<String> {
@@ -152,9 +156,12 @@ impl Overlap {
             DataType::Int64 | DataType::UInt64 => {
                 text.parse().ok().filter(|n| *n >= 0).map(Self::Integer).ok_or_else(|| wrong("a whole number"))
             }
-            DataType::Float64 => {
-                text.parse().ok().filter(|n| *n >= 0.0).map(Self::Float).ok_or_else(|| wrong("a number"))
-            }
+            DataType::Float64 => text
+                .parse()
+                .ok()
+                .filter(|n: &f64| n.is_finite() && *n >= 0.0)
+                .map(Self::Float)
+                .ok_or_else(|| wrong("a number")),
             DataType::Decimal128(..) => {
                 let number = cast(&StringArray::from(vec![text]), kept).map_err(internal)?;
                 let number = number.as_primitive::<Decimal128Type>();

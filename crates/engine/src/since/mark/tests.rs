@@ -19,6 +19,7 @@ fn the_highest_value_is_kept_exactly() {
         (Arc::new(Int64Array::from(vec![i64::MIN])), Some("5"), "-9223372036854775808"),
         (Arc::new(UInt64Array::from(vec![u64::MAX, 1])), Some("1"), "18446744073709551614"),
         (Arc::new(Float64Array::from(vec![0.1, f64::NAN, -3.0])), None, "0.1"),
+        (Arc::new(Float64Array::from(vec![f64::INFINITY, 2.5, f64::NEG_INFINITY])), Some("0.5"), "2.0"),
         (Arc::new(Date32Array::from(vec![0, 59])), Some("25h"), "DATE '1970-02-27'"),
         (Arc::new(StringArray::from(vec!["b", "it's"])), None, "'it''s'"),
         (Arc::new(Decimal128Array::from(vec![1250]).with_precision_and_scale(9, 2).unwrap()), Some("0.25"), "12.25"),
@@ -44,14 +45,31 @@ fn nothing_lowers_a_mark() {
         assert_eq!(Mark::highest(Some(mark.clone()), &column).unwrap(), Some(mark.clone()));
     }
     assert_eq!(Mark::highest(None, &(Arc::new(Int64Array::from(vec![None])) as ArrayRef)).unwrap(), None);
+    let infinite: ArrayRef = Arc::new(Float64Array::from(vec![f64::INFINITY, f64::NEG_INFINITY]));
+    assert_eq!(Mark::highest(None, &infinite).unwrap(), None);
+    let mark = of(Arc::new(Float64Array::from(vec![1.5])));
+    assert_eq!(Mark::highest(Some(mark.clone()), &infinite).unwrap(), Some(mark));
+}
+
+#[test]
+fn damaged_marks_are_errors_with_a_way_on() {
+    for text in ["", "{}", r#"{"type":"int64","value":"x"}"#, r#"{"type":"float64","value":"inf"}"#] {
+        let error = Mark::parse(text).unwrap_err();
+        assert_eq!(error.kind(), lakerace_io::ErrorKind::Corrupt);
+        assert!(error.to_string().contains("--where (where)"), "{error}");
+    }
 }
 
 #[test]
 fn wrong_overlaps_are_named() {
     let since = |overlap: &str| Since { column: "a".to_owned(), overlap: Some(overlap.to_owned()) };
-    for (data_type, overlap) in
-        [(DataType::Int64, "1.5"), (DataType::Date32, "7"), (DataType::Utf8, "1"), (DataType::Float64, "-1")]
-    {
+    for (data_type, overlap) in [
+        (DataType::Int64, "1.5"),
+        (DataType::Date32, "7"),
+        (DataType::Utf8, "1"),
+        (DataType::Float64, "-1"),
+        (DataType::Float64, "inf"),
+    ] {
         assert!(Mark::check(&data_type, &since(overlap)).unwrap_err().to_string().contains("overlap"));
     }
     assert!(Mark::check(&DataType::Boolean, &since("1")).is_err());
