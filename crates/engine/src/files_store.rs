@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
 use lakerace_delta::{
-    DeltaSink, DeltaSource, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions, WriteMode,
+    DeltaSink, DeltaSource, KEY_PROPERTY, Snapshot, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions,
+    VersionSpec, WriteMode,
 };
 use lakerace_files::{Entry, Index, Indexed, Options, Segment, Store};
 use lakerace_format::{Batches, ReadRequest, Source};
@@ -115,17 +116,10 @@ impl DeltaIndex {
             Err(error) => Err(error),
         }
     }
-}
 
-impl Index for DeltaIndex {
-    fn load(&self, known: Option<u64>) -> Result<Option<Indexed>> {
-        let table = self.table()?;
-        let look = |is_there| if is_there { table.snapshot(None).map(Some) } else { Ok(None) };
-        let Some(snapshot) = self.attempt(&table, look)? else { return Ok(None) };
+    /// The files of a version.
+    fn indexed(&self, snapshot: Snapshot) -> Result<Indexed> {
         let version = snapshot.version();
-        if known == Some(version) {
-            return Ok(None);
-        }
         let source = DeltaSource::open(snapshot)?;
         let request = ReadRequest { filter: Some(parse_filter("pack IS NOT NULL")?), ..ReadRequest::default() };
         let plan = source.plan(&request)?;
@@ -133,7 +127,27 @@ impl Index for DeltaIndex {
         for batch in source.read(&plan)? {
             entries(&batch?, &mut files).map_err(|e| e.at(self.location.as_str()))?;
         }
-        Ok(Some(Indexed { version, files }))
+        Ok(Indexed { version, files })
+    }
+}
+
+impl Index for DeltaIndex {
+    fn load(&self, known: Option<u64>) -> Result<Option<Indexed>> {
+        let table = self.table()?;
+        let look = |is_there| if is_there { table.snapshot(None).map(Some) } else { Ok(None) };
+        let Some(snapshot) = self.attempt(&table, look)? else { return Ok(None) };
+        if known == Some(snapshot.version()) {
+            return Ok(None);
+        }
+        self.indexed(snapshot).map(Some)
+    }
+
+    fn load_at(&self, ms: i64) -> Result<Option<Indexed>> {
+        match self.table()?.snapshot(Some(VersionSpec::Timestamp(ms))) {
+            Ok(snapshot) => self.indexed(snapshot).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64> {

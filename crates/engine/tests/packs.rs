@@ -179,6 +179,83 @@ fn many_files_take_few_requests() -> Outcome {
     Ok(())
 }
 
+/// Makes all files of a folder two days old.
+fn age(folder: &std::path::Path) -> Outcome {
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 60 * 60);
+    for found in std::fs::read_dir(folder)? {
+        let path = found?.path();
+        if path.is_file() {
+            std::fs::File::options().write(true).open(path)?.set_modified(then)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn compacting_keeps_packs_a_day_behind_their_last_file() -> Outcome {
+    let (folder, location) = place()?;
+    let (packs, log) = (folder.path().join("store/packs"), folder.path().join("store/index/_delta_log"));
+    let (store, _) = open(&location)?;
+    for name in ["removed", "stays"] {
+        store.put(name, &content(1), &PutOptions::default())?;
+        store.flush()?;
+    }
+    age(&packs)?;
+    age(&log)?;
+    let (copies, _) = open(&location)?;
+    copies.copy("removed", "copied", IfExists::Error)?;
+    let mut older = copies.open_read("removed")?;
+    store.remove("removed")?;
+    assert_eq!(store.compact()?.orphans, 0);
+    let mut part = vec![0; 64];
+    assert_eq!((older.read_at(0, &mut part)?, part), (64, content(1)));
+    copies.flush()?;
+    assert_eq!(open(&location)?.0.get("copied")?, content(1));
+    store.flush()?;
+    copies.remove("copied")?;
+    copies.flush()?;
+    age(&log)?;
+    let compacted = store.compact()?;
+    assert_eq!((compacted.orphans, std::fs::read_dir(&packs)?.count()), (1, 1));
+    assert_eq!(open(&location)?.0.verify()?.damage, []);
+    Ok(())
+}
+
+#[test]
+fn many_reads_at_once_are_of_one_state() -> Outcome {
+    let (_folder, location) = place()?;
+    let (store, _) = open(&location)?;
+    // Many names are between the two that change together.
+    let absent: Vec<String> = (0..5_000).map(|number| format!("absent/{number}")).collect();
+    let mut names = vec!["first"];
+    names.extend(absent.iter().map(String::as_str));
+    names.push("last");
+    let has_ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| -> lakerace::Result<()> {
+            let written = (0..40).try_for_each(|round| {
+                let mut batch = store.batch()?;
+                for name in ["first", "last"] {
+                    batch.put(name, &content(round), &PutOptions::default())?;
+                }
+                batch.commit()
+            });
+            has_ended.store(true, std::sync::atomic::Ordering::Release);
+            written
+        });
+        while !has_ended.load(std::sync::atomic::Ordering::Acquire) {
+            let mut seen = vec![None; names.len()];
+            store.home().get_many(&names, &mut |at, data| {
+                seen[at] = data.map(<[u8]>::to_vec);
+                Ok(())
+            })?;
+            assert_eq!(seen.first(), seen.last());
+        }
+        assert!(matches!(writer.join(), Ok(Ok(()))));
+        Ok(())
+    })
+}
+
 #[test]
 fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
     let (folder, location) = place()?;

@@ -47,6 +47,9 @@ pub struct Indexed {
 pub trait Index: Send + Sync + std::fmt::Debug {
     /// The newest version; `None` where it is `known`, or where there is no table.
     fn load(&self, known: Option<u64>) -> Result<Option<Indexed>>;
+    /// The version that was the newest one at `ms` milliseconds since 1970-01-01 UTC; `None` where there was no table then, or where
+    /// its history does not go back that far.
+    fn load_at(&self, ms: i64) -> Result<Option<Indexed>>;
     /// Gives names other entries, and takes those of `None` away, all in one step; makes the table where there is none. Gives the
     /// version that this has made.
     fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64>;

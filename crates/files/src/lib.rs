@@ -21,6 +21,7 @@ mod memory;
 mod name;
 mod options;
 mod packs;
+mod random;
 mod sqlite;
 mod store;
 mod tree;

@@ -8,6 +8,7 @@ mod read;
 mod shared;
 mod verify;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lakerace_io::object_store::path::Path;
@@ -28,7 +29,7 @@ use crate::{
 /// The content's bytes of a segment; the last one of a content is shorter.
 const SEGMENT_BYTES: usize = 4 << 20;
 
-/// How long a pack without a file stays: a writer flushes within this time, and a reader of an older version ends.
+/// How long a pack stays after its last file: a writer flushes within this time, and a reader of an older version ends.
 const UNUSED_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A store on an object store.
@@ -325,8 +326,10 @@ impl Home for PackHome {
 
 impl Drop for PackHome {
     fn drop(&mut self) {
-        // Who wants to know whether it is durable flushes or closes before.
-        let _ = self.0.commit();
+        // Who wants to know whether it is durable flushes or closes before. A child owes nothing.
+        if !self.0.is_forked() {
+            let _ = self.0.commit();
+        }
     }
 }
 
@@ -336,12 +339,19 @@ fn compact(shared: &Shared) -> Result<Compacted> {
     // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
     let packs = shared.packs()?;
     shared.refresh()?;
-    let used: std::collections::HashSet<u128> =
-        shared.files().values().flat_map(|entry| &entry.segments).map(|segment| segment.pack).collect();
+    let mut used = packs_of(shared.files().values().map(|entry| &**entry));
     let before = now_ms() - UNUSED_MS;
     let bytes_before = packs.iter().map(|pack| pack.bytes).sum();
-    let unused: Vec<_> =
+    let mut unused: Vec<_> =
         packs.into_iter().filter(|pack| !used.contains(&pack.id) && pack.modified_ms < before).collect();
+    if !unused.is_empty() {
+        // A pack whose last file went within the time is one that a reader or a pending copy may need.
+        match shared.index.load_at(before)? {
+            Some(then) => used.extend(packs_of(then.files.iter().map(|(_, entry)| entry))),
+            None => unused.clear(),
+        }
+        unused.retain(|pack| !used.contains(&pack.id));
+    }
     let freed: u64 = unused.iter().map(|pack| pack.bytes).sum();
     let orphans = unused.len() as u64;
     if orphans > 0 {
@@ -350,4 +360,8 @@ fn compact(shared: &Shared) -> Result<Compacted> {
     shared.index.compact()?;
     shared.refresh()?;
     Ok(Compacted { bytes_before, bytes_after: bytes_before - freed, rewritten: 0, orphans })
+}
+
+fn packs_of<'a>(entries: impl Iterator<Item = &'a Entry>) -> HashSet<u128> {
+    entries.flat_map(|entry| &entry.segments).map(|segment| segment.pack).collect()
 }

@@ -12,7 +12,7 @@ use crate::name::{Glob, shown};
 use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
-    Batch, Compacted, Content, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write,
+    Batch, Compacted, Content, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write, random,
 };
 
 /// Names that one look at a home gives.
@@ -58,6 +58,7 @@ impl Child {
 impl Store {
     /// Opens a store, and makes it where there is none.
     pub fn open(location: &str, options: Options) -> Result<Self> {
+        random::reseed_at_fork();
         if location.is_empty() {
             return Err(Error::usage("the location is empty").advice("name a file, a directory, or memory:"));
         }
@@ -90,6 +91,7 @@ impl Store {
         index: Box<dyn Index>,
         options: &Options,
     ) -> Result<Self> {
+        random::reseed_at_fork();
         let home = PackHome::open((store, root, location.to_owned()), index, options)?;
         Ok(Self { home: Box::new(home) })
     }
@@ -140,9 +142,11 @@ impl Store {
         self.home.open(name)
     }
 
-    /// Begins a content that comes in parts.
+    /// Begins a content that comes in parts. Where a write fails, the content does not appear: writes behind it and `finish` are errors
+    /// of kind `Usage`.
     pub fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
-        self.home.create(name, options)
+        let writer = self.home.create(name, options)?;
+        Ok(Box::new(WholeWrite { writer, place: format!("{}: {}", self.location(), shown(name)), is_failed: false }))
     }
 
     /// Begins writes that become visible together.
@@ -278,6 +282,38 @@ impl Store {
     /// What the user should know although nothing failed.
     pub fn warnings(&self) -> Vec<String> {
         self.home.warnings()
+    }
+}
+
+/// A content that appears whole or not at all: what a failed write has left out is never missing from it.
+struct WholeWrite {
+    writer: Box<dyn Write>,
+    place: String,
+    is_failed: bool,
+}
+
+impl WholeWrite {
+    fn check(&self) -> Result<()> {
+        match self.is_failed {
+            true => Err(Error::usage("a part of the file could not be written before")
+                .at(&self.place)
+                .advice("write the file again from its start")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Write for WholeWrite {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check()?;
+        let written = self.writer.write(bytes);
+        self.is_failed = written.is_err();
+        written
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.check()?;
+        self.writer.finish()
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lakerace_io::{Error, Result};
-use rand::RngExt;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 
@@ -122,7 +121,7 @@ impl Transform for Aes {
 
     fn apply(&self, piece: u64, data: &[u8]) -> Result<Vec<u8>> {
         let mut salt = [0_u8; SALT_BYTES];
-        rand::rng().fill(&mut salt);
+        crate::random::fill(&mut salt)?;
         let mut out = Vec::with_capacity(SALT_BYTES + data.len() + AES_256_GCM.tag_len());
         out.extend_from_slice(&salt);
         out.extend_from_slice(data);

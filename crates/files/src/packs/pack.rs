@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::Segment;
+use crate::{Segment, random};
 
 /// What a pack begins and ends with.
 pub(super) const MAGIC: &[u8; 8] = b"LRPACK01";
@@ -58,8 +58,10 @@ pub(super) struct Part<'a> {
 }
 
 impl OpenPack {
-    pub(super) fn new() -> Self {
-        Self { id: rand::random(), bytes: MAGIC.to_vec(), footer: Vec::new() }
+    pub(super) fn new() -> Result<Self> {
+        let mut id = [0; 16];
+        random::fill(&mut id)?;
+        Ok(Self { id: u128::from_le_bytes(id), bytes: MAGIC.to_vec(), footer: Vec::new() })
     }
 
     pub(super) fn add(&mut self, part: &Part<'_>) -> Result<Segment> {

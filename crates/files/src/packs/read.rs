@@ -88,7 +88,7 @@ impl Live<'_> {
     }
 
     pub(super) fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        let found: Vec<_> = names.iter().map(|name| self.0.find(name)).collect();
+        let found = self.0.find_all(names);
         get_many(self.0, names, &found, each)
     }
 }

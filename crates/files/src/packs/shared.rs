@@ -19,7 +19,7 @@ pub(super) type Files = BTreeMap<Arc<str>, Arc<Entry>>;
 /// Names that get other entries, or none.
 pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<Entry>>>;
 
-/// Packs that may wait for the store: each put behind them sends one first.
+/// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
 
 #[derive(Debug)]
@@ -81,16 +81,24 @@ impl Shared {
         Ok(shared)
     }
 
+    /// Whether this process is a child of the one that opened the store.
+    pub(super) fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     /// An error in a child of the process that opened a remote store.
     fn check_process(&self) -> Result<()> {
-        if self.store.is_local || self.process == std::process::id() {
+        if self.store.is_local { Ok(()) } else { self.check_owner() }
+    }
+
+    /// An error in a child of the process that opened the store: its packs and its pending names are the parent's to send.
+    fn check_owner(&self) -> Result<()> {
+        if !self.is_forked() {
             return Ok(());
         }
-        Err(Error::usage(
-            "this process was forked while the store was open, and a remote store's connections are the parent's",
-        )
-        .at(&self.location)
-        .advice("start children by spawn, where each opens the store itself"))
+        Err(Error::usage("this process was forked while the store was open, and what is put into it is the parent's")
+            .at(&self.location)
+            .advice("start children by spawn, where each opens the store itself"))
     }
 
     /// Takes in what other writers have committed. False where there is no store yet.
@@ -112,7 +120,7 @@ impl Shared {
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.is_read_only {
             true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
-            false => Ok(()),
+            false => self.check_owner(),
         }
     }
 
@@ -134,6 +142,12 @@ impl Shared {
 
     pub(super) fn find(&self, name: &str) -> Option<Arc<Entry>> {
         lock(&self.state).find(name)
+    }
+
+    /// The entries of names at one moment.
+    pub(super) fn find_all(&self, names: &[&str]) -> Vec<Option<Arc<Entry>>> {
+        let state = lock(&self.state);
+        names.iter().map(|name| state.find(name)).collect()
     }
 
     /// The committed files, where nothing is pending.
@@ -180,9 +194,13 @@ impl Shared {
 
     /// Stores a part of a content in the pack that is being filled.
     pub(super) fn add(&self, part: &Part<'_>) -> Result<Segment> {
+        self.check_owner()?;
         let (segment, full) = {
             let mut state = lock(&self.state);
-            let open = state.open.get_or_insert_with(OpenPack::new);
+            let open = match &mut state.open {
+                Some(open) => open,
+                none => none.insert(OpenPack::new()?),
+            };
             let segment = open.add(part)?;
             let full = if open.is_full() { state.seal()? } else { None };
             (segment, full)
@@ -203,7 +221,7 @@ impl Shared {
     }
 
     fn send(&self, pack: &Arc<SealedPack>) -> Result<()> {
-        self.check_process()?;
+        self.check_owner()?;
         let mut is_sent = lock(&pack.is_sent);
         if !*is_sent {
             let mut output = Output::create(&self.store, &self.path(pack.id), lakerace_io::IfExists::Replace)?;
@@ -218,7 +236,9 @@ impl Shared {
 
     /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
     pub(super) fn commit(&self) -> Result<()> {
-        self.check_process()?;
+        if self.is_forked() {
+            return if lock(&self.state).pending.is_empty() { Ok(()) } else { self.check_owner() };
+        }
         let _committing = lock(&self.committing);
         let (changes, unsent) = {
             let mut state = lock(&self.state);
