@@ -5,6 +5,7 @@ mod transform;
 mod write;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -38,6 +39,19 @@ impl FileStore {
     fn open_store(&self, py: Python<'_>) -> PyResult<Arc<Store>> {
         let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
         raise(py, store.ok_or_else(closed))
+    }
+}
+
+/// Drops what may wait for other threads or for a store, with the interpreter released.
+fn drop_detached<T: Send>(held: T) {
+    let mut held = Some(held);
+    // Where the interpreter has ended, what is held is dropped at the end of this function.
+    let _ = Python::try_attach(|py| py.detach(|| drop(held.take())));
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        drop_detached(self.store.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
@@ -243,7 +257,7 @@ impl FileStore {
 
     fn _batch(&self, py: Python<'_>) -> PyResult<FileBatch> {
         let store = self.open_store(py)?;
-        let batch = raise(py, store.batch())?;
+        let batch = raise(py, py.detach(|| store.batch()))?;
         Ok(FileBatch::new(store, batch))
     }
 
@@ -313,7 +327,13 @@ impl FileStore {
         long(py, progress, move |go| {
             let file = std::fs::File::create(&archive).map_err(|e| Error::from(e).at(archive.display()))?;
             let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
-            store.export_archive(&folder, &mut out, kind, go)
+            let done = store.export_archive(&folder, &mut out, kind, go);
+            let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
+            if done.is_err() {
+                // A part of an archive is of no use; what can't be removed stays.
+                let _ = std::fs::remove_file(&archive);
+            }
+            done.map_err(|e| e.at(archive.display()))
         })
     }
 
@@ -339,13 +359,16 @@ impl FileStore {
         long(py, None, move |_| store.train())
     }
 
-    /// Makes durable what would be lost, and closes the connections as soon as nothing uses them.
+    /// Makes durable what would be lost, and closes the connections as soon as nothing uses them. Where that fails, the store stays
+    /// open with what it has.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let store = self.store.write().unwrap_or_else(PoisonError::into_inner).take();
+        let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(store) = store else { return Ok(()) };
         let closed = py.detach(|| {
-            let closed = store.as_ref().map_or(Ok(()), |store| store.close());
-            drop(store);
-            closed
+            store.close()?;
+            let held = self.store.write().unwrap_or_else(PoisonError::into_inner).take();
+            drop((held, store));
+            Ok(())
         });
         raise(py, closed)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -60,7 +61,10 @@ _UNFLUSHED: weakref.WeakSet[Store] = weakref.WeakSet()
 @atexit.register
 def _flush_all() -> None:
     for store in list(_UNFLUSHED):
-        store.flush()
+        try:
+            store.flush()
+        except Exception as error:  # told, and the other stores have their turn
+            sys.excepthook(type(error), error, error.__traceback__)
 
 
 os.register_at_fork(after_in_child=_UNFLUSHED.clear)
@@ -249,9 +253,12 @@ class Store(_lakerace.FileStore, _Reads):
         self.close()
 
     def close(self) -> None:
-        """Makes durable what would be lost, and closes the connections as soon as nothing uses them."""
-        _UNFLUSHED.discard(self)
+        """Makes durable what would be lost, and closes the connections as soon as nothing uses them.
+
+        Where that fails, the store stays open with what it has: it may be closed again.
+        """
         super().close()
+        _UNFLUSHED.discard(self)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.exists(name)

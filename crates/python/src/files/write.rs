@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyMemoryView};
 
-use super::{raise, warn};
+use super::{drop_detached, raise, warn};
 use crate::errors;
 
 /// What goes to a batch at once, in files and bytes: the interpreter is released meanwhile.
@@ -80,26 +80,35 @@ impl FileWriter {
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        raise(py, py.detach(|| writer.map_or(Ok(()), |writer| writer.finish())))
+        let finished = py.detach(|| {
+            let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            writer.map_or(Ok(()), |writer| writer.finish())
+        });
+        raise(py, finished)
     }
 
     fn discard(&self, py: Python<'_>) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(writer));
+        py.detach(|| drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        drop_detached(self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
 /// Writes that become visible together.
 #[pyclass(subclass, frozen, module = "lakerace._lakerace")]
 pub(crate) struct FileBatch {
-    store: Arc<Store>,
+    /// There until the batch is dropped.
+    store: Option<Arc<Store>>,
     batch: Mutex<Option<Box<dyn Batch>>>,
 }
 
 impl FileBatch {
     pub(super) fn new(store: Arc<Store>, batch: Box<dyn Batch>) -> Self {
-        Self { store, batch: Mutex::new(Some(batch)) }
+        Self { store: Some(store), batch: Mutex::new(Some(batch)) }
     }
 
     fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn Batch) -> Result<T> + Send) -> PyResult<T> {
@@ -171,14 +180,22 @@ impl FileBatch {
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let batch = raise(py, batch.ok_or_else(|| Error::usage("the batch has ended").advice("begin another one")))?;
-        raise(py, py.detach(|| batch.commit()))?;
-        warn(py, &self.store)
+        let committed = py.detach(|| {
+            let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            batch.ok_or_else(|| Error::usage("the batch has ended").advice("begin another one"))?.commit()
+        });
+        raise(py, committed)?;
+        self.store.as_deref().map_or(Ok(()), |store| warn(py, store))
     }
 
     fn discard(&self, py: Python<'_>) {
-        let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(batch));
+        py.detach(|| drop(self.batch.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl Drop for FileBatch {
+    fn drop(&mut self) {
+        let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        drop_detached((batch, self.store.take()));
     }
 }
