@@ -124,6 +124,42 @@ def test_writes_of_a_transaction_appear_together(files: LakeraceFileSystem) -> N
     assert files.cat("f") == b"6"
 
 
+def test_a_transaction_appends_to_what_there_is(files: LakeraceFileSystem) -> None:
+    files.pipe_file("a", b"old")
+    with files.transaction:
+        for name in ("a", "new"):
+            with files.open(name, "ab") as file:
+                file.write(b" and new")
+        assert files.cat("a") == b"old"
+        with pytest.raises(lr.UsageError, match="a: the transaction has written"):
+            files.open("a", "ab")
+    assert files.cat(["a", "new"]) == {"a": b"old and new", "new": b" and new"}
+    with files.transaction, files.open("a", "at") as text:
+        text.write("!")
+    assert files.cat("a") == b"old and new!"
+
+
+def test_a_transaction_begins_one_batch(files: LakeraceFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+    begin = files.store.batch
+    monkeypatch.setattr(files.store, "batch", lambda: begun.append(None) or begin())
+    with files.transaction:
+        files.pipe_file("a", b"1")
+    assert len(begun) == 1
+    assert files.cat("a") == b"1"
+
+
+def test_a_move_of_a_file_is_a_rename(files: LakeraceFileSystem) -> None:
+    files.store.put("a/b", b"1", metadata={"kind": 1}, mtime_ms=1500)
+    files.mv("a/b", "a/c")
+    assert (files.info("a/c")["mtime"], files.info("a/c")["metadata"]) == (1.5, {"kind": 1})
+    files.mkdir("d")
+    files.mv("a/c", "d/")
+    assert files.find("") == ["d/c"]
+    with pytest.raises(FileNotFoundError):
+        files.mv("absent", "e")
+
+
 class _Counts(Callback):
     def __init__(self) -> None:
         super().__init__()

@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 from datetime import datetime, timezone
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from fsspec import AbstractFileSystem
@@ -40,21 +41,44 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
 
     def __init__(self, fs: LakeraceFileSystem, **kwargs: Any) -> None:
         super().__init__(fs, **kwargs)
-        self.batch = fs.store.batch()
+        # Begun by the first write: fsspec begins some transactions without `start`.
+        self._batch: Batch | None = None
+        self._has_ended = False
+        self._written: set[str] = set()
 
     def start(self) -> None:
         """Begins it."""
         super().start()
-        self.batch = self.fs.store.batch()
+        self._has_ended = False
+        self._written = set()
+
+    def put(self, name: str, data: Any, if_exists: IfExists) -> None:
+        """Puts a content, which appears at the end."""
+        if self._has_ended:
+            raise UsageError("the transaction has ended (begin another one)")
+        if self._batch is None:
+            self._batch = self.fs.store.batch()
+        self._batch.put(name, data, if_exists=if_exists)
+        self._written.add(name)
+
+    def old(self, name: str) -> bytes:
+        """The content that a file of this name is appended to."""
+        if name in self._written:
+            raise UsageError(
+                f"{name}: the transaction has written the file already (write it as a whole, or append after the transaction)"
+            )
+        return self.fs.store.get(name) if self.fs.store.exists(name) else b""
 
     def complete(self, commit: bool = True) -> None:
         """Makes the writes visible, or leaves the store as it was."""
+        batch, self._batch, self._has_ended = self._batch, None, True
         try:
             super().complete(commit)
-            if commit:
-                self.batch.commit()
+            if commit and batch is not None:
+                batch.commit()
         finally:
-            self.batch.discard()
+            if batch is not None:
+                batch.discard()
 
 
 class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -227,9 +251,16 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
         else:
             raise FileNotFoundError(source)
 
-    def mv_file(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """Renames a file."""
-        self.store.rename(self._strip_protocol(path1), self._strip_protocol(path2))
+    def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any) -> None:
+        """Renames a file, whose time and metadata stay; several files and folders are copied and removed."""
+        if isinstance(path1, list) or isinstance(path2, list) or has_magic(os.fspath(path1)):
+            super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
+            return
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if os.fspath(path2).endswith("/") or self._is_folder(target) or not self.store.exists(source):
+            super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
+        else:
+            self.store.rename(source, target)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         path = self._strip_protocol(path)
@@ -261,7 +292,7 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
         path = self._strip_protocol(path)
         if self._intrans:
-            self.transaction.batch.put(path, value, if_exists="error" if mode == "create" else "replace")
+            self.transaction.put(path, value, "error" if mode == "create" else "replace")
         else:
             self.store.put(path, value, if_exists="error" if mode == "create" else "replace", **kwargs)
 
@@ -316,7 +347,8 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> Any:
         path = self._strip_protocol(path)
         if "r" not in mode and not autocommit:
-            return _TransactedFile(self.transaction.batch, path, "error" if "x" in mode else "replace")
+            old = self.transaction.old(path) if "a" in mode else b""
+            return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", old)
         if self._is_folder(path) and not self.store.exists(path):
             raise IsADirectoryError(path)
         return self.store.open(path, mode if "b" in mode else mode + "b")
@@ -345,13 +377,14 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
 class _TransactedFile(io.BytesIO):
     """A file whose content goes to a transaction when it is closed."""
 
-    def __init__(self, batch: Batch, path: str, if_exists: IfExists) -> None:
+    def __init__(self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: bytes) -> None:
         super().__init__()
-        self._batch, self._path, self._if_exists = batch, path, if_exists
+        self._transaction, self._path, self._if_exists = transaction, path, if_exists
+        self.write(old)
 
     def close(self) -> None:
         if not self.closed:
-            self._batch.put(self._path, self.getvalue(), if_exists=self._if_exists)
+            self._transaction.put(self._path, self.getvalue(), self._if_exists)
         super().close()
 
     def commit(self) -> None:
