@@ -144,10 +144,3 @@ def test_compacting_gives_space_back(tmp_path: Path, tree: dict[str, bytes]) -> 
     assert done["bytes_before"] - done["bytes_after"] > 2_500_000
     assert store.stat().st_size < 500_000
     assert lr.files.Store(store).verify().files == 30
-
-
-def test_mounting_is_told_to_be_unsupported(tmp_path: Path, tree: dict[str, bytes]) -> None:
-    ok("files", "import", tmp_path / "pack.db", tmp_path / "tree")
-    done = run("files", "mount", tmp_path / "pack.db", tmp_path, "--json")
-    assert (done.code, done.error["kind"]) == (6, "unsupported")
-    assert "files export" in done.err

@@ -1,6 +1,5 @@
 //! `lakerace files`.
 
-mod mount;
 mod show;
 
 use std::fs::File;
@@ -40,7 +39,6 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Export(args) => &args.store,
         FilesCommand::Stat(args) => &args.store,
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
-        FilesCommand::Mount(args) => &args.store,
     };
     let session = Session::start(global, &store.store);
     let opened = Opened { session: &session, store: open(store, &args.command, &session)? };
@@ -55,7 +53,6 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Stat(args) => show::stat(args, &opened),
         FilesCommand::Verify(_) => return show::verify(&opened),
         FilesCommand::Compact(_) => compact(&opened),
-        FilesCommand::Mount(args) => mount::mount(args),
     }?;
     Ok(0)
 }
@@ -107,7 +104,6 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
             | FilesCommand::Export(_)
             | FilesCommand::Stat(_)
             | FilesCommand::Verify(_)
-            | FilesCommand::Mount(_)
     );
     let key = store.key_file.as_deref().map(read_key).transpose()?;
     let options = Options {

@@ -36,8 +36,6 @@ pub(crate) enum FilesCommand {
     Verify(FilesStore),
     /// Give the space of removed files back, and encode small files with the store's dictionary.
     Compact(FilesStore),
-    /// Show the store's files in a directory, read-only. This build does not: it says what to do instead.
-    Mount(MountArgs),
 }
 
 /// The store and how it is opened.
@@ -194,13 +192,4 @@ pub(crate) struct FileStatArgs {
     /// The files' names.
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MountArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
-    /// The directory.
-    #[arg(value_name = "DIRECTORY")]
-    pub(crate) directory: PathBuf,
 }
