@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+    from lakerace._dataset import ScanDataset
 
 _T = TypeVar("_T")
 
@@ -175,12 +177,46 @@ class Scan:
         """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
         return self.to_arrow().to_pandas()
 
+    def lazy(self) -> polars.LazyFrame:
+        """The rows as a `polars.LazyFrame` (needs polars and pyarrow). Nothing is read before it is collected: then lakerace reads the
+        columns that the query needs, and leaves out what its filter rules out."""
+        from lakerace._lazy import lazy
+
+        return lazy(self)
+
+    def to_dataset(self) -> ScanDataset:
+        """The rows as a `pyarrow.dataset.Dataset` (needs pyarrow), by which duckdb and others ask for columns and filters of a query:
+        `data = scan.to_dataset(); duckdb.sql("SELECT … FROM data WHERE …")`."""
+        from lakerace._dataset import ScanDataset
+
+        return ScanDataset(self)
+
+    def _narrowed(self, columns: Sequence[str] | None, where: str | None, limit: int | None) -> Scan:
+        """A scan that leaves out columns and rows where that is known to be right. Who calls applies all of it again."""
+        if self._part is not None:
+            return self
+        options: dict[str, Any] = dict(self._options)
+        names, limited = self.schema.names, options.get("limit")
+        # A column of a struct's field may have another name behind the scan than it has in the options.
+        own = dict(zip(names, options.get("columns") or names, strict=True))
+        if columns is not None:
+            options["columns"] = [own[name] for name in columns]
+        if where is not None and limited is None and all(name == given for name, given in own.items()):
+            options["where"] = f"({options['where']}) AND ({where})" if options.get("where") else where
+        if limit is not None:
+            options["limit"] = limit if limited is None else min(limit, limited)
+        return Scan(self._location, options, None, self._pickle_credentials)
+
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows batch by batch, as `pyarrow.RecordBatch` (needs pyarrow). Memory holds a few of them at a time."""
+        return self._batches(None)
+
+    def _batches(self, schema: pyarrow.Schema | None) -> Iterator[pyarrow.RecordBatch]:
+        """The same with the types of a schema."""
         import pyarrow
 
         stream = self._native.stream()
-        reader = self._raising(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream)))
+        reader = self._raising(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream), schema))
         while True:
             try:
                 batch = self._raising(stream, reader.read_next_batch)
