@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lakerace_bench import data, generated, lineitem, paths
+from lakerace_bench import data, generated, lineitem, paths, small_files
 from lakerace_bench.data import Shape
 from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
 from lakerace_bench.loads import Loads
 from lakerace_bench.noise import Noise
+from lakerace_bench.small_files import SmallFiles
 from lakerace_bench.upserts import Upserts
 from lakerace_bench.wide import Wide
 
@@ -54,6 +55,7 @@ class Inputs:
     few: Upserts
     tpch: Tpch
     loads: Loads
+    small_files: SmallFiles
 
 
 #: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
@@ -70,6 +72,8 @@ SCALES = {"full": 10, "small": 1, "quick": 0.01}
 LOADS = {"full": Loads(1_000_000), "small": Loads(100_000), "quick": Loads(20_000)}
 #: `load`: a contestant that has measured so long in one case sits out its other rounds.
 LOAD_PATIENCE_SECONDS = 120.0
+#: `files`: the same.
+_FILES_PATIENCE_SECONDS = 10.0
 
 
 def full(size: str = "small") -> Inputs:
@@ -84,6 +88,7 @@ def full(size: str = "small") -> Inputs:
         *UPSERTS[size],
         Tpch(SCALES[size]),
         LOADS[size],
+        SmallFiles(),
     )
 
 
@@ -99,6 +104,7 @@ def quick() -> Inputs:
         *UPSERTS["quick"],
         Tpch(SCALES["quick"]),
         LOADS["quick"],
+        SmallFiles(0.05),
     )
 
 
@@ -113,7 +119,7 @@ class Case:
     threads: int
     title: str
     input: Input
-    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert`, `generate` or `load`.
+    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert`, `generate`, `load` or `files`.
     kind: str = "scan"
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
@@ -159,13 +165,22 @@ BENCHES = {
     "factor 10 instead of 1)",
     "load": "50 columns into Delta, MongoDB, Elasticsearch and SQLite by batches, from memory and from CSV on S3, and back "
     "as Arrow and row by row; rows of Parquet (`--size full`: a million rows instead of 100,000)",
+    "files": "files of 64 B, 300 KB and 2 MB, and small JSON documents: put and got one by one, in transactions, in bulk, by threads "
+    "and by processes; on the disk and in memory",
 }
 
 
 def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     """Every case of every bench for these thread counts, in the order in which they run."""
     few = (*_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs))
-    return [*_scan(threads, inputs), *few, *_upsert(threads, inputs), *_tpch(threads, inputs), *_load(threads, inputs)]
+    return [
+        *_scan(threads, inputs),
+        *few,
+        *_upsert(threads, inputs),
+        *_tpch(threads, inputs),
+        *_load(threads, inputs),
+        *_files(threads, inputs),
+    ]
 
 
 def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
@@ -257,6 +272,17 @@ def _load(threads: list[int], inputs: Inputs) -> list[Case]:
         Case("load", store, variant, max(threads), title, inputs.loads, "load", patience_seconds=LOAD_PATIENCE_SECONDS)
         for store, variant, title in cases
     ]
+
+
+def _files(threads: list[int], inputs: Inputs) -> list[Case]:
+    works = [("local", *one) for one in small_files.ON_DISK.items()]
+    works += [("memory", *one) for one in small_files.IN_MEMORY.items()]
+    found = []
+    for store, variant, work in works:
+        count = max(threads) if work.parts > 1 else 1
+        case = Case("files", store, variant, count, work.title, inputs.small_files, "files")
+        found.append(replace(case, patience_seconds=_FILES_PATIENCE_SECONDS))
+    return found
 
 
 def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:

@@ -9,7 +9,7 @@ from lakerace_bench.cases import Case
 from lakerace_bench.contestant import Contestant, ManifestError
 
 _KEYS = {"name", "title", "options"}
-_OPTIONAL_KEYS = {"subject", "only"}
+_OPTIONAL_KEYS = {"subject", "only", "stores"}
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,13 @@ class Entrant:
     subject: bool = False
     #: Enters only cases whose variant ends so, or in one of these ways.
     only: tuple[str, ...] = ("",)
+    #: Enters only cases on these of its contestant's stores; None: on all.
+    stores: tuple[str, ...] | None = None
 
     def enters(self, case: Case) -> bool:
         """Whether it can do this case."""
-        able = case.bench in self.contestant.jobs and case.path.store in self.contestant.stores
+        stores = self.contestant.stores if self.stores is None else self.stores
+        able = case.bench in self.contestant.jobs and case.path.store in stores
         return able and case.variant.endswith(self.only)
 
     def reads(self, case: Case) -> bool:
@@ -82,6 +85,7 @@ def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:
                     setting["options"],
                     bool(setting.get("subject", False)),
                     _endings(setting.get("only", "")),
+                    tuple(setting["stores"]) if "stores" in setting else None,
                 )
             )
     return found

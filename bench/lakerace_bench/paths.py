@@ -55,6 +55,7 @@ PATHS = {
         Path("mongodb", "MongoDB on this machine", "MongoDB", True, needs="mongodb"),
         Path("elasticsearch", "Elasticsearch on this machine", "Elasticsearch", True, needs="elasticsearch"),
         Path("sqlite", "SQLite, local file", "SQLite", True, needs="sqlite"),
+        Path("memory", "memory of the process", "memory", needs="memory"),
         Path("parquet", "rows of a local Parquet file", "Parquet", needs="parquet"),
     )
 }

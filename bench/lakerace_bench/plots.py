@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lakerace_bench import lines, rounds, upserted
+from lakerace_bench import lines, operations, rounds, upserted
 from lakerace_bench.canvas import INK, RULE, SOFT, SUBJECT, bare, colours, heading, legend, new, no_ticks
 from lakerace_bench.numbers import seconds, times
 from lakerace_bench.rates import rates_figure
@@ -25,7 +25,7 @@ _KEY_COLUMNS = 4
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
     """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
     drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
-    drawers["tpch"] = rates_figure
+    drawers |= {"tpch": rates_figure, "files": operations.operations_figure}
     figures = {
         panel.key: drawers.get(panel.bench, _bars)(panel, report, headings) for panel in report.panels if _timed(panel)
     }

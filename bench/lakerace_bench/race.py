@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace_bench import cases, check, generated, kept, loading, noise, process, s3
+from lakerace_bench import cases, check, filing, generated, kept, loading, noise, process, s3
 from lakerace_bench.cases import Case
 from lakerace_bench.contestant import Contestant
 from lakerace_bench.entrant import Entrant, entrants, readers
@@ -53,6 +53,7 @@ class Race:
         with ExitStack() as stack:
             self.processes = stack.enter_context(process.Processes())
             self.loading = loading.Loading(self.processes, stack, self.folder, self.tell)
+            self.filing = filing.Filing(self.processes, self.folder)
             server = self._serve(stack)
             for case in self.cases:
                 self.tell(f"{case.name}: {case.input.about}, in {self.folder}")
@@ -126,6 +127,8 @@ class Race:
             return Sample(**known, verdict=UNABLE, why=f"not asked again on this path: it took {slow}")
         if case.bench == "load":
             return self.loading.sample(case, entrant, known, server)
+        if case.bench == "files":
+            return self.filing.sample(case, entrant, known)
         assert not isinstance(server, str)
         door = server.doors[case.store] if server else None
         counts: dict[str, Any] = {}

@@ -72,6 +72,13 @@ class Sample:
     server_peak_rss_bytes: int | None = None
     #: `load`: rows that did not arrive.
     lost_rows: int | None = None
+    #: `files`: gets or puts in the measured section.
+    operations: int | None = None
+    #: `files`: frames of SQLite's log that the puts have written; counted in the warm-up of puts with a commit each.
+    wal_frames: int | None = None
+    #: `files`: what the store takes, and what the contents in it do, as they are stored.
+    store_bytes: int | None = None
+    content_bytes: int | None = None
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None

@@ -58,6 +58,8 @@ class Entry:
     row_groups: float | None
     #: `ranges`: what the planner chose in the last round.
     planned: dict[str, Any] | None = None
+    #: `files`: frames of SQLite's log for each commit.
+    frames_per_put: float | None = None
     #: All that count, in the order of their rounds.
     samples: tuple[Sample, ...] = ()
 
@@ -146,6 +148,7 @@ def _entry(name: str, samples: list[Sample]) -> Entry:
         output_bytes=middle(lambda s: s.output_bytes),
         row_groups=middle(lambda s: s.row_groups),
         planned=counted[-1].planned if counted else None,
+        frames_per_put=next((s.wal_frames / s.operations for s in samples if s.wal_frames and s.operations), None),
         samples=tuple(counted),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakerace_bench import gaps, generated, load_report, paths, upserted
+from lakerace_bench import files_report, gaps, generated, load_report, paths, upserted
 from lakerace_bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace_bench.samples import RIGHT, WRONG, Run, Sample
 from lakerace_bench.statistics import Entry, Result, Spread, summarize
@@ -20,6 +20,7 @@ _BENCHES = {
     "upsert": "Upserts by key",
     "tpch": "TPC-H generated",
     "load": "Loads and unloads",
+    "files": "Small files",
 }
 #: Benches on one path: it goes without saying.
 _ONE_PATH = {"write", "orc-codec", "tpch"}
@@ -118,6 +119,8 @@ def _panel(bench: str, store: str, results: list[Result], names: dict[str, str],
             sections = upserted.sections(results, names, who)
         if bench == "load":
             sections = load_report.sections(results, names, who)
+        if bench == "files":
+            sections = files_report.sections(results, names, who)
         if bench == "tpch":
             sections, title = generated.sections(results, names, who), f"{title} as {store}"
     return Panel(

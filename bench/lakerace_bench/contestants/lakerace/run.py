@@ -8,6 +8,8 @@ from typing import Any
 
 import contest
 import databases
+import files
+import stores
 import tables
 
 #: Files whose path has been learnt, with the settings of their store.
@@ -105,4 +107,5 @@ def _place(job: dict[str, Any]) -> tuple[str, dict[str, str]]:
 if __name__ == "__main__":
     jobs = {"create": tables.create, "upsert": tables.upsert, "compact": tables.compact, "scan-table": tables.scan}
     jobs |= {"generate": tables.generate, "load": databases.load, "unload": databases.unload}
+    jobs["files"] = lambda job: stores.prepare(job, files.opened)
     contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

@@ -1,0 +1,78 @@
+"""One sample of `files`: a store in a folder of its own, and a look at what was read from it, or put into it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lakerace_bench import check, process, small_files
+from lakerace_bench.cases import Case
+from lakerace_bench.contestant import KIT
+from lakerace_bench.entrant import Entrant
+from lakerace_bench.environment import NoEnvironmentError
+from lakerace_bench.samples import FAILED, RIGHT, UNABLE, WRONG, Sample
+from lakerace_bench.small_files import SmallFiles, Work
+
+
+def work(case: Case) -> Work:
+    """What a case asks for."""
+    return (small_files.IN_MEMORY if case.store == "memory" else small_files.ON_DISK)[case.variant]
+
+
+@dataclass
+class Filing:
+    """Takes the samples of `files`; `folder` holds the stores while they are used."""
+
+    processes: process.Processes
+    folder: Path
+    #: What is to be read, by the job's fields that tell it.
+    _expected: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def sample(self, case: Case, entrant: Entrant, known: dict[str, Any]) -> Sample:
+        """One sample; `known` are the fields that tell which."""
+        assert isinstance(case.input, SmallFiles)
+        files = case.input.job(work(case), f"{case.name} round {known['round']}")
+        try:
+            with process.scratch(self.folder) as place:
+                counts_frames = known["round"] == 0 and files["work"] == "put"
+                job = files | {
+                    "kind": "files",
+                    "threads": case.threads,
+                    "options": entrant.options,
+                    "home": "memory" if case.store == "memory" else "local",
+                    "place": str(place),
+                    "counts_frames": counts_frames,
+                }
+                measured = self.processes.run(entrant.contestant, job, process.cpus_for(case.threads)[0])
+            numbers = process.numbers(measured, known["round"] == 0)
+            numbers["written_bytes"] = measured.written_bytes
+            return Sample(**known, **numbers, **self._verdict(files, measured.held))
+        except (process.SampleUnableError, NoEnvironmentError) as why:
+            return Sample(**known, verdict=UNABLE, why=str(why))
+        except (process.SampleFailedError, check.CheckError, OSError) as why:
+            return Sample(**known, verdict=FAILED, why=str(why))
+
+    def _verdict(self, files: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
+        expected = self._reference(files)
+        frames = held.get("wal_frames")
+        why = check.disagreement(expected, held)
+        if why is None and frames is not None and frames < files["files"]:
+            why = f"{frames} frames of the log for {files['files']} commits: not every put has written a page"
+        operations = files["operations"] * files["parts"] if files["operations"] else files["files"]
+        return {
+            "verdict": WRONG if why else RIGHT,
+            "why": why,
+            "operations": operations,
+            **{name: held.get(name) for name in ("wal_frames", "store_bytes", "content_bytes")},
+            **{name: held.get(name) for name in ("rows", "checksum", "checked_by")},
+        }
+
+    def _reference(self, files: dict[str, Any]) -> dict[str, Any]:
+        """What must be read, as a process of its own works it out from the seed."""
+        key = json.dumps(files, sort_keys=True)
+        if key not in self._expected:
+            self._expected = {key: check.answer([sys.executable, str(KIT / "contents.py")], key)}
+        return self._expected[key]

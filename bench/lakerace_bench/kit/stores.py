@@ -1,0 +1,239 @@
+"""The measured sections of the bench `files`, for contestants written in Python.
+
+A contestant gives a class with the methods of `Store`. Loops are its own, as its users write them: nobody pays for a call
+of this kit in each operation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import contents
+import contest
+
+Pairs = Sequence[tuple[str, bytes]]
+#: Names of one call of `get_many`.
+TOGETHER = 500
+#: Puts of a transaction, where they are many.
+GROUP = 1_000
+_HOLDS = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN'); c.execute('SELECT 1 FROM sqlite_master').fetchall(); print(flush=True); sys.stdin.read()"
+#: Bytes before the frames of a write-ahead log, and before each page in it.
+_WAL_HEADER, _FRAME_HEADER = 32, 24
+
+
+class Store:
+    """An open store. What it cannot do otherwise it does one by one."""
+
+    version = ""
+    #: The SQLite file whose log tells how many pages its commits have written.
+    sqlite_file: Path | None = None
+
+    def get_each(self, names: Sequence[str]) -> list[bytes]:
+        """The contents, one by one."""
+        raise contest.UnableError("has no gets")
+
+    def get_in_snapshot(self, names: Sequence[str]) -> list[bytes]:
+        """The contents, one by one, of one state."""
+        return self.get_each(names)
+
+    def get_together(self, names: Sequence[str], size: int) -> list[Any]:
+        """A mapping or a list of pairs for each `size` names."""
+        return [zip(names, self.get_each(names), strict=True)]
+
+    def put_each(self, files: Pairs) -> None:
+        """A commit for each file. Threads call it at the same time."""
+        raise contest.UnableError("has no puts")
+
+    def put_together(self, files: Pairs, size: int) -> None:
+        """A commit for each `size` files."""
+        self.put_each(files)
+
+    def put_sorted(self, files: Pairs) -> None:
+        """All files, which are in the order of their names, in one transaction."""
+        self.put_together(files, len(files))
+
+    def names(self) -> list[str]:
+        """The names of all files."""
+        raise contest.UnableError("has no list of names")
+
+    def content_bytes(self) -> int | None:
+        """What the contents take as they are stored, without names and pages; None where it cannot tell."""
+        return None
+
+    def close(self) -> None:
+        """Ends the use of the store."""
+
+
+#: Opens the store of a job; the second argument says whether it is only read.
+Open = Callable[[dict[str, Any], bool], Store]
+
+
+def main(opens: Open) -> None:
+    """Serves the jobs of the bench."""
+    contest.main({"files": lambda job: prepare(job, opens)})
+
+
+def prepare(job: dict[str, Any], opens: Open) -> contest.Prepared:
+    """Makes the files, and a store of them where they are read."""
+    made = contents.pairs(job)
+    if job["work"] in contents.PUTS:
+        return _putting(job, opens, made)
+    names = [name for name, _ in made]
+    store = opens(job, False)
+    store.put_together(made, GROUP)
+    version = store.version
+    if job["home"] != "memory":
+        store.close()
+    if job["work"] == "get-processes":
+        return _processes(job, opens, names, version)
+    if job["home"] != "memory":
+        store = opens(job, True)
+    wanted = contents.asked(job, names)
+    store.get_each(wanted[:TOGETHER])  # caches are warm, connections open
+    # No name comes twice in one call.
+    together = min(TOGETHER, len(names))
+    take = {
+        "get": lambda: zip(wanted, store.get_each(wanted), strict=True),
+        "get-snapshot": lambda: zip(wanted, store.get_in_snapshot(wanted), strict=True),
+        "get-many": lambda: _flat(store.get_together(wanted, together)),
+    }[job["work"]]
+
+    def look(read: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
+        return contents.digest(read) | _sizes(job, store)
+
+    return contest.Prepared(version, take, look=look)
+
+
+def _flat(groups: list[Any]) -> Iterable[tuple[str, bytes]]:
+    return itertools.chain.from_iterable(group.items() if isinstance(group, dict) else group for group in groups)
+
+
+def _putting(job: dict[str, Any], opens: Open, made: Pairs) -> contest.Prepared:
+    store = opens(job, False)
+    parts = contents.shared(job, made)
+    work = {
+        "put": lambda: store.put_each(made),
+        "put-group": lambda: store.put_together(made, GROUP),
+        "import": lambda: store.put_sorted(made),
+        "put-threads": lambda: _threads(store.put_each, parts),
+    }[job["work"]]
+    # A reader that stays keeps the log from beginning anew: all its frames can be counted afterwards.
+    holder = _holder(store.sqlite_file) if job["counts_frames"] and store.sqlite_file else None
+
+    def look(_: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if holder is not None and store.sqlite_file is not None:
+            found["wal_frames"] = _frames(store.sqlite_file)
+            holder.communicate()
+        again = store
+        if job["home"] != "memory":
+            store.close()
+            again = opens(job, True)
+        names = again.names()
+        found |= contents.digest(zip(names, again.get_each(names), strict=True))
+        return found | _sizes(job, again)
+
+    return contest.Prepared(store.version, work, look=look)
+
+
+def _threads(put: Callable[[Pairs], None], parts: list[Any]) -> None:
+    failures: list[BaseException] = []
+
+    def run(part: Pairs) -> None:
+        try:
+            put(part)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _processes(job: dict[str, Any], opens: Open, names: list[str], version: str) -> contest.Prepared:
+    """Processes that open the store, wait for each other, read, and say what they have read when they are asked."""
+    spawn = multiprocessing.get_context("spawn")
+    gate = spawn.Barrier(job["parts"] + 1)
+    pipes = [spawn.Pipe() for _ in range(job["parts"])]
+    children = [
+        spawn.Process(target=_reader, args=(job, opens, contents.asked(job, names, part), gate, pipes[part][1]))
+        for part in range(job["parts"])
+    ]
+    for child in children:
+        child.start()
+    for ours, _ in pipes:
+        ours.recv()
+
+    def work() -> None:
+        gate.wait()
+        for ours, _ in pipes:
+            ours.recv()
+
+    def look(_: Any) -> dict[str, Any]:
+        for ours, _ in pipes:
+            ours.send("look")
+        digests = [ours.recv() for ours, _ in pipes]
+        for child in children:
+            child.join()
+        return contents.added(digests)
+
+    return contest.Prepared(version, work, look=look)
+
+
+def _reader(job: dict[str, Any], opens: Open, wanted: list[str], gate: Any, pipe: Any) -> None:
+    store = opens(job, True)
+    store.get_each(wanted[:TOGETHER])
+    pipe.send("open")
+    gate.wait()
+    found = store.get_each(wanted)
+    pipe.send("read")
+    pipe.recv()
+    pipe.send(contents.digest(zip(wanted, found, strict=True)))
+    store.close()
+
+
+def _sizes(job: dict[str, Any], store: Store) -> dict[str, Any]:
+    """Bytes of the store, and of the contents in it."""
+    if job["home"] == "memory":
+        return {}
+    content_bytes = store.content_bytes()
+    store.close()
+    files = [Path(folder, file) for folder, _, found in os.walk(job["place"]) for file in found]
+    return {"store_bytes": sum(file.stat().st_size for file in files), "content_bytes": content_bytes}
+
+
+def _holder(file: Path) -> subprocess.Popen[bytes]:
+    """A process of its own: a second SQLite in this one would give up the first one's locks."""
+    held = subprocess.Popen([sys.executable, "-c", _HOLDS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert held.stdout is not None
+    held.stdout.readline()
+    return held
+
+
+def _frames(file: Path) -> int | None:
+    """The frames in a write-ahead log that belong to its present turn; None where there is no log."""
+    log = Path(f"{file}-wal")
+    if not log.exists():
+        return None
+    data = log.read_bytes()
+    if len(data) < _WAL_HEADER:
+        return 0
+    page, _, *salts = struct.unpack_from(">4I", data, 8)
+    at, count = _WAL_HEADER, 0
+    while at + _FRAME_HEADER + page <= len(data) and list(struct.unpack_from(">2I", data, at + 8)) == salts:
+        count += 1
+        at += _FRAME_HEADER + page
+    return count

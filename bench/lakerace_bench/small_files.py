@@ -1,0 +1,106 @@
+"""What `files` works on: files of a few sizes, put and got in the ways that a store offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+KIB = 1 << 10
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a case asks for."""
+
+    title: str
+    #: As the kit's `stores` names it.
+    does: str
+    files: int
+    #: Of a content; 0: JSON of 64 to 300 bytes.
+    bytes: int
+    #: Of each part.
+    gets: int = 0
+    #: Threads that put, or processes that get.
+    parts: int = 1
+    durability: str = "normal"
+
+    @property
+    def puts(self) -> bool:
+        """Whether files are put in the measured section."""
+        return self.gets == 0
+
+    @property
+    def operations(self) -> int:
+        """Gets or puts."""
+        return self.files if self.puts else self.gets * self.parts
+
+
+def _works() -> dict[str, Work]:
+    small, medium, large = 64, 300_000, 2_000_000
+    many = 20_000
+    found = {
+        "64b-get": Work("64 B: get, one by one", "get", many, small, 2 * many),
+        "64b-get-snapshot": Work("64 B: get in a snapshot", "get-snapshot", many, small, 2 * many),
+        "64b-get-many": Work("64 B: get 500 at once", "get-many", many, small, 2 * many),
+        "64b-get-8-processes": Work("64 B: get by 8 processes", "get-processes", many, small, many, 8),
+        "64b-put-normal": Work("64 B: put, a commit each", "put", 4_000, small),
+        "64b-put-1000": Work("64 B: put, 1,000 a commit", "put-group", 40_000, small),
+        "64b-import": Work("64 B: sorted import", "import", 40_000, small),
+        "64b-put-full": Work("64 B: durable put, a commit each", "put", 300, small, durability="full"),
+    }
+    for threads, files in ((16, 800), (64, 1_920)):
+        title = f"64 B: durable put by {threads} threads"
+        found[f"64b-put-{threads}-threads-full"] = Work(title, "put-threads", files, small, 0, threads, "full")
+    for name, title, size, files in (("300kb", "300 KB", medium, 100), ("2mb", "2 MB", large, 30)):
+        found[f"{name}-get"] = Work(f"{title}: get, one by one", "get", files, size, 2 * files)
+        found[f"{name}-put-normal"] = Work(f"{title}: put, a commit each", "put", files, size)
+        found[f"{name}-put-full"] = Work(f"{title}: durable put, a commit each", "put", files, size, durability="full")
+    found["json-put"] = Work("JSON: put, 1,000 a commit", "put-group", many, 0)
+    found["json-get"] = Work("JSON: get, one by one", "get", many, 0, 2 * many)
+    return found
+
+
+#: By the variants of cases on the disk.
+ON_DISK = _works()
+#: In memory, where no put is durable.
+IN_MEMORY = {
+    name.replace("-put-normal", "-put"): work
+    for name, work in ON_DISK.items()
+    if name.endswith(("b-get", "-put-normal", "-get-many"))
+}
+
+
+@dataclass(frozen=True)
+class SmallFiles:
+    """How many files there are: a share of what `Work` says."""
+
+    share: float = 1.0
+
+    @property
+    def about(self) -> str:
+        many = self.scaled(ON_DISK["64b-get"].files)
+        return f"{many:,} files of 64 B, {self.scaled(100)} of 300 KB, {self.scaled(30)} of 2 MB; {many:,} JSON documents of 64 to 300 B"
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """None: contestants make the files of a round from its seed."""
+        return {}
+
+    def scaled(self, count: int) -> int:
+        """So many of `count`."""
+        return max(2, round(count * self.share)) if count else 0
+
+    def job(self, work: Work, seed: str) -> dict[str, Any]:
+        """The part of a job that tells which files there are."""
+        # Each thread has some.
+        files = max(self.scaled(work.files), work.parts if work.puts else 0)
+        return {
+            "work": work.does,
+            "form": "random" if work.bytes else "json",
+            "bytes": work.bytes,
+            "files": files,
+            "operations": self.scaled(work.gets),
+            "parts": work.parts,
+            "durability": work.durability,
+            "seed": seed,
+        }
