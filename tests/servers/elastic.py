@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 #: Names the endpoint of a server that runs already.
 VARIABLE = "LAKERACE_TEST_ELASTICSEARCH"
 
-START_SECONDS = 120
+#: A server is up within ten seconds on an idle machine.
+START_SECONDS = 300
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "servers"
 SOURCES = Path(__file__).parent / "elasticsearch"

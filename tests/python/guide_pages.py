@@ -1,0 +1,267 @@
+"""The commands and the Python of the pages of the guide, and what has to be there before they run."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+ROWS = 200
+
+#: What begins a line for the shell. A block with another first line is Python.
+SHELL = re.compile(r"(?:lakerace|curl|cat|sqlite3|make|pyspark|pip|cargo|[a-z]+ <\()\b")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of code of a page."""
+
+    #: The line of the page that it begins in, from 1.
+    line: int
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands, if it is for the shell."""
+        return [line.removeprefix("$ ") for line in self.text.splitlines() if SHELL.match(line.removeprefix("$ "))]
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether the shell runs it."""
+        return bool(SHELL.match(self.text.removeprefix("$ ")))
+
+
+def blocks(page: Path) -> list[Block]:
+    """The indented and the fenced blocks of a page, in their order."""
+    found: list[Block] = []
+    kept: list[str] = []
+    fence: str | None = None
+    start = 0
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate([*lines, ""], start=1):
+        if line.startswith("```"):
+            if fence is None:
+                fence, kept, start = line[3:] or "text", [], number + 1
+            else:
+                if fence in ("console", "python"):
+                    found.append(Block(start, "\n".join(kept) + "\n"))
+                fence, kept = None, []
+        elif fence is not None:
+            kept.append(line)
+        elif line.startswith("    ") and not line.lstrip().startswith("- ") and (kept or not lines[number - 2]):
+            start = start if kept else number
+            kept.append(line[4:])
+        elif kept:
+            found.append(Block(start, "\n".join(kept) + "\n"))
+            kept = []
+    return found
+
+
+def orders(rows: int = ROWS, start: int = 1) -> pa.Table:
+    """Orders under all the names that the pages use."""
+    ids = range(start, start + rows)
+    day = [date(2026, 11, 1) + timedelta(days=i % 3) for i in ids]
+    prices = pa.array([Decimal(i * 100) for i in ids], pa.decimal128(15, 2))
+    moments = [datetime(2026, 11, 1, tzinfo=timezone.utc) + timedelta(minutes=i) for i in ids]
+    return pa.table(
+        {
+            "order_id": pa.array(ids, pa.int64()),
+            "o_orderkey": pa.array(ids, pa.int64()),
+            "id": pa.array(ids, pa.int64()),
+            "day": pa.array(day, pa.date32()),
+            "price": prices,
+            "o_totalprice": prices,
+            "total": prices,
+            "customer": pa.array([i % 17 for i in ids], pa.int64()),
+            "visits": pa.array([i % 5 for i in ids], pa.int64()),
+            "status": pa.array([("open", "void", "paid")[i % 3] for i in ids]),
+            "region": pa.array([("EU", "US")[i % 2] for i in ids]),
+            "changed_at": pa.array(moments, pa.timestamp("ms", "UTC")),
+        }
+    )
+
+
+def write_csv(table: pa.Table, path: Path, delimiter: str = ",") -> None:
+    """A CSV file, packed if its name says so."""
+    options = pyarrow.csv.WriteOptions(delimiter=delimiter)
+    with gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
+        pyarrow.csv.write_csv(table, file, options)
+
+
+def files(folder: Path) -> None:
+    """The files that most pages begin with."""
+    pq.write_table(orders(), folder / "orders.parquet")
+    pq.write_table(orders(50, ROWS + 1), folder / "more.parquet")
+    pq.write_table(orders(50, ROWS - 24), folder / "changes.parquet")
+    write_csv(orders(), folder / "orders.csv")
+    write_csv(orders(), folder / "orders.csv.gz")
+    write_csv(orders(50, ROWS - 24).select(["order_id", "visits", "price"]), folder / "visits.csv")
+    write_csv(orders(50, ROWS - 24), folder / "changes.csv")
+    write_csv(orders(20).select(["order_id"]), folder / "gone.csv")
+
+
+def table(location: str, versions: int = 1, **options: Any) -> None:
+    """A Delta table of orders with the versions 0 to `versions` - 1."""
+    lr.copy(orders(), f"delta:{location}", **options)
+    for _ in range(versions - 1):
+        lr.Table(location).upsert(orders(5), key="order_id")
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page needs."""
+
+    #: Makes what the page begins with, in the working directory.
+    prepare: Callable[[Path], None] = files
+    #: Commands for the shell that run just before the one that begins so.
+    before: dict[str, str] = field(default_factory=dict)
+    #: The names that its Python finds.
+    names: Callable[[], dict[str, Any]] = dict
+    #: Commands that can't run here, by their beginnings, and why.
+    elsewhere: dict[str, str] = field(default_factory=dict)
+
+
+def _prepare_csv(folder: Path) -> None:
+    files(folder)
+    write_csv(orders(), folder / "orders.csv.gz", ";")
+    (folder / "orders.parquet").unlink()
+
+
+def _prepare_events(folder: Path) -> None:
+    at = pc.strftime(orders()["changed_at"], "%Y-%m-%dT%H:%M:%SZ")
+    events = pa.table({"at": at, "price": pa.array([f"{i}.50" for i in range(ROWS)]), "kind": ["click", "view"] * 100})
+    tags = pa.array([["a", "b"], []] * 100, pa.list_(pa.string()))
+    for name in ("events.jsonl.gz", "events.ndjson", "events.jsonl"):
+        lr.copy(events.append_column("tags", tags), folder / name)
+    files(folder)
+
+
+def _prepare_table(folder: Path, versions: int = 1, **options: Any) -> None:
+    files(folder)
+    table("lake/orders", versions, **options)
+
+
+def _prepare_changes(folder: Path) -> None:
+    """A table of 16 versions, which the page's first command would make."""
+    _prepare_table(folder, 16, table_properties={"delta.enableChangeDataFeed": "true"})
+
+
+def _prepare_old(folder: Path) -> None:
+    """A table of eight versions, made before the time that the page names."""
+    _prepare_table(folder, 8)
+    for entry in (folder / "lake" / "orders" / "_delta_log").glob("*.json"):
+        os.utime(entry, (0, datetime(2026, 10, 31, tzinfo=timezone.utc).timestamp()))
+
+
+def _prepare_upserts(folder: Path) -> None:
+    _prepare_table(folder, table_properties={"lakerace.primaryKey": "order_id"})
+
+
+def _named_frames() -> dict[str, Any]:
+    return {"frame": orders(10).to_pandas(), "visits": orders(10).select(["order_id", "visits"])}
+
+
+PAGES: dict[str, Page] = {
+    "README.md": Page(
+        before={
+            "lakerace copy orders.csv": "rm orders.parquet",
+            "import duckdb": "lakerace copy orders.parquet delta:s3://lake/orders",
+        },
+        elsewhere={
+            "make": "these run the tests",
+            "pip install": "the tests run what it installs",
+            "cargo install": "the tests build the command",
+        },
+    ),
+    "changes.md": Page(
+        _prepare_changes,
+        before={"lakerace copy": "mv lake made", "lakerace alter": "rm -r lake && mv made lake"},
+    ),
+    "csv.md": Page(_prepare_csv, before={"lakerace copy orders.csv.gz": "rm orders.parquet"}),
+    "delta.md": Page(
+        _prepare_old,
+        before={
+            "lakerace copy orders": "mv lake made",
+            "lakerace scan lake/orders --at 7": "rm -r lake && mv made lake",
+        },
+    ),
+    "elasticsearch.md": Page(
+        elsewhere={"lakerace copy elasticsearch+https:": "a host with a certificate of a public authority"}
+    ),
+    "incremental.md": Page(
+        before={
+            "lakerace copy mongodb:": "lakerace copy orders.parquet mongodb://host/shop/orders && "
+            "lakerace copy orders.parquet delta:lake/orders",
+            'lakerace copy "sqlite:': "lakerace copy orders.parquet sqlite:shop.db#orders && "
+            "lakerace copy orders.parquet elasticsearch://host:9200/orders --key order_id",
+        },
+        names=lambda: {"source": "sqlite:shop.db#orders", "target": "delta:lake/others"},
+    ),
+    "json-lines.md": Page(
+        _prepare_events,
+        before={"lakerace copy mongodb:": "lakerace copy orders.parquet mongodb://host/shop/orders"},
+    ),
+    "maintenance.md": Page(lambda folder: _prepare_table(folder, 13, partition_by="region")),
+    "mongodb.md": Page(elsewhere={"lakerace copy 'mongodb+srv:": "a name service with SRV records"}),
+    "orc.md": Page(),
+    "pickled-scans.md": Page(before={"scan = ": "lakerace copy orders.parquet delta:s3://lake/orders"}),
+    "pipes.md": Page(before={"curl": "rm orders.parquet"}),
+    "properties.md": Page(
+        _prepare_table,
+        before={
+            "lr.Table": "lakerace alter lake/orders --set owner=finance",
+            "lakerace copy": "rm -r lake",
+            "lakerace upsert": "rm -r lake",
+        },
+    ),
+    "scans.md": Page(),
+    "sqlite.md": Page(
+        before={
+            "lakerace scan": "lakerace scan sqlite:///data/shop.db#orders --count && mv shop.db kept.db && "
+            "lakerace copy orders.parquet sqlite:shop.db#orders",
+            "lakerace copy 'sqlite": "lakerace copy orders.parquet sqlite:shop.db#sales",
+        }
+    ),
+    "sync.md": Page(
+        _prepare_table, before={"lakerace sync s3:": "lakerace copy orders.parquet delta:s3://lake/orders"}
+    ),
+    "tpch.md": Page(
+        lambda _: None,
+        before={
+            "lr.tpch": "rm -r lake",
+            "lakerace tpch -s 1 -o lake --refresh": "rm -r lake && lakerace tpch -s 1 -o lake --format delta",
+        },
+    ),
+    "upserts.md": Page(
+        _prepare_upserts,
+        before={"orders = lr.Table": "lakerace copy orders.parquet delta:s3://lake/orders"},
+        names=_named_frames,
+    ),
+}
+
+
+def numbered(page: Path) -> list[tuple[int, str, bool]]:
+    """Each command, and each block of Python as one: its line, its text, and whether the shell runs it."""
+    found = []
+    for block in blocks(page):
+        if block.is_shell:
+            found += [(block.line, command, True) for command in block.commands]
+        else:
+            found.append((block.line, block.text, False))
+    return found
