@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import mongoserver
     import s3server
 
-#: Pages whose commands other tests run: those of small files here, those of Spark in the tests of the connector.
-ELSEWHERE = {"files.md", "spark.md"}
+#: Pages whose commands other tests run: those of small files and of engines here, those of Spark in the tests of the connector.
+ELSEWHERE = {"engines.md", "files.md", "spark.md"}
 
 #: What `--follow` would never end by itself.
 FOLLOW_SECONDS = 8
