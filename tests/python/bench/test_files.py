@@ -135,4 +135,4 @@ def test_what_is_asked_for_names_cases_and_entrants_that_there_are() -> None:
     for demand in DEMANDS:
         case = every[demand.store, demand.variant]
         assert entered[demand.ours].enters(case), demand
-        assert any(entered[peer].enters(case) for peer in demand.peers), demand
+        assert entered[demand.peer].enters(every[demand.store, demand.peer_variant or demand.variant]), demand
