@@ -26,7 +26,7 @@ def operations_figure(panel: Panel, report: Document, headings: bool) -> Figure:
     height = top + 0.33 * len(results) + 0.5
     figure = new(height)
     axis = figure.subplots()
-    left = max(len(result.title) for result in results) / 150 + 0.02
+    left = max(len(result.title) for result in results) / 118 + 0.02
     figure.subplots_adjust(left=left, right=0.98, top=1 - top / height, bottom=0.42 / height)
     if headings:
         about = "CPU microseconds of one operation, median of the rounds, on a logarithmic axis: further left is better"
@@ -57,13 +57,6 @@ def _line(axis: Axes, line: int, result: Result, report: Document, looks: dict[s
         axis.scatter(
             cpu.median, line, s=size, color=tint, marker=marker, edgecolor="white", linewidth=0.7, zorder=front
         )
-        if is_ours:
-            axis.axvline(cpu.median, 1 - (line + 1) / _count(axis), 1 - line / _count(axis), color=tint, linewidth=1)
-
-
-def _count(axis: Axes) -> float:
-    low, high = axis.get_ylim()
-    return abs(high - low)
 
 
 def _looks(results: list[Result], report: Document) -> dict[str, tuple[str, str]]:
@@ -82,7 +75,7 @@ def _dress(axis: Axes, results: list[Result]) -> None:
     axis.set_ylim(len(results) - 0.5, -0.5)
     axis.set_xscale("log")
     axis.set_yticks(range(len(results)), [result.title for result in results])
-    axis.xaxis.set_major_locator(LogLocator(numticks=9))
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=12))
     axis.xaxis.set_minor_locator(no_ticks())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g} µs"))
     for side in ("top", "right", "left"):
