@@ -146,7 +146,16 @@ fn owned(file: Prepared<'_>) -> Prepared<'static> {
 fn order(work: &mut [Op]) {
     for run in work.chunk_by_mut(|a, b| a.put_name().is_some() == b.put_name().is_some()) {
         if run[0].put_name().is_some() && !run.is_sorted_by_key(Op::put_name) {
-            run.sort_by(|a, b| a.put_name().cmp(&b.put_name()));
+            let names: Vec<&str> = run.iter().filter_map(Op::put_name).collect();
+            let order = super::open::in_order(&names);
+            for place in 0..order.len() {
+                // What was there went to where another one came from.
+                let mut from = order[place];
+                while from < place {
+                    from = order[from];
+                }
+                run.swap(place, from);
+            }
         }
     }
 }

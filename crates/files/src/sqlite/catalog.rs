@@ -24,7 +24,8 @@ pub(super) struct Catalog {
     pub(super) toolbox: Toolbox,
     known: RwLock<HashMap<i64, Arc<Encoding>>>,
     dictionaries: Mutex<HashMap<u32, Arc<Dictionary>>>,
-    put: RwLock<HashMap<Compression, Arc<PutAs>>>,
+    /// Few, and asked for by every put.
+    put: RwLock<Vec<(Compression, Arc<PutAs>)>>,
     /// Small contents that were put while there is no dictionary for them.
     samples: Mutex<Samples>,
 }
@@ -72,12 +73,15 @@ impl Catalog {
 
     /// How contents of `compression` are put, where that is known.
     pub(super) fn put_as(&self, compression: Compression) -> Option<Arc<PutAs>> {
-        self.put.read().unwrap_or_else(PoisonError::into_inner).get(&compression).cloned()
+        let known = self.put.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(of, _)| *of == compression).map(|(_, put_as)| Arc::clone(put_as))
     }
 
     pub(super) fn learn(&self, compression: Compression, put_as: PutAs) -> Arc<PutAs> {
         let put_as = Arc::new(put_as);
-        self.put.write().unwrap_or_else(PoisonError::into_inner).insert(compression, Arc::clone(&put_as));
+        let mut known = self.put.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(of, _)| *of != compression);
+        known.push((compression, Arc::clone(&put_as)));
         put_as
     }
 

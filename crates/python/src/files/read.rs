@@ -107,25 +107,26 @@ pub(super) fn get_many<'py>(
     skip: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
-    let (got, bytes, mut parts) = py.detach(|| {
+    let (got, bytes, parts) = py.detach(|| {
         let mut bytes = Vec::new();
-        // The position of each name, then start and length of its content.
-        let mut parts: Vec<(usize, Option<(usize, usize)>)> = Vec::with_capacity(asked.len());
+        // Start and length of each content.
+        let mut parts: Vec<Option<(usize, usize)>> = vec![None; asked.len()];
         let got = reads.get_many(&asked, &mut |at, content| {
-            parts.push((at, content.map(|content| (bytes.len(), content.len()))));
+            if let Some(part) = parts.get_mut(at) {
+                *part = content.map(|content| (bytes.len(), content.len()));
+            }
             bytes.extend_from_slice(content.unwrap_or_default());
             Ok(())
         });
         (got, bytes, parts)
     });
     raise(py, got)?;
-    parts.sort_unstable_by_key(|(at, _)| *at);
     let all = PyDict::new(py);
-    for (at, part) in parts {
+    for (name, part) in names.iter().zip(parts) {
         match part {
-            Some((start, len)) => all.set_item(&names[at], PyBytes::new(py, &bytes[start..start + len]))?,
+            Some((start, len)) => all.set_item(name, PyBytes::new(py, &bytes[start..start + len]))?,
             None if skip => {}
-            None => return Err(errors::raised(py, &Error::not_found("no such file").at(&*names[at]))),
+            None => return Err(errors::raised(py, &Error::not_found("no such file").at(&**name))),
         }
     }
     Ok(all)
