@@ -40,9 +40,9 @@ def _works() -> dict[str, Work]:
     small, medium, large = 64, 300_000, 2_000_000
     many = 20_000
     found = {
-        "64b-get": Work("64 B: get, one by one", "get", many, small, 2 * many),
-        "64b-get-snapshot": Work("64 B: get in a snapshot", "get-snapshot", many, small, 2 * many),
-        "64b-get-many": Work("64 B: get 500 at once", "get-many", many, small, 2 * many),
+        "64b-get": Work("64 B: get, one by one", "get", many, small, many),
+        "64b-get-snapshot": Work("64 B: get in a snapshot", "get-snapshot", many, small, many),
+        "64b-get-many": Work("64 B: get 500 at once", "get-many", many, small, many),
         "64b-get-8-processes": Work("64 B: get by 8 processes", "get-processes", many, small, many, 8),
         "64b-put-normal": Work("64 B: put, a commit each", "put", 4_000, small),
         "64b-put-1000": Work("64 B: put, 1,000 a commit", "put-group", many, small),
@@ -57,7 +57,7 @@ def _works() -> dict[str, Work]:
         found[f"{name}-put-normal"] = Work(f"{title}: put, a commit each", "put", files, size)
         found[f"{name}-put-full"] = Work(f"{title}: durable put, a commit each", "put", files, size, durability="full")
     found["json-put"] = Work("JSON: put, 1,000 a commit", "put-group", many, 0)
-    found["json-get"] = Work("JSON: get, one by one", "get", many, 0, 2 * many)
+    found["json-get"] = Work("JSON: get, one by one", "get", many, 0, many)
     return found
 
 
