@@ -26,10 +26,10 @@ class Ezfs(stores.Store):
         self._fs = ezfs.SQLiteFilesystem(str(path), compression=_compression(options.get("zstd"), job))
         self._commit = self._fs.commit
         if options.get("wal"):
-            level = "FULL" if job["durability"] == "full" else "NORMAL"
             self._fs.execute("PRAGMA journal_mode=WAL").fetchall()
-            self._fs.execute(f"PRAGMA synchronous={level}")
             self.sqlite_file = path
+        if options.get("wal") or job["durability"] == "off":
+            self._fs.execute(f"PRAGMA synchronous={job['durability']}")
         if is_new:
             self._fs.create_table()
 

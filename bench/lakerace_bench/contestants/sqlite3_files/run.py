@@ -29,10 +29,11 @@ class Table(stores.Store):
         )
         execute = self._connection.execute
         if is_tuned:
-            level = "FULL" if job["durability"] == "full" else "NORMAL"
-            for pragma in ("page_size=8192", "journal_mode=WAL", f"synchronous={level}", f"cache_size=-{_CACHE_KIB}"):
+            for pragma in ("page_size=8192", "journal_mode=WAL", f"cache_size=-{_CACHE_KIB}"):
                 execute(f"PRAGMA {pragma}").fetchall()
             self.sqlite_file = path
+        if is_tuned or job["durability"] == "off":
+            execute(f"PRAGMA synchronous={job['durability']}")
         ending = "WITHOUT ROWID" if is_tuned else ""
         execute(f"CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY NOT NULL, content BLOB) {ending}")
         self._has_threads = job["work"] == "put-threads"
