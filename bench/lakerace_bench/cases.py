@@ -58,6 +58,8 @@ class Inputs:
     small_files: SmallFiles
 
 
+#: Benches of upserts.
+UPSERTING = ("upsert", "spark-upsert")
 #: `upsert`: the sizes to choose from, each a base with large upserts, and with small ones.
 UPSERTS = {
     "full": (Upserts(20_000_000, 5_000_000, 10, 1), Upserts(20_000_000, 1_000, 3, 1)),
@@ -67,6 +69,9 @@ UPSERTS = {
 
 #: `tpch`: the scale factors to choose from.
 SCALES = {"full": 10, "small": 1, "quick": 0.01}
+
+#: `spark-scan`, `spark-write`, `spark-upsert`: the paths.
+SPARK_STORES = ("s3-direct", "s3")
 
 #: `load`: the sizes to choose from.
 LOADS = {"full": Loads(1_000_000), "small": Loads(100_000), "quick": Loads(20_000)}
@@ -119,7 +124,7 @@ class Case:
     threads: int
     title: str
     input: Input
-    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert`, `generate`, `load` or `files`.
+    #: What contestants are asked to do: `scan`, `write`, `ranges`, `upsert`, `generate`, `load`, `files`, `query` or `convert`.
     kind: str = "scan"
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
@@ -163,6 +168,10 @@ BENCHES = {
     "and 1,000 rows at a time; local and S3 (`--size full`: 5 million into 20 million)",
     "tpch": "the tables of TPC-H, all at once and each alone, into Parquet, ORC, CSV and TBL (`--size full`: scale "
     "factor 10 instead of 1)",
+    "spark-scan": "sums over all 8 columns of Parquet on S3 in Spark, one core: Spark's own reader, Comet, lakerace's connector; plain and "
+    "through 20 ms of latency",
+    "spark-write": "the same table from a local Parquet file to S3 in Spark, one core",
+    "spark-upsert": "rows by key into a table on S3, one core: delta-spark, LakeSoul, lakerace's connector",
     "load": "50 columns into Delta, MongoDB, Elasticsearch and SQLite by batches, from memory and from CSV on S3, and back "
     "as Arrow and row by row; rows of Parquet (`--size full`: a million rows instead of 100,000)",
     "files": "files of 64 B, 300 KB and 2 MB, and small JSON documents: put and got one by one, in transactions, in bulk, by threads "
@@ -180,6 +189,7 @@ def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
         *_tpch(threads, inputs),
         *_load(threads, inputs),
         *_files(threads, inputs),
+        *_spark(inputs),
     ]
 
 
@@ -283,6 +293,21 @@ def _files(threads: list[int], inputs: Inputs) -> list[Case]:
         case = Case("files", store, variant, count, work.title, inputs.small_files, "files")
         found.append(replace(case, patience_seconds=_FILES_PATIENCE_SECONDS))
     return found
+
+
+def _spark(inputs: Inputs) -> list[Case]:
+    """One core each, as in the experiments that these repeat."""
+    cases = []
+    for bench, kind, title in (
+        ("spark-scan", "query", "sums over all 8 columns"),
+        ("spark-write", "convert", f"all 8 columns, {CODEC}"),
+    ):
+        cases += [Case(bench, store, "all", 1, title, inputs.table, kind) for store in SPARK_STORES]
+    title = f"{inputs.upserts.rows:,} rows into {inputs.upserts.base_rows:,}"
+    for store in SPARK_STORES:
+        case = Case("spark-upsert", store, "many", 1, title, inputs.upserts, "upsert", "delta")
+        cases.append(replace(case, patience_seconds=UPSERT_PATIENCE_SECONDS))
+    return cases
 
 
 def select(names: list[str], threads: list[int], inputs: Inputs) -> list[Case]:

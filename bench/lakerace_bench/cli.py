@@ -81,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
         contestants={
             one.name: one.about
             for bench in benches
-            for one in (*(readers(contestants) if bench == "upsert" else ()), *entrants(contestants, bench))
+            for one in (*(readers(contestants) if bench in cases.UPSERTING else ()), *entrants(contestants, bench))
         },
     )
     # Contestants that stay are stopped while others run, and servers of the bench know nothing of its end: both end with it.

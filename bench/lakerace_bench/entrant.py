@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakerace_bench.cases import Case
+from lakerace_bench.cases import UPSERTING, Case
 from lakerace_bench.contestant import Contestant, ManifestError
 
 _KEYS = {"name", "title", "options"}
-_OPTIONAL_KEYS = {"subject", "only", "stores"}
+_OPTIONAL_KEYS = {"subject", "only", "stores", "tool"}
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Entrant:
     only: tuple[str, ...] = ("",)
     #: Enters only cases on these of its contestant's stores; None: on all.
     stores: tuple[str, ...] | None = None
+    #: What it is an entrant of, where that is not the contestant: another tool in the same process.
+    tool: str = ""
 
     def enters(self, case: Case) -> bool:
         """Whether it can do this case."""
@@ -36,8 +38,9 @@ class Entrant:
         return able and case.variant.endswith(self.only)
 
     def reads(self, case: Case) -> bool:
-        """Whether it can read tables where this case has them."""
-        return case.path.store in self.contestant.stores
+        """Whether it can read tables where this case has them; who makes tables in one bench alone reads only there."""
+        makes = {bench for bench in UPSERTING if bench in self.contestant.jobs}
+        return case.path.store in self.contestant.stores and (not makes or case.bench in makes)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -48,7 +51,7 @@ class Entrant:
             "about": contestant.about,
             "languages": list(contestant.languages),
             "subject": self.subject,
-            "tool": contestant.title,
+            "tool": self.tool or contestant.title,
         } | ({"options": self.options} if self.options else {})
 
 
@@ -57,9 +60,10 @@ def readers(contestants: list[Contestant]) -> list[Entrant]:
     found = []
     for contestant in contestants:
         if contestant.table:
-            entered = entrants([contestant], "upsert")
+            entered = [one for bench in UPSERTING for one in entrants([contestant], bench)]
             options = entered[0].options if entered else {}
-            found.append(Entrant(contestant.name, contestant.title, contestant, options))
+            title = entered[0].title if entered and entered[0].tool else contestant.title
+            found.append(Entrant(contestant.name, title, contestant, options))
     return found
 
 
@@ -86,6 +90,7 @@ def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:
                     bool(setting.get("subject", False)),
                     _endings(setting.get("only", "")),
                     tuple(setting["stores"]) if "stores" in setting else None,
+                    setting.get("tool", ""),
                 )
             )
     return found

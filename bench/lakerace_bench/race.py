@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakerace_bench import cases, check, filing, generated, kept, loading, noise, process, s3
+from lakerace_bench import cases, check, filing, generated, kept, loading, noise, process, s3, spark_jobs
 from lakerace_bench.cases import Case
 from lakerace_bench.contestant import Contestant
 from lakerace_bench.entrant import Entrant, entrants, readers
@@ -24,6 +24,8 @@ from lakerace_bench.upserts import Upserts
 _LEARNING_BYTES = (64 << 10,) * 4 + (8 << 20,)
 #: Kinds of cases that have files for their result.
 _WRITES = {"write", "generate"}
+#: Kinds of cases whose processes do the work once before it is measured.
+_WARMED_UP = {"query", "convert"}
 #: A sample of so many times a case's patience is the last that its entrant is asked for on that path.
 _ENOUGH = 2
 
@@ -79,7 +81,7 @@ class Race:
             return
         rounds = self.rounds * case.turns
         spent = dict.fromkeys((entrant.name for entrant in entered), 0.0)
-        for round_number in range(rounds + 1):
+        for round_number in range(_first_round(case), rounds + 1):
             for entrant in list(entered):
                 sample = self._sample(case, entrant, round_number, server)
                 spent[entrant.name] += sample.seconds or 0.0
@@ -148,8 +150,10 @@ class Race:
                 mine, _ = process.cpus_for(case.threads)
                 stays = case.bench in entrant.contestant.stays
                 measured = self.processes.run(entrant.contestant, job, mine, around, stays)
-                known |= process.numbers(measured, round_number == 0)
+                known |= process.numbers(measured, round_number == _first_round(case))
                 known |= process.traffic(counts)
+                if case.kind == "convert":
+                    return Sample(**known, **self._converted(case, job, server))
                 return Sample(**known, **self._verdict(case, entrant, job, measured, output))
         except (process.SampleUnableError, NoEnvironmentError, generated.NoTablesError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
@@ -167,7 +171,7 @@ class Race:
             "threads": case.threads,
             "format": source.partition("-")[0],
             "options": options,
-            "explain": round_number == 0,
+            "explain": round_number == _first_round(case),
         }
         if isinstance(case.input, generated.Tpch) and output is not None:
             return job | generated.job(case.variant, case.input.scale, files, output)
@@ -179,9 +183,16 @@ class Race:
                 "level": LEVELS.get(str(case.codec)) if case.format == "orc" else None,
                 "row_group_rows": getattr(case.input, "row_group_rows", None),
             }
+        if case.kind == "convert" and server:
+            key = f"{entrant.name.replace('/', '-')}-{round_number}"
+            warm_up = spark_jobs.WARM_UP.files(self.folder)["parquet"]
+            place = server.doors[case.store].settings(key)
+            return job | {"path": str(files["parquet"]), "warm_up": str(warm_up), "s3": place}
         file = files[source]
         if server:
             server.put(file)
+        if case.kind == "query":
+            job |= spark_jobs.job(hashed=round_number == _first_round(case))
         job |= {
             "path": str(file),
             "s3": server.doors[case.store].settings(file.name) if server else None,
@@ -207,6 +218,9 @@ class Race:
         if case.kind == "generate" and output is not None:
             return self.tables.verdict(case.variant, self._files(case), output, entrant.options.get("without"))
         held, layout, more = measured.held, None, {}
+        if case.kind == "query":
+            why = spark_jobs.disagreement(spark_jobs.reference(self._files(case)["parquet"]), held)
+            return {"verdict": WRONG if why else RIGHT, "why": why} | spark_jobs.seen(held)
         if case.kind == "ranges":
             reference = {
                 "rows": sum(end - begin for begin, end in job["ranges"]),
@@ -231,6 +245,16 @@ class Race:
             "checked_by": held.get("checked_by"),
         }
 
+    def _converted(self, case: Case, job: dict[str, Any], server: s3.S3 | None) -> dict[str, Any]:
+        """The verdict on what was written to S3, which is read back by others and removed."""
+        assert server is not None
+        python = Path(sys.executable)
+        with spark_jobs.brought(server, job["s3"]["key"], self.folder) as files:
+            written = sum(file.stat().st_size for file in Path(files).parent.glob("*.parquet"))
+            held = check.ask(python, {"parquet": files})
+        why = check.disagreement(self.references.of(case, python), held)
+        return {"verdict": WRONG if why else RIGHT, "why": why, "output_bytes": written} | spark_jobs.seen(held)
+
     def _written(self, case: Case, entrant: Entrant, output: Path) -> dict[str, Any]:
         """What others read from a written file; the same bytes are not read twice."""
         python = entrant.contestant.python() if entrant.contestant.requirements else Path(sys.executable)
@@ -241,6 +265,11 @@ class Race:
                 found["lakerace"] = check.read_back(output)
             self.seen[key] = found
         return self.seen[key]
+
+
+def _first_round(case: Case) -> int:
+    """0 is the warm-up, which those need not whose processes warm themselves up."""
+    return 1 if case.kind in _WARMED_UP else 0
 
 
 def _output(case: Case, home: Path) -> Path:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakerace_bench import files_report, gaps, generated, load_report, paths, upserted
+from lakerace_bench import files_report, gaps, generated, load_report, paths, spark_report, upserted
 from lakerace_bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace_bench.samples import RIGHT, WRONG, Run, Sample
 from lakerace_bench.statistics import Entry, Result, Spread, summarize
@@ -21,6 +21,9 @@ _BENCHES = {
     "tpch": "TPC-H generated",
     "load": "Loads and unloads",
     "files": "Small files",
+    "spark-scan": "Scan in Spark",
+    "spark-write": "Write in Spark",
+    "spark-upsert": "Upserts by key in Spark",
 }
 #: Benches on one path: it goes without saying.
 _ONE_PATH = {"write", "orc-codec", "tpch"}
@@ -77,11 +80,11 @@ def document(run: Run, samples: list[Sample]) -> Document:
     names = {name: str(about["title"]) for name, about in run.contestants.items()}
     who = next((tool(run, name) for name in names if name in subjects), "")
     peers = frozenset(name for name in names if tool(run, name) != who)
-    results = summarize(samples, subjects)
+    results = [_within_versions(result) for result in summarize(samples, subjects)]
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.bench, _group(result)), []).append(result)
-    panels = tuple(_panel(bench, store, found, names, who, run) for (bench, store), found in groups.items())
+    panels = tuple(_panel(bench, store, found, names, who, run, subjects) for (bench, store), found in groups.items())
     return Document(
         title=f"lakerace bench {', '.join(dict.fromkeys(bench for bench, _ in groups))}, {run.date[:10]}",
         run=run,
@@ -96,6 +99,11 @@ def document(run: Run, samples: list[Sample]) -> Document:
     )
 
 
+def _within_versions(result: Result) -> Result:
+    """The result without ratios where these are taken within a version of Spark."""
+    return replace(result, ratios=(), subject=None) if result.bench in spark_report.BENCHES else result
+
+
 def _group(result: Result) -> str:
     """What the cases of a panel share: the path; the format, of what is generated."""
     if result.bench == "tpch":
@@ -103,19 +111,30 @@ def _group(result: Result) -> str:
     return "" if result.bench == "seek" else result.store
 
 
-def _panel(bench: str, store: str, results: list[Result], names: dict[str, str], who: str, run: Run) -> Panel:
+def _panel(
+    bench: str,
+    store: str,
+    results: list[Result],
+    names: dict[str, str],
+    who: str,
+    run: Run,
+    subjects: frozenset[str],
+) -> Panel:
     rounds = max((len(e.seconds.values) for r in results for e in r.entries if e.seconds), default=0)
     work = run.options.get("inputs", {}).get(bench) or f"{run.options['rows']:,} rows x 8 columns"
-    codec = f", {run.options['codec']}" if bench in {"scan", "write", "orc-seek"} else ""
+    codec = f", {run.options['codec']}" if bench in {"scan", "write", "orc-seek", *spark_report.BENCHES} else ""
     title = _BENCHES.get(bench, bench)
     sections: tuple[Section, ...] = ()
     if bench == "seek":
         table, sections = gaps.table(results), (gaps.crossovers(results),)
+    elif bench in spark_report.BENCHES:
+        table = spark_report.panel_table(results, names, subjects)
+        sections = spark_report.sections(results, names, subjects)
     else:
         table = _panel_table(results, names, who)
         if bench == "orc-seek":
             sections = (gaps.settings(results, names),)
-        if bench == "upsert":
+        if bench.endswith("upsert"):
             sections = upserted.sections(results, names, who)
         if bench == "load":
             sections = load_report.sections(results, names, who)
@@ -135,9 +154,10 @@ def _panel(bench: str, store: str, results: list[Result], names: dict[str, str],
 
 
 def _turns(bench: str, rounds: int) -> str:
-    if bench == "upsert":
+    if bench.endswith("upsert"):
         return "one contestant's table after the other's"
-    return f"median of {rounds} round{'' if rounds == 1 else 's'} after a warm-up, contestants taking turns"
+    each = "in a warm JVM each" if bench in spark_report.BENCHES else "after a warm-up"
+    return f"median of {rounds} round{'' if rounds == 1 else 's'} {each}, contestants taking turns"
 
 
 def _panel_table(results: list[Result], names: dict[str, str], who: str) -> Table:

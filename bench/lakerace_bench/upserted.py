@@ -21,8 +21,8 @@ def variant(result: Result) -> str:
 
 
 def is_aside(result: Result) -> bool:
-    """Whether a case is of `upsert` and yet not about upserts."""
-    return result.bench == "upsert" and variant(result) not in VARIANTS
+    """Whether a case is of a bench of upserts and yet not about upserts."""
+    return result.bench.endswith("upsert") and variant(result) not in VARIANTS
 
 
 def written(sample: Sample) -> int | None:

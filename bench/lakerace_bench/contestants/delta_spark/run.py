@@ -120,6 +120,17 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
     return contest.Prepared("3.3.2", lambda: sum(1 for _ in rows().toLocalIterator()), _SETTINGS, look=look)
 
 
+def convert(job: dict[str, Any]) -> contest.Prepared:
+    """All rows of a local Parquet file into a table on S3; warmed up by a smaller file."""
+    spark, place = _open(job)
+
+    def write(path: str, to: str) -> None:
+        spark.read.parquet(f"file://{path}").write.format("delta").save(to)
+
+    write(job["warm_up"], f"{place}-warm-up")
+    return _prepared(spark, lambda: write(job["path"], place))
+
+
 def _parquet(files: str) -> dict[str, Any]:
     """What duckdb sees in some files, in a process of its own."""
     question = json.dumps({"parquet": files})
@@ -148,4 +159,4 @@ def _prepared(spark: Any, work: Any, **more: str) -> contest.Prepared:
 
 if __name__ == "__main__":
     jobs = {"create": create, "upsert": upsert, "compact": compact, "scan-table": scan}
-    contest.main({**jobs, "load": load, "unload": unload})
+    contest.main({**jobs, "load": load, "unload": unload, "convert": convert})

@@ -54,6 +54,44 @@ def write(job: dict[str, Any]) -> contest.Prepared:
     return contest.Prepared(lr.__version__, lambda: lr.copy(table, job["output"], **options), options)
 
 
+def query(job: dict[str, Any]) -> contest.Prepared:
+    """All rows as Arrow batches, each thrown away when the next one is there; nothing is summed up but for the check."""
+    import pyarrow as pa
+
+    import lakerace as lr
+
+    location, storage = _place(job)
+
+    def rows() -> Any:
+        return pa.RecordBatchReader.from_stream(lr.scan(location, storage_options=storage, threads=job["threads"]))
+
+    def look(_: Any) -> dict[str, Any]:
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.register("rows", rows())
+        [row] = connection.execute(job["sql"]).fetchall()
+        checksum = " ".join(str(value) for value in row)
+        return {"rows": row[0], "checksum": checksum, "checked_by": job["checked_by"]}
+
+    return contest.Prepared(
+        lr.__version__, lambda: sum(batch.num_rows for batch in rows()), {"threads": job["threads"]}, look=look
+    )
+
+
+def convert(job: dict[str, Any]) -> contest.Prepared:
+    """A local Parquet file into a Delta table on S3."""
+    import lakerace as lr
+
+    target = f"delta:s3://{job['s3']['bucket']}/{job['s3']['key']}"
+    options = {"threads": job["threads"]}
+    return contest.Prepared(
+        lr.__version__,
+        lambda: lr.copy(job["path"], target, storage_options=contest.object_store(job["s3"]), **options),
+        options,
+    )
+
+
 def ranges(job: dict[str, Any]) -> contest.Prepared:
     """Reads ranges of bytes by the planner and the fetcher of a scan: all at once, or each when the one before is there."""
     import lakerace as lr
@@ -108,4 +146,5 @@ if __name__ == "__main__":
     jobs = {"create": tables.create, "upsert": tables.upsert, "compact": tables.compact, "scan-table": tables.scan}
     jobs |= {"generate": tables.generate, "load": databases.load, "unload": databases.unload}
     jobs["files"] = lambda job: stores.prepare(job, files.opened)
+    jobs |= {"query": query, "convert": convert}
     contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,6 +48,21 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
         return catalog.table(_NAME).scan(batch_size=_SCAN_BATCH_ROWS, thread_count=job["threads"]).to_reader()
 
     return _prepared(job, lambda: sum(batch.num_rows for batch in rows()), hold=lambda _: rows())
+
+
+def convert(job: dict[str, Any]) -> contest.Prepared:
+    """All rows of a local Parquet file into a table without a key."""
+    home = tempfile.mkdtemp(prefix="lakesoul-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    Path(home).chmod(0o755)
+    catalog = _catalog(job | {"home": home})
+    schema = pq.read_schema(job["path"]).remove_metadata()
+
+    def work() -> None:
+        table = catalog.create_table(_NAME, path=_path(job), schema=schema)
+        table.write_arrow(_rows(job["path"], schema), thread_num=job["threads"])
+
+    return _prepared(job, work)
 
 
 def _catalog(job: dict[str, Any]) -> Any:
@@ -95,4 +113,4 @@ def _prepared(job: dict[str, Any], work: Any, hold: Any = None) -> contest.Prepa
 
 
 if __name__ == "__main__":
-    contest.main({"create": create, "upsert": upsert, "scan-table": scan})
+    contest.main({"create": create, "upsert": upsert, "scan-table": scan, "convert": convert})

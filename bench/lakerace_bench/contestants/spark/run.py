@@ -1,4 +1,4 @@
-"""Spark: an ORC file through S3A or from disk into the noop sink, by `orc.min.disk.seek.size`."""
+"""Spark: an ORC file through S3A or from disk into the noop sink, by `orc.min.disk.seek.size`; and the jobs of the other files here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import contest
+import queries
 import session
+import upserting
 import verify
 
 _WARM_UPS = 3
@@ -96,4 +98,6 @@ def _hadoop(spark: Any) -> str:
 
 
 if __name__ == "__main__":
-    contest.main({"scan": scan})
+    tables = {"create": upserting.upsert, "upsert": upserting.upsert, "compact": upserting.compact}
+    tables["scan-table"] = upserting.scan
+    contest.main({"scan": scan, "query": queries.query, "convert": queries.convert, **tables})

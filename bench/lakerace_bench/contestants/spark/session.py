@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,18 @@ from pyspark.sql import SparkSession
 
 #: What `install.py` has fetched.
 JARS = Path(sys.prefix) / "jars"
-#: The releases of Java that Spark 3.5 is made for.
-_JAVA = ("17", "11", "8")
+#: How the jars of Comet are called, which only its own sessions take.
+COMET = "org.apache.datafusion_"
+#: The releases of Java that the bench's Sparks are made for: Spark 4 needs 17, Spark 3.5 takes all.
+_JAVA = ("17", "11", "8") if version("pyspark").startswith("3.") else ("17",)
 
 
 class NoJavaError(RuntimeError):
     """There is no Java that this Spark runs on; the message says where it was looked for."""
 
 
-def start(threads: int, more: dict[str, str] | None = None) -> SparkSession:
-    """Starts Spark in this process's own JVM, with `threads` tasks at once and the settings `more`."""
+def start(threads: int, more: dict[str, str] | None = None, jars: tuple[str, ...] = ()) -> SparkSession:
+    """Starts Spark in this process's own JVM, with `threads` tasks at once, the settings `more`, and `jars` beside the installed ones."""
     os.environ["JAVA_HOME"] = java_home()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {
@@ -39,8 +42,9 @@ def start(threads: int, more: dict[str, str] | None = None) -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.sql.warehouse.dir": str(Path(sys.prefix) / "warehouse"),
     }
-    if JARS.exists():
-        settings["spark.jars"] = ",".join(str(path) for path in sorted(JARS.glob("*.jar")))
+    found = [str(path) for path in sorted(JARS.glob("*.jar")) if not path.name.startswith(COMET)]
+    if found:
+        settings["spark.jars"] = ",".join([*found, *jars])
     builder = SparkSession.builder.master(f"local[{threads}]").appName("lakerace bench")
     for key, value in {**settings, **(more or {})}.items():
         builder = builder.config(key, value)
@@ -53,6 +57,7 @@ def s3a(s3: dict[str, str]) -> dict[str, str]:
     """The settings of S3A for a bucket of the bench, for Hadoop's configuration."""
     return {
         "fs.s3a.endpoint": f"http://{s3['endpoint']}",
+        "fs.s3a.endpoint.region": s3["region"],
         "fs.s3a.access.key": s3["access_key"],
         "fs.s3a.secret.key": s3["secret_key"],
         "fs.s3a.path.style.access": "true",
@@ -71,7 +76,7 @@ def use_s3(spark: SparkSession, s3: dict[str, str]) -> None:
 
 
 def java_home() -> str:
-    """The folder of a Java that Spark 3.5 runs on: JAVA_HOME if it fits, else one below /usr/lib/jvm, else PATH's."""
+    """The folder of a Java that this Spark runs on: JAVA_HOME if it fits, else one below /usr/lib/jvm, else PATH's."""
     found = shutil.which("java")
     places = [os.environ.get("JAVA_HOME"), *sorted(map(str, Path("/usr/lib/jvm").glob("*")))]
     places.append(str(Path(found).resolve().parent.parent) if found else None)
@@ -81,7 +86,7 @@ def java_home() -> str:
             if release == wanted:
                 return place
     seen = ", ".join(f"{place} ({release or 'no Java'})" for place, release in releases.items()) or "nowhere"
-    raise NoJavaError(f"Spark 3.5 needs Java {', '.join(_JAVA)}: set JAVA_HOME; found: {seen}")
+    raise NoJavaError(f"Spark {version('pyspark')} needs Java {', '.join(_JAVA)}: set JAVA_HOME; found: {seen}")
 
 
 def _release(home: str) -> str | None:
