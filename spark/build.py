@@ -65,10 +65,10 @@ def library(profile: str, target: Path) -> Path:
         ["cargo", "build", "--locked", "--quiet", "-p", "lakerace-spark", "--profile", profile], check=True, cwd=ROOT
     )
     built = target / ("debug" if profile == "dev" else profile) / LIBRARY[platform.system()]
-    if platform.system() != "Linux":
+    if profile != "dev" or platform.system() != "Linux":
         return built
-    stripped = HOME / "target" / profile / built.name
-    stripped.parent.mkdir(parents=True, exist_ok=True)
+    stripped = HOME / "target" / built.name
+    stripped.parent.mkdir(exist_ok=True)
     subprocess.run(["strip", "--strip-unneeded", "-o", str(stripped), str(built)], check=True)
     return stripped
 
@@ -105,10 +105,10 @@ def pack(jar: Path, folders: list[Path], native: Path) -> None:
 def main() -> None:
     """Builds, and prints the jar's path."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", default="release", help="cargo's profile: release or dev")
+    parser.add_argument("--profile", default="jar", help="cargo's profile: jar (a stripped release build) or dev")
     profile = parser.parse_args().profile
     version, target = metadata()
-    folder = HOME / "target" if profile == "release" else HOME / "target" / "test"
+    folder = HOME / "target" if profile == "jar" else HOME / "target" / "test"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as compiled:
         classes(Path(compiled))
