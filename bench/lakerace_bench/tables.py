@@ -230,18 +230,24 @@ def _machine(run: Run, samples: list[Sample]) -> tuple[tuple[str, str], ...]:
 
 
 def _contestants(run: Run, samples: list[Sample]) -> Table:
-    versions: dict[str, str] = {}
+    # A tool may run in several contestants' processes, each with a version of its own.
+    versions: dict[tuple[str, str], str] = {}
     for sample in samples:
         if sample.version:
-            versions[tool(run, sample.contestant)] = sample.version
+            versions[_what(run, sample.contestant)] = sample.version
     rows = {}
     for name, about in run.contestants.items():
-        who = tool(run, name)
-        rows[who, about["about"]] = (
+        who, _ = what = _what(run, name)
+        rows[what] = (
             who,
-            versions.get(who, "did not run"),
+            versions.get(what, "did not run"),
             ", ".join(about["languages"]),
             about["about"],
         )
     headings = ("contestant", "version", "languages", "what it does here")
     return Table(headings, tuple(Row(cells, "peer") for cells in rows.values()), numbers_from=99)
+
+
+def _what(run: Run, contestant: str) -> tuple[str, str]:
+    """An entrant's tool, and what its contestant does."""
+    return tool(run, contestant), str(run.contestants[contestant]["about"])
