@@ -51,8 +51,8 @@ def gains(result: Result, subjects: frozenset[str]) -> list[tuple[Entry, Entry, 
         for theirs in result.entries:
             if theirs.contestant in subjects or not theirs.samples or not _is_peer(ours.contestant, theirs.contestant):
                 continue
-            peers = {sample.round: sample for sample in theirs.samples}
-            pairs = [(peers[sample.round], sample) for sample in ours.samples if sample.round in peers]
+            # By their order: several runs may have been joined, whose rounds have the same numbers.
+            pairs = list(zip(theirs.samples, ours.samples, strict=False))
             wall = Spread.of([a.seconds / b.seconds for a, b in pairs if a.seconds and b.seconds])
             cpu = Spread.of([a.cpu_seconds / b.cpu_seconds for a, b in pairs if a.cpu_seconds and b.cpu_seconds])
             if wall and cpu:
