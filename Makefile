@@ -77,9 +77,9 @@ test-spark: build
 	$(BIN)/python tests/spark_connector/run.py
 	$(BIN)/pytest tests/spark
 
-# The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9.
+# The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9 and OpenSearch 3.
 test-servers: build
-	for server in elasticsearch-7 elasticsearch-9; do \
+	for server in elasticsearch-7 elasticsearch-9 opensearch-3; do \
 	  LAKERACE_TEST_ELASTICSEARCH_SERVER=$$server $(BIN)/python tests/rust.py -p lakerace-database --test elasticsearch || exit 1; done
 
 # A minute for each parser; see fuzz/README.md for what it needs.

