@@ -117,7 +117,7 @@ def no_ticks() -> Any:
 def colours(report: Document) -> Callable[[str], str]:
     """The colour of an entrant: its tool's, and lighter for each further entrant of that tool."""
     seen: Counter[str] = Counter()
-    given = {}
+    given = {name: PEERS[-1] for name, about in report.run.contestants.items() if about.get("floor")}
     for name in sorted(name for name in report.names if report.is_peer(name)):
         tint = tool_colour(tool(report.run, name))
         given[name] = lighter(tint, 1 - (1 - _LIGHTER) ** seen[tint])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lakerace_bench import data, generated, lineitem, paths, small_files
+from lakerace_bench import data, following, generated, lineitem, paths, small_files
 from lakerace_bench.data import Shape
 from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
@@ -75,9 +75,14 @@ SPARK_STORES = ("s3-direct", "s3")
 
 #: `load`: the sizes to choose from.
 LOADS = {"full": Loads(1_000_000), "small": Loads(100_000), "quick": Loads(20_000)}
-#: `load`: a contestant that has measured so long in one case sits out its other rounds.
-LOAD_PATIENCE_SECONDS = 120.0
-#: `files`: the same.
+#: `load`: a contestant that has measured so long in one case sits out its other rounds; Spark takes that for one batch size.
+LOAD_PATIENCE_SECONDS = {"delta": 150.0, "mongodb": 45.0, "elasticsearch": 45.0, "sqlite": 45.0, "parquet": 45.0}
+#: `load`: so many rows take long enough that what is cold at first is a small part of it.
+LOAD_LONG_ROWS = 1_000_000
+#: `load`: rows that change before a sync, and how it finds them.
+CHANGED = following.REPLACED + following.NEW + following.GONE
+SYNCS = (("feed", "the change feed"), ("comparison", "comparing versions"))
+#: `files`: a contestant that has measured so long in one case sits out its other rounds.
 _FILES_PATIENCE_SECONDS = 10.0
 
 
@@ -137,6 +142,8 @@ class Case:
     #: Rounds of this case for each round of the run: for those that take no time.
     turns: int = 1
     patience_seconds: float = float("inf")
+    #: Whether a round comes before those that count.
+    warm_up: bool = True
 
     @property
     def name(self) -> str:
@@ -277,11 +284,35 @@ def _load(threads: list[int], inputs: Inputs) -> list[Case]:
             cases.append((store, f"{name}-csv", f"from CSV on S3, {size}"))
         cases.append((store, "arrow-read", "into Arrow"))
         cases.append((store, "rows-read", "row by row"))
+        cases += [
+            (store, f"{how}-sync", f"{CHANGED:,} changed rows, by {way}") for how, way in SYNCS if store != "delta"
+        ]
+        cases += _tenths(store, [variant for at, variant, _ in cases if at == store])
     cases += [("parquet", "rows-read", "tuples"), ("parquet", "named-read", "named rows")]
     return [
-        Case("load", store, variant, max(threads), title, inputs.loads, "load", patience_seconds=LOAD_PATIENCE_SECONDS)
+        Case(
+            "load",
+            store,
+            variant,
+            max(threads),
+            title,
+            inputs.loads.tenth if variant.endswith("-tenth") else inputs.loads,
+            "load",
+            patience_seconds=LOAD_PATIENCE_SECONDS[store],
+            warm_up=inputs.loads.rows < LOAD_LONG_ROWS,
+        )
         for store, variant, title in cases
     ]
+
+
+def _tenths(store: str, variants: list[str]) -> list[tuple[str, str, str]]:
+    """lakerace alone with a tenth of the rows: whether its memory grows with them."""
+    found = []
+    for variant in variants:
+        what, _, verb = variant.partition("-")
+        if verb == "csv" or what == "rows":
+            found.append((store, f"{what}-tenth", f"a tenth of the rows, {what} {verb}"))
+    return found
 
 
 def _files(threads: list[int], inputs: Inputs) -> list[Case]:

@@ -9,7 +9,7 @@ from lakerace_bench.cases import UPSERTING, Case
 from lakerace_bench.contestant import Contestant, ManifestError
 
 _KEYS = {"name", "title", "options"}
-_OPTIONAL_KEYS = {"subject", "only", "stores", "tool"}
+_OPTIONAL_KEYS = {"subject", "only", "stores", "tool", "floor"}
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Entrant:
     stores: tuple[str, ...] | None = None
     #: What it is an entrant of, where that is not the contestant: another tool in the same process.
     tool: str = ""
+    #: No tool to choose, but the least that the work can take: nobody is ranked beside it.
+    floor: bool = False
 
     def enters(self, case: Case) -> bool:
         """Whether it can do this case."""
@@ -52,7 +54,9 @@ class Entrant:
             "languages": list(contestant.languages),
             "subject": self.subject,
             "tool": self.tool or contestant.title,
-        } | ({"options": self.options} if self.options else {})
+            **({"options": self.options} if self.options else {}),
+            **({"floor": True} if self.floor else {}),
+        }
 
 
 def readers(contestants: list[Contestant]) -> list[Entrant]:
@@ -91,6 +95,7 @@ def entrants(contestants: list[Contestant], bench: str) -> list[Entrant]:
                     _endings(setting.get("only", "")),
                     tuple(setting["stores"]) if "stores" in setting else None,
                     setting.get("tool", ""),
+                    bool(setting.get("floor", False)),
                 )
             )
     return found

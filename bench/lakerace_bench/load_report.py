@@ -5,44 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from statistics import median
 
+from lakerace_bench import load_goals
 from lakerace_bench.numbers import count, megabytes, seconds, times
 from lakerace_bench.samples import RIGHT, Sample
 from lakerace_bench.statistics import Entry, Result
 from lakerace_bench.table import Row, Section, Table
 
 _COSTS = ("CPU s", "server CPU s", "peak MB", "server peak MB")
+_ALONE = (
+    "Writing",
+    "From Arrow in memory, the work alone; the peak has the table in it. CPU and memory are the client's, then the server's",
+)
+_WHOLE = ("Loading from CSV", "From the CSV file on S3, the whole process with its start")
 
 
 def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Section, ...]:
     """All tables of a system."""
-    found = (_writes(results, names, who), _reads(results, names, who))
+    found = (
+        _writes(results, names, who, whole=False),
+        _writes(results, names, who, whole=True),
+        _reads(results, names, who),
+        load_goals.syncs(results, names, who),
+    )
     return tuple(section for section in found if section.table.rows)
 
 
-def _writes(results: list[Result], names: dict[str, str], who: str) -> Section:
-    """From memory and from CSV side by side: a line for each contestant and size of batches."""
-    by_batch: dict[str, dict[str, Result]] = {}
-    for result in results:
-        batch, _, verb = _variant(result).partition("-")
-        if verb in ("write", "csv"):
-            by_batch.setdefault(batch, {})[verb] = result
+def _writes(results: list[Result], names: dict[str, str], who: str, *, whole: bool) -> Section:
+    """The writing alone, from memory, or the whole process from CSV: a line for each contestant and size of batches."""
     rows = []
-    for found in by_batch.values():
-        size = next(iter(found.values())).title.partition(", ")[2]
-        entered = dict.fromkeys(entry.contestant for result in found.values() for entry in result.entries)
-        for name in entered:
-            entries = [_entry(found.get(verb), name) for verb in ("write", "csv")]
-            cells = [size, names[name], *_numbers(entries[0], whole=False), *_numbers(entries[1], whole=True)]
-            cells += [_lost(entries), _ratio(found.get("write"), name), _total_ratio(found.get("csv"), name)]
-            rows.append(_row(cells, entries, found.values()))
-    headings = ["batch", "contestant", "write s", *_COSTS, "total s", *(f"{cost}, total" for cost in _COSTS)]
-    headings += ["rows lost", f"{who} / it, CPU", "total CPU"]
-    return Section(
-        "Writing",
-        "First from Arrow in memory, the work alone, where the peak has the table in it; then from the CSV file on S3, the whole process with "
-        "its start. CPU and memory are the client's, and apart from them those of the database's server",
-        Table(tuple(headings), tuple(rows), numbers_from=2, grouped_by=1),
-    )
+    for result in results:
+        if not _variant(result).endswith("-csv" if whole else "-write"):
+            continue
+        size = result.title.partition(", ")[2]
+        for entry in result.entries:
+            cells = [size, names[entry.contestant], *_numbers(entry, whole=whole), _lost([entry])]
+            cells.append((_total_ratio if whole else _ratio)(result, entry.contestant))
+            rows.append(_row(cells, [entry], [result]))
+    headings = ("batch", "contestant", "total s" if whole else "write s", *_COSTS, "rows lost", f"{who} / it, CPU")
+    title, about = _WHOLE if whole else _ALONE
+    return Section(title, about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
 
 
 def _reads(results: list[Result], names: dict[str, str], who: str) -> Section:

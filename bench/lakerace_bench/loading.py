@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakerace_bench import check, contestant, database_servers, process, s3
+from lakerace_bench import check, contestant, database_servers, following, process, s3
 from lakerace_bench.cases import Case
 from lakerace_bench.entrant import Entrant
 from lakerace_bench.environment import NoEnvironmentError, python_with
@@ -23,23 +23,27 @@ _READER = "pymongo"
 #: Targets that are servers of their own, and not a file or a folder of the S3 server.
 _SERVED = ("mongodb", "elasticsearch")
 _TABLE = "rows"
+#: Ways to read.
+READS = ("arrow", "rows", "named")
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a case asks for, by its variant: `10000-write`, `all-csv`, `rows-read`."""
+    """What a case asks for, by its variant: `10000-write`, `all-csv`, `rows-read`, `feed-sync`; `all-tenth` and `rows-tenth` of a tenth of the rows."""
 
     verb: str
     #: Of a load: rows in a batch, None for all of them.
     batch_rows: int | None = None
-    #: Of a read: `arrow`, `rows` or `named`.
+    #: Of a read: `arrow`, `rows` or `named`; of a sync: `feed` or `comparison`.
     how: str = ""
 
     @staticmethod
     def of(variant: str) -> Work:
         """The work of a variant."""
         what, _, verb = variant.partition("-")
-        if verb == "read":
+        if verb == "tenth":
+            verb = "read" if what in READS else "csv"
+        if verb in ("read", "sync"):
             return Work(verb, how=what)
         return Work(verb, None if what == "all" else int(what))
 
@@ -63,6 +67,7 @@ class Loading:
 
     def __post_init__(self) -> None:
         self.servers = database_servers.Servers(self.stack)
+        self.following = following.Following(self.processes, self.stack, self.folder, self._place)
 
     def sample(self, case: Case, entrant: Entrant, known: dict[str, Any], server: s3.S3 | str | None) -> Sample:
         """One sample; `known` are the fields that tell which."""
@@ -71,9 +76,14 @@ class Loading:
         place: dict[str, Any] | None = None
         try:
             files = case.input.files(self.folder)
-            if isinstance(server, str) and (case.store == "delta" or work.verb == "csv"):
+            if isinstance(server, str) and (case.store == "delta" or work.verb in ("csv", "sync")):
                 return Sample(**known, verdict=UNABLE, why=server)
             store = server if isinstance(server, s3.S3) else None
+            if work.verb == "sync":
+                assert store is not None
+                return self._synced(
+                    case, entrant, known, self.following.of(case.store, work.how, files["parquet"], store)
+                )
             if work.verb == "read":
                 full = self._filled(case.store, files, store)
                 return self._measured(case, entrant, known, self._job(case, entrant, work, files, full, store))
@@ -113,6 +123,13 @@ class Loading:
         }
 
     def _measured(self, case: Case, entrant: Entrant, known: dict[str, Any], job: dict[str, Any]) -> Sample:
+        numbers, held = self._run(case, entrant, job)
+        return Sample(**known, **numbers, **self._verdict(case, entrant, job, held))
+
+    def _run(
+        self, case: Case, entrant: Entrant, job: dict[str, Any], followed: following.Followed | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The numbers of a sample, and what the contestant says that it holds."""
         served = self._served(case.store)
         taken: dict[str, Any] = {}
 
@@ -121,13 +138,44 @@ class Loading:
                 served.begin()
             elif served is not None:
                 taken.update(served.taken())
+            if followed is not None and moment == "before":
+                self.following.begin(followed)
+            elif followed is not None:
+                taken.update(self.following.taken(followed))
 
         mine, _ = process.cpus_for(case.threads)
         measured = self.processes.run(entrant.contestant, job, mine, around)
         numbers = process.numbers(measured, job["looked_at"]) | taken
         numbers["total_seconds"] = round(measured.total_seconds, 6)
         numbers["total_cpu_seconds"] = round(measured.total_cpu_seconds, 6)
-        return Sample(**known, **numbers, **self._verdict(case, entrant, job, measured.held))
+        if followed is not None:
+            numbers["written_bytes"] = measured.written_bytes
+        return numbers, measured.held
+
+    def _synced(self, case: Case, entrant: Entrant, known: dict[str, Any], followed: following.Followed) -> Sample:
+        """The table changes, and its target follows; then both must have the same rows."""
+        assert isinstance(case.input, Loads)
+        changes = self.following.change(followed, case.input)
+        looked_at = (case.name, entrant.name) not in self._seen
+        job = self.following.job(followed) | {name: str(path) for name, path in changes.items()}
+        job |= {"threads": case.threads, "options": entrant.options, "looked_at": looked_at}
+        numbers, held = self._run(case, entrant, job, followed)
+        what, parquet = "look" if looked_at else "count", str(followed.parquet)
+        wanted = self._ask(what, "delta", followed.table, parquet)
+        found = self._ask(what, case.store, followed.place, parquet)
+        rows = [answer["rows"] if looked_at else int(answer) for answer in (wanted, found)]
+        wrong = check.disagreement(wanted, found) if looked_at else None
+        if rows[0] != rows[1]:
+            wrong = f"rows: {rows[1]} instead of {rows[0]}"
+        if wrong is None:
+            self._seen.add((case.name, entrant.name))
+        if not entrant.subject:
+            self.following.catch_up(followed)
+        numbers["counts"] = numbers["counts"] | {"told": held.get("told", {})}
+        if looked_at:
+            numbers |= {name: found[name] for name in ("rows", "checksum", "checked_by")}
+        numbers |= {"verdict": WRONG if wrong else RIGHT, "why": wrong, "lost_rows": rows[0] - rows[1]}
+        return Sample(**known, **numbers)
 
     def _served(self, target: str) -> database_servers.Server | None:
         return self.servers.get(target) if target in _SERVED else None

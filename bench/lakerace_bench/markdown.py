@@ -22,6 +22,8 @@ def render(report: Document, figures: dict[str, str]) -> str:
             "",
         ]
         lines += [*_table(report.verdicts), ""]
+    if report.goals is not None:
+        lines += [f"## {report.goals.title}", "", f"{report.goals.about}.", "", *_table(report.goals.table), ""]
     if "ratios" in figures:
         lines += [f"![Ratios against every peer]({figures['ratios']})", ""]
     for panel in report.panels:

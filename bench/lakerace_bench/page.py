@@ -22,7 +22,7 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px; font-variant-
 th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 1.5px solid var(--ink);
   padding: 6px 10px 6px 0; vertical-align: bottom; }
 td { border-bottom: 1px solid var(--rule); padding: 5px 10px 5px 0; vertical-align: top; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
 tr.subject td { color: var(--subject); font-weight: 600; background: var(--wash); }
 tr.bad td { color: var(--bad); } tr.first td { border-top: 1.5px solid #b9c4ce; }
 .wrong { border-left: 5px solid var(--bad); background: #fdecef; color: var(--bad); padding: 12px 18px; }
@@ -54,6 +54,10 @@ def render(report: Document, figures: dict[str, str]) -> str:
             f"<p>Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.</p>"
         )
         parts.append(_table(report.verdicts))
+    if report.goals is not None:
+        parts.append(
+            f"<h2>{escape(report.goals.title)}</h2><p>{escape(report.goals.about)}.</p>{_table(report.goals.table)}"
+        )
     if "ratios" in figures:
         parts.append(_figure(figures["ratios"], "ratios against every peer"))
     for panel in report.panels:

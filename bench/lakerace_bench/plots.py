@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakerace_bench import lines, operations, rounds, upserted
 from lakerace_bench.canvas import INK, RULE, SOFT, SUBJECT, bare, colours, heading, legend, new, no_ticks
+from lakerace_bench.load_figure import load_figure
 from lakerace_bench.numbers import seconds, times
 from lakerace_bench.rates import rates_figure
 from lakerace_bench.samples import RIGHT
@@ -25,7 +26,7 @@ _KEY_COLUMNS = 4
 def draw(report: Document, headings: bool) -> dict[str, Figure]:
     """All figures by key: one a panel, and `ratios` where there are any peers; with their own `headings` or without."""
     drawers = {"seek": lines.gaps_figure, "orc-seek": lines.settings_figure, "upsert": rounds.upserts_figure}
-    drawers |= {"tpch": rates_figure, "files": operations.operations_figure}
+    drawers |= {"tpch": rates_figure, "files": operations.operations_figure, "load": load_figure}
     drawers["spark-upsert"] = rounds.upserts_figure
     figures = {
         panel.key: drawers.get(panel.bench, _bars)(panel, report, headings) for panel in report.panels if _timed(panel)
@@ -124,15 +125,15 @@ def _ratios(report: Document, headings: bool) -> Figure:
     results = _against_peers(report)
     peers = sorted({ratio.peer for result in results for ratio in result.ratios if report.is_peer(ratio.peer)})
     # A comma without a blank is part of a number.
-    titles = [result.title.split(", ")[0].split(" into ")[0] for result in results]
+    titles = [r.title if r.bench == "load" else r.title.split(", ")[0].split(" into ")[0] for r in results]
     labels = [f"{r.bench}, {r.store}, {what}, {r.threads} thr." for r, what in zip(results, titles, strict=True)]
     key_top = 0.62 if headings else 0.06
     top = key_top + 0.2 + 0.2 * math.ceil((len(peers) + 1) / _KEY_COLUMNS)
     height = top + 0.36 + 0.3 * len(results)
     figure = new(height)
     axis = figure.subplots()
-    # By the letters of a label, of which about 140 fill a line.
-    left = max(0.335, max(map(len, labels), default=0) / 140 + 0.02)
+    # By the letters of a label, of which about 125 fill a line.
+    left = max(0.335, max(map(len, labels), default=0) / 125 + 0.02)
     figure.subplots_adjust(left=left, right=0.9, top=1 - top / height, bottom=0.36 / height)
     who = report.who
     if headings:

@@ -268,8 +268,8 @@ class Race:
 
 
 def _first_round(case: Case) -> int:
-    """0 is the warm-up, which those need not whose processes warm themselves up."""
-    return 1 if case.kind in _WARMED_UP else 0
+    """0 is the warm-up, which those need not whose processes warm themselves up, or who take long."""
+    return 0 if case.warm_up and case.kind not in _WARMED_UP else 1
 
 
 def _output(case: Case, home: Path) -> Path:

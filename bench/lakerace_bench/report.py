@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from lakerace_bench import canvas, markdown, page, plots, samples, tables
@@ -39,10 +40,15 @@ def write(files: list[Path], folder: Path, stem: str) -> list[Path]:
 def read(files: list[Path]) -> tables.Document:
     """The report of the samples in `files`."""
     run, taken = samples.read(files[0])
+    dates, commits = [run.date], [str(run.machine.get("commit"))]
     for file in files[1:]:
         other, more = samples.read(file)
         if other.options["rows"] != run.options["rows"]:
             raise ValueError(f"{file} and {files[0]} are about tables of different sizes")
         run.contestants.update(other.contestants)
+        dates.append(other.date)
+        commits.append(str(other.machine.get("commit")))
         taken += more
-    return tables.document(run, taken)
+    # What is of one file each: when it was, and with what.
+    told = {"dates": sorted(dates), "commit": ", ".join(dict.fromkeys(commits))}
+    return tables.document(replace(run, machine=run.machine | told), taken)

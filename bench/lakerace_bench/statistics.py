@@ -77,6 +77,8 @@ class Result:
     ratios: tuple[Ratio, ...] = field(default=())
     #: The entry that the ratios are of.
     subject: str | None = None
+    #: Whether a round came before those that count.
+    has_warm_up: bool = True
 
     def fastest(self, among: Container[str]) -> Ratio | None:
         """The ratio against the peer with the smallest median `among` these; None where none of them has a time."""
@@ -118,7 +120,8 @@ def _result(samples: list[Sample], subjects: Container[str]) -> Result:
                 ratios.append(ratio)
     first = samples[0]
     about = (first.case, first.bench, first.store, first.title, first.threads)
-    return Result(*about, tuple(entries), tuple(ratios), subject)
+    has_warm_up = any(sample.round == 0 for sample in samples)
+    return Result(*about, tuple(entries), tuple(ratios), subject, has_warm_up)
 
 
 def _entry(name: str, samples: list[Sample]) -> Entry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakerace_bench import files_report, gaps, generated, load_report, paths, spark_report, upserted
+from lakerace_bench import files_report, gaps, generated, load_goals, load_report, paths, spark_report, upserted
 from lakerace_bench.numbers import count, megabytes, ratio_cells, seconds, spread, times
 from lakerace_bench.samples import RIGHT, WRONG, Run, Sample
 from lakerace_bench.statistics import Entry, Result, Spread, summarize
@@ -60,12 +60,18 @@ class Document:
     verdicts: Table
     machine: tuple[tuple[str, str], ...]
     contestants: Table
+    #: What was to be reached, and what was.
+    goals: Section | None = None
     #: `case contestant: why` of all work that was wrong.
     wrong: tuple[str, ...] = field(default=())
 
     def is_peer(self, contestant: str) -> bool:
-        """Whether it is another tool than the one that the bench is about."""
-        return tool(self.run, contestant) != self.who
+        """Whether it is another tool than the one that the bench is about, and no floor of what a server takes."""
+        return _is_peer(self.run, contestant, self.who)
+
+
+def _is_peer(run: Run, contestant: str, who: str) -> bool:
+    return tool(run, contestant) != who and not run.contestants[contestant].get("floor")
 
 
 def tool(run: Run, contestant: str) -> str:
@@ -79,7 +85,7 @@ def document(run: Run, samples: list[Sample]) -> Document:
     subjects = frozenset(name for name, about in run.contestants.items() if about.get("subject"))
     names = {name: str(about["title"]) for name, about in run.contestants.items()}
     who = next((tool(run, name) for name in names if name in subjects), "")
-    peers = frozenset(name for name in names if tool(run, name) != who)
+    peers = frozenset(name for name in names if _is_peer(run, name, who))
     results = [_within_versions(result) for result in summarize(samples, subjects)]
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
@@ -95,6 +101,7 @@ def document(run: Run, samples: list[Sample]) -> Document:
         verdicts=_verdicts(results, names, peers),
         machine=_machine(run, samples),
         contestants=_contestants(run, samples),
+        goals=load_goals.section(results, names, who),
         wrong=tuple(dict.fromkeys(f"{s.case} {names[s.contestant]}: {s.why}" for s in samples if s.verdict == WRONG)),
     )
 
@@ -146,18 +153,23 @@ def _panel(
         key=f"{bench}-{store}".replace(" ", "-") if store else bench,
         bench=bench,
         title=title if not store or bench in _ONE_PATH else f"{title}: {paths.title(store)}",
-        about=f"{work}{codec}; " + _turns(bench, rounds),
+        about=f"{work}{codec}; " + _turns(bench, rounds, _has_warm_up(results)),
         results=tuple(results),
         table=table,
         sections=sections,
     )
 
 
-def _turns(bench: str, rounds: int) -> str:
+def _has_warm_up(results: list[Result]) -> bool:
+    return results[0].bench != "load" or any(result.has_warm_up for result in results)
+
+
+def _turns(bench: str, rounds: int, has_warm_up: bool) -> str:
     if bench.endswith("upsert"):
         return "one contestant's table after the other's"
-    each = "in a warm JVM each" if bench in spark_report.BENCHES else "after a warm-up"
-    return f"median of {rounds} round{'' if rounds == 1 else 's'} {each}, contestants taking turns"
+    behind = " after a warm-up" if has_warm_up else ""
+    each = " in a warm JVM each" if bench in spark_report.BENCHES else behind
+    return f"median of {rounds} round{'' if rounds == 1 else 's'}{each}, contestants taking turns"
 
 
 def _panel_table(results: list[Result], names: dict[str, str], who: str) -> Table:
@@ -218,7 +230,7 @@ def _machine(run: Run, samples: list[Sample]) -> tuple[tuple[str, str], ...]:
     busy = Spread.of([share for share in others if share < 64])
     checked = sorted({s.checked_by for s in samples if s.checked_by})
     return (
-        ("date", run.date),
+        ("date", ", ".join(about.get("dates", [run.date]))),
         ("CPU", f"{about['cpu']}, {about['cpus']} CPUs usable"),
         ("memory", f"{about['memory_bytes'] / 2**30:.1f} GiB"),
         ("system", f"{about['system']} {about['kernel']}, Python {about['python']}"),

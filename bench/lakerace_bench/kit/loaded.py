@@ -56,8 +56,7 @@ def elasticsearch(question: dict[str, Any], types: pa.Schema) -> Any:
     if question["do"] == "drop":
         return _drop(place)
     names = types.names
-    documents = ([source.get(name) for name in names] for source in _pages(place["endpoint"], index))
-    return loads.table(texts.rows(documents, types), types)
+    return texts.table(([source.get(name) for name in names] for source in _pages(place["endpoint"], index)), types)
 
 
 def _drop(place: dict[str, str]) -> None:
@@ -105,7 +104,7 @@ def sqlite(question: dict[str, Any], types: pa.Schema) -> Any:
     if question["do"] == "drop":
         return None  # the file goes with its folder
     names = ", ".join(f'"{name}"' for name in types.names)
-    return loads.table(texts.rows(connection.execute(f'SELECT {names} FROM "{place["table"]}"'), types), types)
+    return texts.table(connection.execute(f'SELECT {names} FROM "{place["table"]}"'), types)
 
 
 def delta(question: dict[str, Any], types: pa.Schema) -> Any:

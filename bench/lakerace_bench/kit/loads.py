@@ -15,7 +15,7 @@ _CHUNK_ROWS = 10_000
 
 def schema(job: dict[str, Any]) -> pa.Schema:
     """The types of the job's columns."""
-    return pq.read_schema(job["input"]).remove_metadata()
+    return pq.read_schema(job["put"] if job.get("kind") == "follow" else job["input"]).remove_metadata()
 
 
 def source(job: dict[str, Any]) -> Callable[[], Iterator[pa.Table]]:
@@ -29,6 +29,11 @@ def source(job: dict[str, Any]) -> Callable[[], Iterator[pa.Table]]:
         return batches(reader, reader.schema, job["batch_rows"])
 
     return read
+
+
+def changed(job: dict[str, Any]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Of a `follow`: the rows to put, as dicts, and the keys of rows that are gone."""
+    return pq.read_table(job["put"]).to_pylist(), pq.read_table(job["gone"])[job["key"]].to_pylist()
 
 
 def csv_reader(job: dict[str, Any]) -> Any:

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Rows that are put into one batch.
+_CHUNK_ROWS = 10_000
 
 
-def readers(types: pa.Schema) -> list[Callable[[Any], Any] | None]:
-    """For each column, what makes a value of it; None where values are what they are."""
-    return [_reader(field.type) for field in types]
+def table(found: Iterable[Sequence[Any]], types: pa.Schema) -> pa.RecordBatchReader:
+    """Rows of values, in the order of the columns, as Arrow. A value that is not of its column's type is an error."""
+
+    def made() -> Iterator[pa.RecordBatch]:
+        rows = iter(found)
+        while chunk := list(islice(rows, _CHUNK_ROWS)):
+            columns = zip(*chunk, strict=True)
+            yield pa.RecordBatch.from_arrays(
+                [_column(c, f.type) for c, f in zip(columns, types, strict=True)], schema=types
+            )
+
+    return pa.RecordBatchReader.from_batches(types, made())
 
 
-def rows(found: Iterable[Iterable[Any]], types: pa.Schema) -> Iterator[dict[str, Any]]:
-    """Rows of values, in the order of the columns, as dicts."""
-    names, made = types.names, readers(types)
-    for row in found:
-        yield {
-            name: value if value is None or make is None else make(value)
-            for name, make, value in zip(names, made, row, strict=True)
-        }
-
-
-def _reader(kind: pa.DataType) -> Callable[[Any], Any] | None:
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(kind):
-        return _truth
+        return pa.array([None if value is None else _truth(value) for value in values], kind)
     if pa.types.is_date32(kind):
-        return lambda value: datetime.date.fromisoformat(value[:10])
-    return _time if pa.types.is_timestamp(kind) else None
+        return pc.utf8_slice_codeunits(pa.array(values, pa.string()), 0, 10).cast(kind)
+    if pa.types.is_timestamp(kind):
+        # Without a zone, it is in UTC.
+        bare = pc.replace_substring_regex(pa.array(values, pa.string()), r"(Z|\+00(:00)?)$", "")
+        return bare.cast(pa.timestamp("us")).cast(kind)
+    return pa.array(values, kind)
 
 
 def _truth(value: Any) -> bool:
     if value not in (0, 1, "true", "false"):
         raise ValueError(f"neither true nor false: {value!r}")
     return value in (1, "true")
-
-
-def _time(value: str) -> datetime.datetime:
-    """`2019-01-01 00:00:00.123`, with or without a zone, which is UTC."""
-    text = value.replace("T", " ").removesuffix("Z").removesuffix("+00:00").removesuffix("+00")
-    return datetime.datetime.strptime(text + ("" if "." in text else ".0"), "%Y-%m-%d %H:%M:%S.%f").replace(
-        tzinfo=datetime.timezone.utc
-    )

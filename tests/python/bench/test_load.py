@@ -29,11 +29,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def race(tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch, s3_program: None) -> Race:
-    inputs = replace(cases.quick(), loads=TINY)
-    monkeypatch.setattr(cases, "quick", lambda: inputs)
+    quick = cases.quick()
     monkeypatch.setenv("LAKERACE_BENCH_CONTESTANTS", str(FAKES))
 
-    def run(*names: str, only: str, code: int = 0) -> tuple[Run, list[Sample]]:
+    def run(*names: str, only: str, code: int = 0, loads: Loads = TINY) -> tuple[Run, list[Sample]]:
+        inputs = replace(quick, loads=loads)
+        monkeypatch.setattr(cases, "quick", lambda: inputs)
         arguments = ["run", *names, "--quick", "--rounds", "1", "--threads", "2", "--only", only]
         assert main([*arguments, "--out", str(tmp_path), "--data", str(tables)]) == code
         [path] = tmp_path.glob("*.jsonl")
@@ -72,6 +73,8 @@ def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, tar
     assert {sample.verdict for sample in samples} == {RIGHT}, [sample.why for sample in samples]
     assert {sample.lost_rows for sample in samples} == {0}
     asked = {name for name in run.contestants if name.partition("/")[0] in who.split(",")}
+    # Whoever sends changed rows alone enters syncs alone.
+    asked = {name for name in asked if not name.endswith("/changes")}
     assert {sample.contestant for sample in samples} == asked
     # Of each entrant of a case the first sample is looked at by its checksum, the others by their rows.
     looked_at = [sample for sample in samples if sample.checksum]
@@ -89,6 +92,38 @@ def test_lakerace_and_its_peers_do_the_same_work(race: Race, tmp_path: Path, tar
     assert "### Writing" in report
     assert "### Reading" in report
     assert "| 400 a batch | **lakerace**" in report.replace("**400 a batch**", "400 a batch")
+
+
+@pytest.mark.parametrize("target", ["mongodb", "elasticsearch", "sqlite"])
+def test_a_database_follows_a_table_and_what_it_is_sent_is_counted(race: Race, tmp_path: Path, target: str) -> None:
+    peer = {"mongodb": "pymongo", "elasticsearch": "elasticsearch_py", "sqlite": "sqlite3"}[target]
+    loads = Loads(20_000, batches=(1_000,))
+    names = [f"load/{target}/{how}-sync" for how in ("feed", "comparison")]
+    _, samples = race(*names, only=f"lakerace,{peer}", loads=loads)
+    assert [sample.verdict for sample in samples] == [RIGHT] * 8, [sample.why for sample in samples]
+    # Each change puts 200 rows more than it had, and takes 100 away.
+    assert [sample.rows for sample in samples if sample.rows] == [20_100, 20_200] * 2
+    told = [sample.counts["told"] for sample in samples if sample.counts and sample.counts["told"]]
+    assert told == [{"upserted": 900, "deleted": 100}] * 2
+    for sample in samples:
+        assert sample.counts is not None
+        sent, written = sample.counts["target"], sample.written_bytes or 0
+        # A thousand of 20,000 rows are a small part of them; a file has other rows in the pages that are written.
+        part = 0.2 if sent else 0.8
+        assert 100_000 < (sent["bytes_from_client"] if sent else written) < sample.counts["whole_bytes"] * part
+        assert bool(sample.requests) == (target != "sqlite")
+        assert (sample.counts["source"]["requests"] > 0) == sample.contestant.startswith("lakerace")
+    [text] = tmp_path.glob("*.md")
+    assert "### Keeping in step" in text.read_text()
+    assert "the rows alone | 1.20 |" in text.read_text().replace("**", "")
+
+
+def test_memory_is_compared_with_that_of_a_tenth_of_the_rows(race: Race, tmp_path: Path) -> None:
+    _, samples = race("load/sqlite/all-csv", "load/sqlite/all-tenth", "load/sqlite/rows-tenth", only="lakerace")
+    assert [sample.verdict for sample in samples] == [RIGHT] * 6, [sample.why for sample in samples]
+    assert [sample.rows for sample in samples if sample.rows] == [2_500, 250, 250]
+    [text] = tmp_path.glob("*.md")
+    assert "peak memory / that of a tenth of the rows | 1.20 |" in text.read_text().replace("**", "")
 
 
 def test_rows_of_parquet_by_lakerace_and_polars(race: Race) -> None:
@@ -127,5 +162,5 @@ def test_everybody_has_a_case_of_loads_to_enter() -> None:
     for case in every:
         entered = {one.contestant.name for one in found if one.enters(case)}
         assert "lakerace" in entered
-        assert len(entered) > 1 or case.variant == "arrow-read", case.name
+        assert len(entered) > 1 or case.variant == "arrow-read" or case.variant.endswith("-tenth"), case.name
     assert cases.full("full").loads.rows == 1_000_000

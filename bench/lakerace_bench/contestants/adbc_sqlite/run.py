@@ -37,7 +37,7 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
 
     def again() -> Any:
         rows = (list(row.values()) for batch in read().to_batches(10_000) for row in batch.to_pylist())
-        return loads.table(texts.rows(rows, types), types)
+        return texts.table(rows, types)
 
     return loads.counted(job, adbc_driver_sqlite.__version__, lambda: read().num_rows, again)
 

@@ -40,15 +40,27 @@ def load(job: dict[str, Any]) -> contest.Prepared:
     return contest.Prepared(_VERSION, work, {"helper": job["options"]["helper"], "threads": threads if parallel else 1})
 
 
+def follow(job: dict[str, Any]) -> contest.Prepared:
+    """Puts the rows that have changed and removes those that are gone, by their key, which is the `_id`."""
+    client, index, key = _client(job), job["place"]["index"], job["key"]
+    put, gone = loads.changed(job)
+
+    def work() -> None:
+        actions: list[dict[str, Any]] = [{"_index": index, "_id": str(row[key]), "_source": row} for row in put]
+        actions += [{"_op_type": "delete", "_index": index, "_id": str(each)} for each in gone]
+        helpers.bulk(client, actions)
+        client.indices.refresh(index=index)
+
+    return contest.Prepared(_VERSION, work, {"helper": "bulk"})
+
+
 def unload(job: dict[str, Any]) -> contest.Prepared:
     """Every document as a dict."""
     client, index, types = _client(job), job["place"]["index"], loads.schema(job)
     names = types.names
 
     def again() -> Any:
-        return loads.table(
-            texts.rows(([row.get(name) for name in names] for row in _rows(client, index)), types), types
-        )
+        return texts.table(([row.get(name) for name in names] for row in _rows(client, index)), types)
 
     return loads.counted(job, _VERSION, lambda: loads.exhausted(_rows(client, index)), again, size=_PAGE_ROWS)
 
@@ -75,4 +87,4 @@ def _client(job: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    contest.main({"load": load, "unload": unload})
+    contest.main({"load": load, "follow": follow, "unload": unload})

@@ -54,6 +54,51 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
     return loads.counted(job, lr.__version__, read, again, threads=job["threads"])
 
 
+def change(job: dict[str, Any]) -> contest.Prepared:
+    """Makes the Delta table that a database will follow, or changes rows of it."""
+    import pyarrow.parquet as pq
+
+    import lakerace as lr
+
+    place, storage = _delta(job["table"]), contest.object_store(job["table"])
+
+    def work() -> None:
+        if "all" in job:
+            feed = str(job["has_feed"]).lower()
+            lr.copy(
+                job["all"],
+                f"delta:{place}",
+                storage_options=storage,
+                table_properties={"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": feed},
+            )
+            return
+        table = lr.Table(place, key="id", storage_options=storage)
+        table.upsert(pq.read_table(job["put"]))
+        table.delete_keys(pq.read_table(job["gone"]))
+
+    return contest.Prepared(lr.__version__, work)
+
+
+def follow(job: dict[str, Any]) -> contest.Prepared:
+    """Brings a database to the last version of the Delta table that it follows."""
+    import lakerace as lr
+
+    options = {"key": job["key"], "threads": job["threads"]}
+    storage = contest.object_store(job["table"])
+
+    def work() -> Any:
+        return lr.sync(_delta(job["table"]), _location(job), storage_options=storage, **options)
+
+    def look(done: Any) -> dict[str, Any]:
+        return {"told": {"upserted": done.upserted, "deleted": done.deleted}}
+
+    return contest.Prepared(lr.__version__, work, options, look=look)
+
+
+def _delta(s3: dict[str, str]) -> str:
+    return f"s3://{s3['bucket']}/{s3['key']}"
+
+
 def _type(name: str) -> str:
     """A type of Arrow by the name that lakerace's schemas have for it."""
     return {"double": "float64", "date32[day]": "date32", "timestamp[us, tz=UTC]": "timestamp(us, UTC)"}.get(name, name)

@@ -147,4 +147,5 @@ if __name__ == "__main__":
     jobs |= {"generate": tables.generate, "load": databases.load, "unload": databases.unload}
     jobs["files"] = lambda job: stores.prepare(job, files.opened)
     jobs |= {"query": query, "convert": convert}
+    jobs |= {"change": databases.change, "follow": databases.follow}
     contest.main({"scan": scan, "write": write, "ranges": ranges, **jobs})

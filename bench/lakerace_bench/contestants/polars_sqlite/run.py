@@ -33,7 +33,7 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
         return pl.read_database_uri(f'SELECT {names} FROM "{place["table"]}"', _uri(place), engine="adbc")
 
     def again() -> Any:
-        return loads.table(texts.rows(read().iter_rows(), types), types)
+        return texts.table(read().iter_rows(), types)
 
     return loads.counted(job, pl.__version__, lambda: len(read()), again, engine="adbc")
 

@@ -53,6 +53,24 @@ def _raw(job: dict[str, Any], collection: Any) -> contest.Prepared:
     return contest.Prepared(pymongo.version, work, {"documents": _RAW_DOCUMENTS})
 
 
+def follow(job: dict[str, Any]) -> contest.Prepared:
+    """Puts the rows that have changed and removes those that are gone, by their key, which is the `_id`."""
+    collection, key = _collection(job), job["key"]
+    put, gone = loads.changed(job)
+    days = [field.name for field in loads.schema(job) if pa.types.is_date32(field.type)]
+
+    def work() -> None:
+        writes: list[Any] = []
+        for document in put:
+            for name in days:
+                document[name] = _midnight(document[name])
+            writes.append(pymongo.ReplaceOne({"_id": document[key]}, {"_id": document[key], **document}, upsert=True))
+        writes += [pymongo.DeleteOne({"_id": each}) for each in gone]
+        collection.bulk_write(writes, ordered=False)
+
+    return contest.Prepared(pymongo.version, work, {"ordered": False})
+
+
 def unload(job: dict[str, Any]) -> contest.Prepared:
     """Every document as a dict."""
     if job["how"] != "rows":
@@ -83,4 +101,4 @@ def _collection(job: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    contest.main({"load": load, "unload": unload})
+    contest.main({"load": load, "follow": follow, "unload": unload})

@@ -32,6 +32,9 @@ def load(job: dict[str, Any]) -> contest.Prepared:
         "SOURCE",
         "--src-stream",
         stream,
+        # It makes empty texts of nulls otherwise, and there are no empty texts.
+        "--src-options",
+        json.dumps({"empty_as_null": True}),
         "--tgt-conn",
         "TARGET",
         "--tgt-object",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sqlite3
 from typing import Any
 
@@ -29,6 +30,23 @@ def load(job: dict[str, Any]) -> contest.Prepared:
     return contest.Prepared(sqlite3.sqlite_version, work)
 
 
+def follow(job: dict[str, Any]) -> contest.Prepared:
+    """Puts the rows that have changed and removes those that are gone, by their key, in a transaction."""
+    place, key, types = job["place"], job["key"], loads.schema(job)
+    connection = sqlite3.connect(place["path"])
+    put, gone = loads.changed(job)
+    names = ", ".join(f'"{name}"' for name in types.names)
+    replace = f'INSERT OR REPLACE INTO "{place["table"]}" ({names}) VALUES ({", ".join("?" * len(types))})'
+
+    def work() -> None:
+        with connection:
+            connection.executemany(replace, [[_value(row[name]) for name in types.names] for row in put])
+            connection.executemany(f'DELETE FROM "{place["table"]}" WHERE "{key}" = ?', [[each] for each in gone])
+        connection.close()
+
+    return contest.Prepared(sqlite3.sqlite_version, work)
+
+
 def unload(job: dict[str, Any]) -> contest.Prepared:
     """Every row as a tuple."""
     place, types = job["place"], loads.schema(job)
@@ -37,7 +55,7 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
     query = f'SELECT {names} FROM "{place["table"]}"'
 
     def again() -> Any:
-        return loads.table(texts.rows(connection.execute(query), types), types)
+        return texts.table(connection.execute(query), types)
 
     return loads.counted(job, sqlite3.sqlite_version, lambda: loads.exhausted(connection.execute(query)), again)
 
@@ -49,6 +67,10 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
+def _value(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
 def _declared(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return "INTEGER"
@@ -56,4 +78,4 @@ def _declared(kind: pa.DataType) -> str:
 
 
 if __name__ == "__main__":
-    contest.main({"load": load, "unload": unload})
+    contest.main({"load": load, "follow": follow, "unload": unload})
