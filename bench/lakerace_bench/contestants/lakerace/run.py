@@ -70,7 +70,7 @@ def query(job: dict[str, Any]) -> contest.Prepared:
 
         connection = duckdb.connect()
         connection.register("rows", rows())
-        [row] = connection.execute(job["sql"]).fetchall()
+        [row] = connection.execute(job["duckdb_sql"]).fetchall()
         checksum = " ".join(str(value) for value in row)
         return {"rows": row[0], "checksum": checksum, "checked_by": job["checked_by"]}
 
