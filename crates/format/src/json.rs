@@ -130,10 +130,11 @@ impl<'a> Json<'a> {
     fn run(&self, start: usize) -> Read<&'a [u8]> {
         let bytes: &'a [u8] = self.bytes;
         let rest = &bytes[start.min(bytes.len())..];
-        let end = memchr::memchr2(b'"', b'\\', rest).ok_or(NoJson { at: start, why: CUT })?;
-        match rest[..end].iter().position(|byte| *byte < 0x20) {
-            None => Ok(&rest[..end]),
-            Some(control) => Err(NoJson { at: start + control, why: CONTROL }),
+        let end = plain_bytes(rest);
+        match rest.get(end) {
+            Some(b'"' | b'\\') => Ok(&rest[..end]),
+            Some(_) => Err(NoJson { at: start + end, why: CONTROL }),
+            None => Err(NoJson { at: start, why: CUT }),
         }
     }
 
@@ -232,6 +233,40 @@ impl<'a> Json<'a> {
         Ok(Some(key))
     }
 
+    /// Passes over the next key where it is written exactly like this, with its quotes and its colon, and without blanks. Otherwise
+    /// nothing is read, and [`Self::key`] tells which one it is. `is_first` is as there.
+    pub fn expected_key(&mut self, quoted: &[u8], is_first: &mut bool) -> bool {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        let rest = if *is_first { Some(rest) } else { rest.strip_prefix(b",") };
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(quoted)) else { return false };
+        *is_first = false;
+        self.at = self.bytes.len() - rest.len();
+        true
+    }
+
+    /// Reads a number that is written as an integer of at most 18 digits. Otherwise nothing is read.
+    pub fn short_integer(&mut self) -> Option<i64> {
+        let rest = &self.bytes[self.at.min(self.bytes.len())..];
+        let digits = rest.strip_prefix(b"-").unwrap_or(rest);
+        let mut value = 0;
+        let mut length = 0;
+        while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+            if length == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit);
+            length += 1;
+        }
+        let has_more = matches!(digits.get(length), Some(b'.' | b'e' | b'E'));
+        let has_zero = length > 1 && digits[0] == b'0';
+        if length == 0 || has_more || has_zero {
+            return None;
+        }
+        let is_negative = digits.len() < rest.len();
+        self.at += length + usize::from(is_negative);
+        Some(if is_negative { -value } else { value })
+    }
+
     /// Passes over a value, and gives its bytes.
     pub fn skip(&mut self) -> Read<&'a [u8]> {
         self.peek()?;
@@ -309,6 +344,28 @@ impl<'a> Json<'a> {
     fn wrong<T>(&self) -> Read<T> {
         Err(NoJson { at: self.at, why: VALUE })
     }
+}
+
+/// How many bytes come before the first quote, backslash or control character: eight are looked at together, as most texts are short.
+fn plain_bytes(text: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHS: u64 = ONES << 7;
+    // Whether some byte is zero: its high bit is set, and perhaps that of a byte behind it.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let mut at = 0;
+    while let Some(Ok(eight)) = text.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let word = u64::from_le_bytes(eight);
+        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
+        let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
+        let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let found = quotes | escapes | controls;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let is_plain = |byte: &&u8| !matches!(**byte, b'"' | b'\\' | 0..0x20);
+    at + text[at..].iter().take_while(is_plain).count()
 }
 
 /// Writes a text with its quotes.

@@ -1,5 +1,7 @@
 //! Rows of a scan as Python tuples or dicts.
 
+mod datetime;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{
@@ -17,6 +19,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use self::datetime::Maker;
 use crate::{errors, interrupt};
 
 /// Rows that are made at a time: their objects stay in the cache until they are taken.
@@ -88,10 +91,7 @@ impl Rows {
         let mut rows = Vec::with_capacity(chunk.num_rows());
         for _ in 0..chunk.num_rows() {
             let row = match &self.names {
-                None => {
-                    let values: Vec<Py<PyAny>> = columns.iter_mut().filter_map(Iterator::next).collect();
-                    PyTuple::new(py, values)?.into_any().unbind()
-                }
+                None => PyTuple::new(py, columns.iter_mut().map(Iterator::next))?.into_any().unbind(),
                 Some(names) => {
                     let row = PyDict::new(py);
                     for (name, column) in names.iter().zip(&mut columns) {
@@ -226,14 +226,9 @@ fn decimals(py: Python<'_>, array: &ArrayRef) -> Objects {
     each(py, array, |_, row| Ok(class.call1((texts.value(row).to_string(),))?.unbind()))
 }
 
-/// Days from 0001-01-01, which is day 1, to 1970-01-01.
-const EPOCH_ORDINAL: i64 = 719_163;
-
 fn dates(py: Python<'_>, array: &ArrayRef) -> Objects {
-    let from_ordinal = py.import("datetime")?.getattr("date")?.getattr("fromordinal")?;
-    each(py, array.as_primitive::<Date32Type>(), |array, row| {
-        Ok(from_ordinal.call1((i64::from(array.value(row)) + EPOCH_ORDINAL,))?.unbind())
-    })
+    let maker = Maker::get(py)?;
+    each(py, array.as_primitive::<Date32Type>(), |array, row| maker.date(py, i64::from(array.value(row))))
 }
 
 fn per_second(unit: TimeUnit) -> i64 {
@@ -262,29 +257,23 @@ fn timestamps(py: Python<'_>, array: &ArrayRef) -> Objects {
     let DataType::Timestamp(unit, zone) = array.data_type().clone() else {
         return Err(Failure::Ours(Error::internal("a timestamp of another type")));
     };
-    let module = py.import("datetime")?;
-    let (delta, class) = (module.getattr("timedelta")?, module.getattr("datetime")?);
+    let maker = Maker::get(py)?;
     let values = cast(array, &DataType::Int64)?;
-    let values = values.as_primitive::<Int64Type>();
-    let utc = module.getattr("timezone")?.getattr("utc")?;
-    let epoch = match &zone {
-        None => class.call1((1970, 1, 1))?,
-        Some(_) => class.call1((1970, 1, 1, 0, 0, 0, 0, &utc))?,
-    };
     let local = match zone.as_deref() {
         None | Some("UTC" | "Z" | "+00:00") => None,
         Some(zone) if zone.starts_with(['+', '-']) => {
+            let class = py.import("datetime")?.getattr("datetime")?;
             Some(class.call_method1("strptime", (zone, "%z"))?.getattr("tzinfo")?)
         }
         Some(zone) => Some(py.import("zoneinfo")?.getattr("ZoneInfo")?.call1((zone,))?),
     };
-    each(py, values, |values, row| {
+    each(py, values.as_primitive::<Int64Type>(), |values, row| {
         let (seconds, micros) = microseconds(values.value(row), unit)?;
-        let time = epoch.call_method1("__add__", (delta.call1((0, seconds, micros))?,))?;
-        Ok(match &local {
-            None => time.unbind(),
-            Some(zone) => time.call_method1("astimezone", (zone,))?.unbind(),
-        })
+        let time = maker.datetime(py, seconds, micros, zone.is_some())?;
+        match &local {
+            None => Ok(time),
+            Some(zone) => time.call_method1(py, "astimezone", (zone,)),
+        }
     })
 }
 
@@ -294,19 +283,19 @@ fn times(py: Python<'_>, array: &ArrayRef) -> Objects {
         DataType::Time64(unit) => (*unit, cast(array, &DataType::Int64)?),
         _ => return Err(Failure::Ours(Error::internal("a time of another type"))),
     };
-    let class = py.import("datetime")?.getattr("time")?;
+    let maker = Maker::get(py)?;
     each(py, values.as_primitive::<Int64Type>(), |values, row| {
         let (seconds, micros) = microseconds(values.value(row), unit)?;
-        Ok(class.call1((seconds / 3600, seconds / 60 % 60, seconds % 60, micros))?.unbind())
+        maker.time(py, seconds, micros)
     })
 }
 
 fn durations(py: Python<'_>, array: &ArrayRef, unit: TimeUnit) -> Objects {
-    let class = py.import("datetime")?.getattr("timedelta")?;
+    let maker = Maker::get(py)?;
     let values = cast(array, &DataType::Int64)?;
     each(py, values.as_primitive::<Int64Type>(), |values, row| {
         let (seconds, micros) = microseconds(values.value(row), unit)?;
-        Ok(class.call1((0, seconds, micros))?.unbind())
+        maker.delta(py, seconds, micros)
     })
 }
 

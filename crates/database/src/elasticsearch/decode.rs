@@ -130,24 +130,28 @@ impl Decoder {
                 continue;
             }
             let mut is_first = true;
+            let mut last_sort: Option<&[u8]> = None;
             json.open_array().map_err(cut)?;
             while json.next(&mut is_first).map_err(cut)? {
-                self.hit(json, page)?;
+                last_sort = self.hit(json)?.or(last_sort);
                 page.rows += 1;
             }
+            page.last_sort = last_sort.map(<[u8]>::to_vec);
         }
         Ok(())
     }
 
-    fn hit(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+    /// Takes a hit, and gives its place.
+    fn hit<'a>(&mut self, json: &mut Json<'a>) -> Result<Option<&'a [u8]>> {
         let (mut id, mut routing): (Option<Cow<'_, str>>, Option<Cow<'_, str>>) = (None, None);
+        let mut sort = None;
         let (mut is_first, mut has_source) = (true, false);
         json.open_object().map_err(cut)?;
         while let Some(key) = json.key(&mut is_first).map_err(cut)? {
             match key.as_ref() {
                 "_id" => id = Some(json.text().map_err(cut)?),
                 "_routing" => routing = Some(json.text().map_err(cut)?),
-                "sort" => page.last_sort = Some(json.skip().map_err(cut)?.to_vec()),
+                "sort" => sort = Some(json.skip().map_err(cut)?),
                 "_source" => {
                     has_source = true;
                     self.document.push(json).map_err(|error| misfit(error, id.as_deref()))?;
@@ -166,7 +170,7 @@ impl Decoder {
             slot.push_text(routing.as_deref());
         }
         self.rows += 1;
-        Ok(())
+        Ok(sort)
     }
 
     /// The rows since the last batch.

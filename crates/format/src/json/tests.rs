@@ -60,3 +60,37 @@ fn is_whole(bytes: &[u8]) -> bool {
     let mut json = Json::new(bytes);
     json.skip().is_ok() && json.is_at_end() && !bytes.iter().any(|byte| matches!(byte, b'e' | b'E'))
 }
+
+#[test]
+fn short_integers_are_read_or_left() {
+    for (text, value) in [("0,", Some(0)), ("-7}", Some(-7)), ("999999999999999999 ", Some(999_999_999_999_999_999))] {
+        let mut json = Json::new(text.as_bytes());
+        assert_eq!(json.short_integer(), value, "{text}");
+        assert_eq!(json.position(), text.len() - 1, "{text}");
+    }
+    for text in ["", "-", "1.0", "1e3", "01", "1000000000000000000", "\"1\"", "null"] {
+        let mut json = Json::new(text.as_bytes());
+        assert_eq!((json.short_integer(), json.position()), (None, 0), "{text}");
+    }
+}
+
+#[test]
+fn expected_keys_are_passed_over_or_left() {
+    let mut json = Json::new(br#"{"a":1,"b":2 ,"c":3,"d" :4}"#);
+    let mut is_first = true;
+    json.open_object().unwrap();
+    assert!(!json.expected_key(b"\"b\":", &mut is_first) && is_first);
+    assert!(json.expected_key(b"\"a\":", &mut is_first) && !is_first);
+    assert_eq!(json.number().unwrap(), "1");
+    assert!(json.expected_key(b"\"b\":", &mut is_first));
+    assert_eq!(json.number().unwrap(), "2");
+    // Blanks stand before the comma.
+    assert!(!json.expected_key(b"\"c\":", &mut is_first));
+    assert_eq!(json.key(&mut is_first).unwrap().as_deref(), Some("c"));
+    assert_eq!(json.number().unwrap(), "3");
+    assert!(!json.expected_key(b"\"d\":", &mut is_first));
+    assert_eq!(json.key(&mut is_first).unwrap().as_deref(), Some("d"));
+    assert_eq!(json.number().unwrap(), "4");
+    assert!(!json.expected_key(b"\"e\":", &mut is_first));
+    assert_eq!(json.key(&mut is_first).unwrap(), None);
+}

@@ -15,9 +15,13 @@ use super::{Pushed, Wrong, wrong};
 pub(super) struct Fields {
     fields: Vec<FieldRef>,
     slots: Vec<Slot>,
+    /// Their names as keys are written; none of those that need escapes.
+    keys: Vec<Vec<u8>>,
     /// The object, counted from 1, in which each was seen last.
     seen: Vec<u64>,
     objects: u64,
+    /// Whether some must not be null.
+    has_required: bool,
     /// Whether dots may lead from a key to a field, or from a field into an object.
     has_paths: bool,
 }
@@ -27,16 +31,30 @@ impl Fields {
     pub fn new(fields: &[FieldRef]) -> Result<Self> {
         let slots = fields.iter().map(|field| Slot::new(field)).collect::<Result<Vec<_>>>()?;
         let has_paths = fields.iter().any(|field| is_object(field) || field.name().contains('.'));
-        Ok(Self { fields: fields.to_vec(), seen: vec![0; slots.len()], slots, objects: 0, has_paths })
+        Ok(Self {
+            fields: fields.to_vec(),
+            keys: fields.iter().map(|field| key_of(field.name())).collect(),
+            seen: vec![0; slots.len()],
+            slots,
+            objects: 0,
+            has_required: fields.iter().any(|field| !field.is_nullable()),
+            has_paths,
+        })
     }
 
     /// Takes an object.
     pub fn push(&mut self, json: &mut Json<'_>) -> Pushed {
         self.objects += 1;
-        let (mut is_first, mut expected) = (true, 0);
+        let (mut is_first, mut expected, mut seen) = (true, 0, 0);
         let mut others: Vec<(String, Value)> = Vec::new();
         json.open_object()?;
-        while let Some(key) = json.key(&mut is_first)? {
+        loop {
+            if self.keys.get(expected).is_some_and(|key| !key.is_empty() && json.expected_key(key, &mut is_first)) {
+                self.take(expected, json)?;
+                (expected, seen) = (expected + 1, seen + 1);
+                continue;
+            }
+            let Some(key) = json.key(&mut is_first)? else { break };
             let Some(index) = self.find(&key, expected) else {
                 let bytes = json.skip()?;
                 if self.has_paths && self.leads_somewhere(&key) {
@@ -45,16 +63,25 @@ impl Fields {
                 }
                 continue;
             };
-            expected = index + 1;
-            if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
-                return wrong(format!("{key:?} is there twice"));
-            }
-            self.slots[index].push(json).map_err(|error| named(error, &key))?;
+            self.take(index, json)?;
+            (expected, seen) = (index + 1, seen + 1);
         }
         if !others.is_empty() {
             self.push_paths(others)?;
         }
+        if seen == self.slots.len() && !self.has_required {
+            return Ok(());
+        }
         self.fill()
+    }
+
+    /// Takes the value of a field.
+    fn take(&mut self, index: usize, json: &mut Json<'_>) -> Pushed {
+        let name = self.fields[index].name();
+        if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
+            return wrong(format!("{name:?} is there twice"));
+        }
+        self.slots[index].push(json).map_err(|error| named(error, name))
     }
 
     /// Takes an object without any field.
@@ -125,6 +152,14 @@ impl Fields {
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         self.slots.iter_mut().zip(&self.fields).map(|(slot, field)| slot.finish(field.data_type())).collect()
     }
+}
+
+/// A name as a key of JSON, with its colon; nothing where it needs escapes.
+fn key_of(name: &str) -> Vec<u8> {
+    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        return Vec::new();
+    }
+    format!("\"{name}\":").into_bytes()
 }
 
 /// An object, or a list of them.

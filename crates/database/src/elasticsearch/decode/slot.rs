@@ -152,7 +152,10 @@ impl Slot {
                 Ok(())
             }
             Self::Integer { values, least, most } => {
-                let value = number::integer(&digits(json, kind, "an integer")?);
+                let value = match json.short_integer() {
+                    Some(value) => Some(value),
+                    None => number::integer(&digits(json, kind, "an integer")?),
+                };
                 let Some(value) = value.filter(|value| (*least..=*most).contains(value)) else {
                     return wrong("a number that is no integer of this column's range");
                 };
