@@ -1,5 +1,6 @@
 //! The `lakerace` command. [`run`] is all of it; the cargo binary and the Python wheel's script both call it.
 
+pub mod allocator;
 mod args;
 mod bench;
 mod copy;

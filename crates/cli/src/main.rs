@@ -7,5 +7,6 @@ use lakerace_cli::{Host, run};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    lakerace_cli::allocator::register();
     std::process::exit(run(std::env::args_os(), &Host::default()).into());
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
+use lakerace_io::freed_memory::ReturnedSoon;
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
@@ -91,8 +92,9 @@ pub(crate) fn digest(text: &str) -> String {
     format!("{:016x}", xxh3_128(text.as_bytes()) >> 64)
 }
 
-/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy.
-const QUEUE_BYTES: u64 = 32 << 20;
+/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy. A batch of texts counts with all that its
+/// buffers hold.
+const QUEUE_BYTES: u64 = 8 << 20;
 
 /// Puts all rows into a target. `load_name` is the one of [`load_name`], where the source gives its rows in the same order
 /// again.
@@ -108,6 +110,8 @@ pub(crate) fn run(
         return Err(Error::usage("--resume (resume): the source gives its rows in no order that would be found again")
             .advice("load by --mode upsert with a --key, from the start"));
     }
+    let keeps_memory = matches!(target.kind(), Place::Files | Place::Stream);
+    let _returned = (!keeps_memory).then(ReturnedSoon::new);
     let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(Proof::listener).unwrap_or_default();
     // One commit of all rows is there or not, and needs no count.

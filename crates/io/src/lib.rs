@@ -11,6 +11,7 @@ pub mod conformance;
 mod error;
 mod fetch;
 mod file_io;
+pub mod freed_memory;
 mod job;
 mod location;
 mod meter;

@@ -126,6 +126,14 @@ impl Output {
         }
     }
 
+    /// From here on, so many bytes are on their way to a store at most, and [`Self::write`] waits meanwhile; two parts may always be.
+    /// Where files are of this machine there is nothing to do.
+    pub fn limit_in_flight(&mut self, bytes: usize) {
+        if let Target::Upload(upload) = &mut self.target {
+            upload.limit_in_flight(bytes);
+        }
+    }
+
     /// The name that a user knows: a local path or a URL. Without credentials.
     pub fn url(&self) -> &str {
         &self.url

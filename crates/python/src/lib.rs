@@ -50,6 +50,7 @@ fn call_bench(py: Python<'_>, bench: &Py<PyAny>, rest: &[OsString]) -> u8 {
 /// The native half of lakerace.
 #[pymodule]
 fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    lakerace_cli::allocator::register();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     files::register(module)?;
     module.add_class::<ranges::Ranges>()?;

@@ -15,7 +15,7 @@ use super::files::{AddedFile, Published};
 /// Files at once at most.
 const FILES_AT_MOST: usize = 16;
 /// Bytes that a store may not have yet, of all files together; one file may always have more.
-const BYTES_AT_MOST: u64 = 64 << 20;
+const BYTES_AT_MOST: u64 = 32 << 20;
 
 /// A file whose bytes are all written.
 pub(super) struct DoneFile {

@@ -30,6 +30,11 @@ use crate::paths::CHANGE_FOLDER;
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;
+/// Encoded bytes of a row group that goes to a store, unless options say otherwise. One is sent while the next one is encoded: memory
+/// holds both.
+const SENT_ROW_GROUP_BYTES: u64 = 48 << 20;
+/// Bytes of a file that are on their way to a store at most.
+const IN_FLIGHT_BYTES: usize = 32 << 20;
 /// Partitions that are written at the same time at most: each has a row group in memory.
 const OPEN_AT_MOST: usize = 64;
 
@@ -249,10 +254,14 @@ impl DataFiles {
         let object = self.table.object(&name)?;
         check_path(&object)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
+        output.limit_in_flight(IN_FLIGHT_BYTES);
         // The next file is encoded meanwhile.
         let deferred = output.defer_unwritten();
         let job = self.table.job();
-        let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &self.options, job)?;
+        let is_sent = !object.store.local_files;
+        let row_group_bytes = self.options.row_group_bytes.or(is_sent.then_some(SENT_ROW_GROUP_BYTES));
+        let options = WriteOptions { row_group_bytes, ..self.options.clone() };
+        let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &options, job)?;
         let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
         let statistics = Statistics::new(kernel);
         self.open.push(OpenFile { partition, used: 0, rows: 0, sink, deferred, statistics, object, name });

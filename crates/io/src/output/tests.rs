@@ -205,3 +205,24 @@ fn mount_and(folder: &std::path::Path, test: impl FnOnce()) -> bool {
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     true
 }
+
+#[test]
+fn parts_under_way_are_bounded_where_a_store_is_slow() {
+    use crate::wrap::{ThrottleOptions, Throttled};
+    let job = Job::default();
+    let slow = ThrottleOptions { connection_bytes_per_second: Some(40e6), ..ThrottleOptions::default() };
+    let store = Throttled::new(Arc::new(object_store::memory::InMemory::new()), slow);
+    let store = crate::JobStore::wrapping(Arc::new(store), "test://", crate::profile::Observations::local_disk(), &job);
+    let path = object_store::path::Path::from("x");
+    let mut output = Output::create(&store, &path, IfExists::Replace).unwrap();
+    output.limit_in_flight(20 << 20);
+    let mut most = 0;
+    for _ in 0..64 {
+        output.write(vec![1; 1 << 20].into()).unwrap();
+        most = most.max(output.unsent_bytes());
+    }
+    output.finish().unwrap();
+    // Two parts under way, and what is kept back for the next one.
+    assert!(most > 16 << 20 && most <= 25 << 20, "{most}");
+    assert_eq!(store.stat(&path).unwrap().unwrap().size_bytes, 64 << 20);
+}

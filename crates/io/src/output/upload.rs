@@ -24,7 +24,7 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most; two parts may always be. A row group comes all at once: who writes it goes on with the next one
+/// Bytes of parts under way at most, unless the caller says otherwise; two parts may always be. A row group comes all at once: who writes it goes on with the next one
 /// while it is on its way.
 const IN_FLIGHT_BYTES: usize = 128 << 20;
 
@@ -53,6 +53,8 @@ pub(super) struct Upload {
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
     under_way: Arc<UnderWay>,
+    /// Bytes of parts under way at most.
+    in_flight_bytes: usize,
     published: bool,
 }
 
@@ -97,8 +99,14 @@ impl Upload {
             sent_bytes: 0,
             tasks: Vec::new(),
             under_way: Arc::default(),
+            in_flight_bytes: IN_FLIGHT_BYTES,
             published: false,
         })
+    }
+
+    /// From here on, so many bytes of parts are under way at most.
+    pub(super) fn limit_in_flight(&mut self, bytes: usize) {
+        self.in_flight_bytes = bytes;
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
@@ -211,7 +219,7 @@ impl Upload {
     fn send_part(&mut self, chunks: Vec<Bytes>) -> Result<()> {
         let payload: PutPayload = chunks.into_iter().collect();
         let bytes = payload.content_length();
-        let most = IN_FLIGHT_BYTES.max(2 * bytes) - bytes;
+        let most = self.in_flight_bytes.max(2 * bytes) - bytes;
         self.wait_until(|sending| sending.bytes <= most)?;
         if self.multipart.is_none() {
             let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());

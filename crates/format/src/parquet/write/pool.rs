@@ -14,7 +14,7 @@ use super::options::Settings;
 use crate::parquet::encode::encoder::{ColumnEncoder, Scratch};
 use crate::parquet::encode::page::EncodedChunk;
 
-/// Bytes of arrays that may wait for a thread.
+/// Bytes of arrays that may wait for a thread; where row groups are small, a quarter of one.
 const WAITING_BYTES: u64 = 32 << 20;
 /// How often a waiting caller looks whether its job was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
@@ -22,6 +22,8 @@ const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Threads that encode columns.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
+    /// Bytes of arrays that may wait.
+    room_bytes: u64,
     /// Dropped to end the threads.
     sender: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
@@ -78,7 +80,8 @@ impl Pool {
             stop: AtomicBool::new(false),
         });
         let (sender, receiver) = unbounded();
-        let mut pool = Self { shared, sender: Some(sender), threads: Vec::with_capacity(threads) };
+        let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
+        let mut pool = Self { shared, room_bytes, sender: Some(sender), threads: Vec::with_capacity(threads) };
         for _ in 0..threads {
             let (shared, receiver, settings) = (Arc::clone(&pool.shared), receiver.clone(), settings.clone());
             let thread = std::thread::Builder::new()
@@ -116,7 +119,7 @@ impl Pool {
 
     /// Waits until few bytes wait. A column's error comes out here.
     pub(crate) fn wait_for_room(&self, job: &Job) -> Result<()> {
-        self.wait(job, |state| state.waiting_bytes <= WAITING_BYTES)
+        self.wait(job, |state| state.waiting_bytes <= self.room_bytes)
     }
 
     /// Waits until every array that was handed over is encoded.

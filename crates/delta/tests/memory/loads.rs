@@ -1,0 +1,134 @@
+//! What a load into a table on a slow store takes of memory, however many rows there are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, WriteMode};
+use lakerace_format::WriteOptions;
+use lakerace_io::object_store::memory::InMemory;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult, Result, UploadPart,
+};
+use lakerace_io::profile::Observations;
+use lakerace_io::{Job, JobOptions, JobStore};
+
+use crate::{ALONE, peak};
+
+const COLUMNS: usize = 8;
+const BATCH_ROWS: usize = 8192;
+const ROW_GROUP_BYTES: usize = 6 << 20;
+/// Slower than rows are encoded, so that what is encoded waits.
+const BYTES_PER_SECOND: f64 = 5e6;
+
+/// Keeps the log, and forgets the parts of data files once they were sent slowly.
+#[derive(Debug)]
+struct Forgetful(InMemory);
+
+impl fmt::Display for Forgetful {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Forgetful({})", self.0)
+    }
+}
+
+#[derive(Debug)]
+struct Forgotten;
+
+#[async_trait]
+impl MultipartUpload for Forgotten {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_secs_f64(data.content_length() as f64 / BYTES_PER_SECOND)).await;
+            Ok(())
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        Ok(PutResult { e_tag: None, version: None, extensions: Default::default() })
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Forgetful {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.0.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, _: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        Ok(Box::new(Forgotten))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.0.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.0.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.0.copy_opts(from, to, options).await
+    }
+}
+
+/// Numbers that no codec makes shorter.
+fn batch(first: usize) -> RecordBatch {
+    let mixed = |value: usize| (value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29) as i64;
+    let column = |at: usize| {
+        let values = (first..first + BATCH_ROWS).map(|row| mixed(mixed(row * COLUMNS + at) as usize));
+        (format!("n{at}"), Arc::new(values.collect::<Int64Array>()) as ArrayRef, true)
+    };
+    RecordBatch::try_from_iter_with_nullable((0..COLUMNS).map(column)).unwrap()
+}
+
+/// The most that a load of so many batches takes.
+fn load(batches: usize) -> usize {
+    let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
+    let store = Arc::new(Forgetful(InMemory::new()));
+    let store = JobStore::wrapping(store, "test://", Observations::local_disk(), &job);
+    let table = Table::on(&store, &Path::from("table")).unwrap();
+    let write = TableWrite {
+        mode: WriteMode::Error,
+        partition_by: Vec::new(),
+        properties: BTreeMap::new(),
+        evolve: Evolve::default(),
+        keep_not_null: false,
+        options: WriteOptions { row_group_bytes: Some(ROW_GROUP_BYTES as u64), ..WriteOptions::default() },
+        load_name: None,
+        resumes: false,
+    };
+    peak(|| {
+        let mut sink = DeltaSink::create(&table, &batch(0).schema(), &write).unwrap();
+        (0..batches).for_each(|number| sink.write(batch(number * BATCH_ROWS)).unwrap());
+        assert_eq!(sink.finish().unwrap().rows, (batches * BATCH_ROWS) as u64);
+    })
+}
+
+#[test]
+fn a_load_into_a_slow_store_is_bounded_whatever_the_rows() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // A row group that is encoded and one that is being sent, parts under way and the next one, and arrays that wait or are looked at.
+    let most = 2 * ROW_GROUP_BYTES + (32 << 20) + (8 << 20) + ROW_GROUP_BYTES / 4 + COLUMNS * (1 << 20);
+    for batches in [40, 200] {
+        let taken = load(batches);
+        assert!(taken <= most, "{taken} bytes for {batches} batches, at most {most}");
+    }
+}

@@ -1,0 +1,53 @@
+//! How soon freed memory goes back to the system.
+//!
+//! Allocators keep what was freed for a while, as most of it is soon wanted again. A load hands its buffers from thread to thread and on to
+//! a store, and what is kept of them would be more than what is in use. A program whose allocator can be told says how, by
+//! [`on_change`]; a load holds a [`ReturnedSoon`] meanwhile.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+static TELL: OnceLock<fn(bool)> = OnceLock::new();
+
+/// How many of them there are.
+static HOLDERS: Mutex<usize> = Mutex::new(0);
+
+/// Names what tells the allocator to return freed memory soon (true), or as it does usually. The first call counts.
+pub fn on_change(tell: fn(bool)) {
+    let _ = TELL.set(tell);
+}
+
+/// While there is one, the allocator returns freed memory soon.
+#[derive(Debug)]
+pub struct ReturnedSoon(());
+
+impl ReturnedSoon {
+    /// From now on.
+    #[allow(clippy::new_without_default, reason = "it is held for what it does")]
+    pub fn new() -> Self {
+        change(|holders| {
+            *holders += 1;
+            (*holders == 1).then_some(true)
+        });
+        Self(())
+    }
+}
+
+impl Drop for ReturnedSoon {
+    fn drop(&mut self) {
+        change(|holders| {
+            *holders -= 1;
+            (*holders == 0).then_some(false)
+        });
+    }
+}
+
+/// Counts under the lock, so that the allocator is told in the order of the counts.
+fn change(count: impl FnOnce(&mut usize) -> Option<bool>) {
+    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (Some(soon), Some(tell)) = (count(&mut holders), TELL.get()) {
+        tell(soon);
+    }
+}
+
+#[cfg(test)]
+mod tests;
