@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,15 @@ def work(case: Case) -> Work:
 
 @dataclass
 class Filing:
-    """Takes the samples of `files`; `folder` holds the stores while they are used."""
+    """Takes the samples of `files`; `folder` holds the stores until `stack` ends.
+
+    Stores are removed together: ext4 takes long to make files where others were removed in the last minutes.
+    """
 
     processes: process.Processes
+    stack: ExitStack
     folder: Path
+    _home: Path | None = None
     #: What is to be read, by the job's fields that tell it.
     _expected: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -36,17 +43,15 @@ class Filing:
         assert isinstance(case.input, SmallFiles)
         files = case.input.job(work(case), f"{case.name} round {known['round']}")
         try:
-            with process.scratch(self.folder) as place:
-                counts_frames = known["round"] == 0 and files["work"] == "put"
-                job = files | {
-                    "kind": "files",
-                    "threads": case.threads,
-                    "options": entrant.options,
-                    "home": "memory" if case.store == "memory" else "local",
-                    "place": str(place),
-                    "counts_frames": counts_frames,
-                }
-                measured = self.processes.run(entrant.contestant, job, process.cpus_for(case.threads)[0])
+            job = files | {
+                "kind": "files",
+                "threads": case.threads,
+                "options": entrant.options,
+                "home": "memory" if case.store == "memory" else "local",
+                "place": str(self._place()),
+                "counts_frames": known["round"] == 0 and files["work"] == "put",
+            }
+            measured = self.processes.run(entrant.contestant, job, process.cpus_for(case.threads)[0])
             numbers = process.numbers(measured, known["round"] == 0)
             numbers["written_bytes"] = measured.written_bytes
             return Sample(**known, **numbers, **self._verdict(files, measured.held))
@@ -54,6 +59,12 @@ class Filing:
             return Sample(**known, verdict=UNABLE, why=str(why))
         except (process.SampleFailedError, check.CheckError, OSError) as why:
             return Sample(**known, verdict=FAILED, why=str(why))
+
+    def _place(self) -> Path:
+        """A new folder."""
+        if self._home is None:
+            self._home = self.stack.enter_context(process.scratch(self.folder))
+        return Path(tempfile.mkdtemp(dir=self._home))
 
     def _verdict(self, files: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
         expected = self._reference(files)

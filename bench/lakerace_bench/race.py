@@ -55,7 +55,7 @@ class Race:
         with ExitStack() as stack:
             self.processes = stack.enter_context(process.Processes())
             self.loading = loading.Loading(self.processes, stack, self.folder, self.tell)
-            self.filing = filing.Filing(self.processes, self.folder)
+            self.filing = filing.Filing(self.processes, stack, self.folder)
             server = self._serve(stack)
             for case in self.cases:
                 self.tell(f"{case.name}: {case.input.about}, in {self.folder}")
