@@ -83,7 +83,7 @@ LOAD_LONG_ROWS = 1_000_000
 CHANGED = following.REPLACED + following.NEW + following.GONE
 SYNCS = (("feed", "the change feed"), ("comparison", "comparing versions"))
 #: `files`: a contestant that has measured so long in one case sits out its other rounds.
-_FILES_PATIENCE_SECONDS = 10.0
+_FILES_PATIENCE_SECONDS = 60.0
 
 
 def full(size: str = "small") -> Inputs:
