@@ -7,6 +7,7 @@ mod walk;
 
 use std::fs::File;
 use std::io::Write as _;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -374,8 +375,7 @@ impl Reads for DirectoryHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
         let size = usize::try_from(size).map_err(|_| Error::unsupported("a content beyond memory").at(shown(name)))?;
-        let out = crate::encode::zeroed(sink.begin(size)?);
-        file.read_exact_at(out, 0).map_err(|e| Error::from(e).at(shown(name)))?;
+        fill(&file, sink.begin(size)?).map_err(|e| Error::from(e).at(shown(name)))?;
         Ok(size)
     }
 
@@ -522,5 +522,19 @@ fn sync_all(root: &Root) -> Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn sync_all(_: &Root) -> Result<()> {
     rustix::fs::sync();
+    Ok(())
+}
+
+/// Reads a file from its start into memory that need not be zeroed before.
+fn fill(file: &File, out: &mut [MaybeUninit<u8>]) -> std::io::Result<()> {
+    let mut at = 0;
+    while at < out.len() {
+        match rustix::io::pread(file, &mut out[at..], at as u64) {
+            Ok((read, _)) if read.is_empty() => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok((read, _)) => at += read.len(),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
     Ok(())
 }
