@@ -148,7 +148,7 @@ def _memory(system: str, store: str, cases: dict[tuple[str, str], Result]) -> It
 def _got(result: Result) -> float | None:
     """Bytes that came from the table, beside what as many rows took when all of them were loaded."""
     entry = _entry(result, result.subject)
-    rows = max((sample.rows or 0 for one in result.entries for sample in one.samples), default=0)
+    rows = max((one.rows for one in result.entries), default=0)
     if entry is None or not rows:
         return None
     counts = [sample.counts for sample in entry.samples if sample.counts]

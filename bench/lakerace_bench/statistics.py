@@ -62,6 +62,8 @@ class Entry:
     frames_per_put: float | None = None
     #: All that count, in the order of their rounds.
     samples: tuple[Sample, ...] = ()
+    #: The most rows that were seen in it, in a warm-up, too.
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ def _entry(name: str, samples: list[Sample]) -> Entry:
         planned=counted[-1].planned if counted else None,
         frames_per_put=next((s.wal_frames / s.operations for s in samples if s.wal_frames and s.operations), None),
         samples=tuple(counted),
+        rows=max((sample.rows or 0 for sample in samples), default=0),
     )
 
 

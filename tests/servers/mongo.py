@@ -55,8 +55,8 @@ def install() -> Path:
 
 
 @contextlib.contextmanager
-def running(heap: str = "9g") -> Iterator[Running]:
-    """A server that stops at the end. Its data are in its memory: a million documents of 50 fields take about 5 GB."""
+def running(heap: str = "12g") -> Iterator[Running]:
+    """A server that stops at the end. Its data are in its memory: a million documents of 50 fields fill 9 GB."""
     home = install()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
