@@ -8,7 +8,7 @@ use lakerace_format::json::write_text;
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::mapping::{ID, ROUTING, find, is_in_document, is_numeric, kind_of};
+use super::mapping::{ID, ROUTING, find, ignore_above, is_in_document, is_numeric, kind_of};
 use cells::Cells;
 
 /// The longest `_id` that a server takes, in bytes: a longer one refuses its whole request.
@@ -53,6 +53,8 @@ struct Column {
     name: Vec<u8>,
     /// Whether its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
+    /// The field finds no text of more UTF-16 units than these; `None`: it finds all.
+    most_units: Option<usize>,
 }
 
 impl Encoder {
@@ -89,8 +91,9 @@ impl Encoder {
                 let mut name = Vec::new();
                 write_text(&mut name, field.name().as_bytes());
                 name.push(b':');
-                let is_numeric = find(fields, field.name()).is_some_and(|mapped| is_numeric(kind_of(mapped)));
-                Column { index, name, is_numeric }
+                let mapped = find(fields, field.name());
+                let is_numeric = mapped.is_some_and(|mapped| is_numeric(kind_of(mapped)));
+                Column { index, name, is_numeric, most_units: mapped.and_then(ignore_above) }
             })
             .collect();
         let action = if matches!(id, Id::Row(_)) && action == Action::Delete {
@@ -118,11 +121,27 @@ impl Encoder {
             _ => self
                 .columns
                 .iter()
-                .map(|column| Ok((column.name.as_slice(), Cells::new(batch.column(column.index), column.is_numeric)?)))
+                .map(|column| Ok((column, Cells::new(batch.column(column.index), column.is_numeric)?)))
                 .collect::<Result<_>>()?,
         };
         let routing = self.routing.map(cells).transpose()?;
         Ok(Rows { encoder: self, key, routing, columns })
+    }
+}
+
+impl Column {
+    fn write(&self, cells: &Cells, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
+        let done = match self.most_units {
+            // Elasticsearch would tell of it at the end, and OpenSearch never.
+            Some(most) if cells.is_longer(row, most) => {
+                Err(format!("the text is longer than the {most} characters of its field's ignore_above"))
+            }
+            _ => cells.write(row, out),
+        };
+        done.map_err(|reason| {
+            let name = String::from_utf8_lossy(self.name.strip_suffix(b":").unwrap_or(&self.name));
+            format!("column {name}: {reason}")
+        })
     }
 }
 
@@ -142,7 +161,7 @@ pub(super) struct Rows<'a> {
     encoder: &'a Encoder,
     key: Vec<Cells>,
     routing: Option<Cells>,
-    columns: Vec<(&'a [u8], Cells)>,
+    columns: Vec<(&'a Column, Cells)>,
 }
 
 impl Rows<'_> {
@@ -170,15 +189,12 @@ impl Rows<'_> {
             return Ok(first_line);
         }
         out.push(b'{');
-        for (index, (name, cells)) in self.columns.iter().enumerate() {
+        for (index, (column, cells)) in self.columns.iter().enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(name);
-            if let Err(reason) = cells.write(row, out) {
-                let name = String::from_utf8_lossy(name.strip_suffix(b":").unwrap_or(name));
-                return Err(format!("column {name}: {reason}"));
-            }
+            out.extend_from_slice(&column.name);
+            column.write(cells, row, out)?;
         }
         out.extend_from_slice(b"}\n");
         Ok(first_line)

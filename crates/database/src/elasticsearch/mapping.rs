@@ -217,6 +217,12 @@ pub(super) fn kind_of(mapped: &Value) -> &str {
     mapped["type"].as_str().unwrap_or("object")
 }
 
+/// The longest text that a field finds, in UTF-16 units, where it has a limit: longer ones are in the document alone.
+pub(super) fn ignore_above(mapped: &Value) -> Option<usize> {
+    let limit = mapped.get("ignore_above")?.as_u64()?;
+    matches!(kind_of(mapped), "keyword" | "wildcard").then(|| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
 /// Whether a field of this type takes numbers.
 pub(super) fn is_numeric(kind: &str) -> bool {
     matches!(

@@ -200,12 +200,21 @@ fn a_new_index_has_the_settings_and_analyzers_that_are_given() {
 
 #[test]
 #[ignore = "needs a server"]
-fn values_that_an_index_ignores_are_an_error() {
+fn texts_that_a_field_does_not_find_are_rejected() {
     let index = index("ignored");
-    let mapping = json!({ "mappings": { "properties": { "t": { "type": "keyword", "ignore_above": 3 } } } });
+    let mapping = json!({ "mappings": { "properties": { "t": { "type": "keyword", "ignore_above": 6 } } } });
     ok("PUT", &format!("/{index}"), &mapping);
-    let error = load(&at(&endpoint(), &index), &rows(0, 3, "long"), &options(WriteMode::Append)).unwrap_err();
-    assert!(error.message().contains("3 rows") && error.message().contains("_ignored"), "{error}");
+    let location = at(&endpoint(), &index);
+    let error = load(&location, &rows(8, 12, "long"), &options(WriteMode::Append)).unwrap_err();
+    assert!(error.message().contains("row 3") && error.message().contains("ignore_above"), "{error}");
+    load(&location, &rows(0, 8, "long"), &options(WriteMode::Append)).unwrap();
+    // Servers count UTF-16 units.
+    for (text, is_found) in [("é€éx", true), ("aa😀", true), ("aaa😀", false), ("aaaaa", false)] {
+        let taken = load(&location, &rows(0, 1, text), &options(WriteMode::Append));
+        assert_eq!(taken.is_ok(), is_found, "{text} 0");
+    }
+    let found = ok("POST", &format!("/{index}/_count"), &json!({ "query": { "exists": { "field": "t" } } }));
+    assert_eq!(found["count"].as_u64(), Some(count(&index)), "a text that is there is found");
 }
 
 #[test]
