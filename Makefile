@@ -42,9 +42,10 @@ lint-rust:
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --all-features --no-deps --quiet
 	tests/portable/check
 
-# Licences, versions that stand side by side, manifests.
+# Licences, versions that stand side by side, manifests; files that use one another.
 lint-crates: $(STAMP)
 	$(BIN)/python tests/crates.py
+	$(BIN)/python tests/circles.py
 
 lint-python: build
 	$(BIN)/ruff check .
