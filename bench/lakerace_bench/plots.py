@@ -68,14 +68,18 @@ def _bars(panel: Panel, report: Document, headings: bool) -> Figure:
         squeeze=False,
         gridspec_kw={"height_ratios": [number + 0.3 for number in counts], "hspace": 0.44, "wspace": 0.30},
     )
-    figure.subplots_adjust(left=0.115, right=0.975, top=1 - top / height, bottom=0.08 / height)
+    # By the letters of a name, of which about 105 fill a line. One column alone has room for all of them.
+    longest_name = max((len(report.names[e.contestant]) for r in panel.results for e in r.entries), default=0)
+    left = 0.115 if len(columns) > 1 else max(0.115, longest_name / 105 + 0.02)
+    figure.subplots_adjust(left=left, right=0.975, top=1 - top / height, bottom=0.08 / height)
     if headings:
         work, _, turns = panel.about.partition(";")
-        about = f"{work.partition(',')[0]}; {turns.partition(',')[0].strip()}"
+        about = f"{work.partition(', ')[0]}; {turns.partition(',')[0].strip()}"
         about += "; line: min to max"
-        if report.who:
+        if report.who and any(result.subject for result in panel.results):
             about += f"; x: multiple of {report.who}'s time"
         heading(figure, height, panel.title, about)
+    start = -0.27 if len(columns) > 1 else 0.0
     for row, variant in enumerate(variants):
         for column, name in enumerate(columns):
             axis = axes[row][column]
@@ -87,7 +91,7 @@ def _bars(panel: Panel, report: Document, headings: bool) -> Figure:
                 _case(axis, result, report, longest)
             else:
                 axis.set_visible(False)
-            axis.set_title(f"{variant}, {name}", loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=4, x=-0.27)
+            axis.set_title(f"{variant}, {name}", loc="left", fontsize=9.5, fontweight="bold", color=INK, pad=4, x=start)
     return figure
 
 
