@@ -530,7 +530,7 @@ fn fill(file: &File, out: &mut [MaybeUninit<u8>]) -> std::io::Result<()> {
     let mut at = 0;
     while at < out.len() {
         match rustix::io::pread(file, &mut out[at..], at as u64) {
-            Ok((read, _)) if read.is_empty() => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok(([], _)) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
             Ok((read, _)) => at += read.len(),
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
