@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 use std::ops::Range;
 
 use bytes::Bytes;
-use lakerace_io::{Error, Fetcher, Job, Object, RangeOptions, RequestPlan, Result};
+use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RangeOptions, RequestPlan, Result, Wanted, plan_requests};
 
 use super::gzip::GzipMembers;
 
@@ -17,12 +17,28 @@ const READ_AHEAD_BYTES_PER_THREAD: u64 = 16 << 20;
 /// The same for all of them at least: some requests of several MiB.
 const LEAST_READ_AHEAD_BYTES: u64 = 32 << 20;
 
+/// How many requests what is read ahead has at least.
+const REQUESTS_AHEAD: u64 = 4;
+
 /// How requests for text are cut: as the job says, with less read ahead than for files that are decoded faster.
-pub(crate) fn text_ranges(job: &Job) -> RangeOptions {
+fn text_ranges(job: &Job) -> RangeOptions {
     let options = job.options();
     let enough = (options.threads as u64).saturating_mul(READ_AHEAD_BYTES_PER_THREAD).max(LEAST_READ_AHEAD_BYTES);
     let ranges = options.ranges;
     RangeOptions { prefetch_bytes: ranges.prefetch_bytes.min(enough), ..ranges }
+}
+
+/// The requests for text. One is not longer than a part of what may be read ahead: what is read of it stays in memory until the last of
+/// its rows is gone.
+pub(crate) fn text_requests(wanted: &[Wanted], profile: &PathProfile, job: &Job) -> RequestPlan {
+    let options = text_ranges(job);
+    let plan = plan_requests(wanted, &options, profile);
+    let most = (options.prefetch_bytes / REQUESTS_AHEAD).max(BLOCK_BYTES as u64);
+    let is_longer = |request: &lakerace_io::Request| request.range.end - request.range.start > most;
+    if options.max_request_bytes.is_some() || !plan.requests.iter().any(is_longer) {
+        return plan;
+    }
+    plan_requests(wanted, &RangeOptions { max_request_bytes: Some(most), ..options }, profile)
 }
 
 /// How a file's bytes are packed.
@@ -297,3 +313,6 @@ impl<F: FnMut(u64) -> Result<Bytes>> BufRead for Steps<F> {
         let _ = self.bytes.split_to(n.min(self.bytes.len()));
     }
 }
+
+#[cfg(test)]
+mod tests;

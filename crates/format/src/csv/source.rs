@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
+use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::chain::{Chain, FileColumns};
 use super::column::TypeOrigin;
 use super::columns::column_for;
-use super::input::{Input, text_ranges};
+use super::input::{Input, text_requests};
 use super::parse::Parser;
 use super::read::{Reader, Work};
 use super::rules::{Dialect, Rules};
@@ -140,7 +140,7 @@ impl CsvSource {
 impl CsvSource {
     fn requests(&self, mut wanted: Vec<Wanted>) -> RequestPlan {
         wanted.retain(|w| !w.range.is_empty());
-        plan_requests(&wanted, &text_ranges(&self.job), &self.objects[0].store.profile())
+        text_requests(&wanted, &self.objects[0].store.profile(), &self.job)
     }
 
     fn constants_by_url(&self) -> HashMap<String, Arc<Constants>> {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
+use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{Block, Blocks};
 use super::column::{Object as Columns, Origin, Others};
 use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, learn_schema};
-use crate::csv::input::{Input, text_ranges};
+use crate::csv::input::{Input, text_requests};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::{
@@ -99,7 +99,7 @@ impl JsonLinesSource {
     }
 
     fn requests(&self, wanted: &[Wanted]) -> RequestPlan {
-        plan_requests(wanted, &text_ranges(&self.job), &self.objects[0].store.profile())
+        text_requests(wanted, &self.objects[0].store.profile(), &self.job)
     }
 
     fn project(&self, columns: &[usize]) -> Result<SchemaRef> {
