@@ -63,6 +63,9 @@ SERVERS = {
                 "org.elasticsearch:elasticsearch:7.17.29",
                 "org.elasticsearch.plugin:transport-netty4-client:7.17.29",
                 "org.apache.logging.log4j:log4j-core:2.17.1",
+                # One version of each of these, or they do not go together.
+                "com.fasterxml.jackson.core:jackson-core:2.14.2",
+                "com.fasterxml.jackson.dataformat:jackson-dataformat-yaml:2.14.2",
             ),
         ),
         Server(
