@@ -12,8 +12,8 @@ const PURGE_DELAY: c_int = 15;
 /// What it is unless somebody says otherwise, by the environment or in another version.
 const USUAL_MS: c_long = 1000;
 
-/// Long enough for what is freed and wanted again at once, short enough that little of what a load frees in it adds up.
-const SOON_MS: c_long = 20;
+/// A load frees more than half a gigabyte in a second: what is kept for some milliseconds adds up.
+const SOON_MS: c_long = 0;
 
 unsafe extern "C" {
     safe fn mi_option_get(option: c_int) -> c_long;
