@@ -41,7 +41,7 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
     def count() -> int:
         return len(rows()) - (BEHAVIOUR == "loses-unseen-row" and not job["looked_at"])
 
-    return loads.counted(job, "1.0", count, lambda: loads.table(texts.rows(rows(), types), types))
+    return loads.counted(job, "1.0", count, lambda: texts.table(rows(), types))
 
 
 def _spoil(rows: list[list[Any]]) -> list[list[Any]]:
