@@ -204,6 +204,62 @@ def test_what_is_pushed_down_shows(spark: SparkSession, tmp_path: Path) -> None:
     assert frame.select(frame.o_orderkey).where("o_orderkey = 7").collect()[0][:] == (7,)
 
 
+def test_counts_are_told_by_metadata(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "o.parquet"
+    lr.copy("tpch:orders?sf=0.01", path, row_group_rows=1000)
+    frame = spark.read.format("lakerace").load(str(path))
+    count = frame.selectExpr("count(*)", "count(1) + 1")
+    assert "15000 rows by metadata" in plan(count)
+    assert count.collect()[0][:] == (15000, 15001)
+    assert frame.count() == 15000
+    for other in (
+        frame.where("o_orderkey < 100").selectExpr("count(*)"),
+        frame.selectExpr("count(*)", "max(o_orderkey)"),
+        frame.selectExpr("count(distinct o_orderkey)"),
+        frame.groupBy("o_orderstatus").count(),
+        frame.limit(7).selectExpr("count(*)"),
+        spark.read.format("lakerace").option("where", "o_orderkey < 100").load(str(path)).selectExpr("count(*)"),
+    ):
+        assert "by metadata" not in plan(other)
+    assert frame.limit(7).count() == 7
+    # A file that was replaced has other rows.
+    lr.copy("tpch:nation?sf=0.01", path, mode="overwrite")
+    assert spark.read.format("lakerace").load(str(path)).count() == 25
+    # A text has rows that only reading tells, and deleted rows do not count.
+    lr.copy("tpch:nation?sf=0.01", tmp_path / "n.csv")
+    text = spark.read.format("lakerace").load(str(tmp_path / "n.csv"))
+    assert "by metadata" not in plan(text.selectExpr("count(*)"))
+    assert text.count() == 25
+    table = tmp_path / "t"
+    properties = {"lakerace.primaryKey": "n", "delta.enableDeletionVectors": "true"}
+    lr.copy(pa.table({"n": range(100)}), f"delta:{table}", table_properties=properties)
+    lr.Table(table).delete("n < 10")
+    rows = spark.read.format("lakerace").load(str(table))
+    assert "90 rows by metadata" in plan(rows.selectExpr("count(*)"))
+    assert rows.count() == 90
+
+
+def test_a_join_leaves_files_out(spark: SparkSession, tmp_path: Path) -> None:
+    lr.copy("tpch:orders?sf=0.1", tmp_path / "o.parquet", row_group_rows=1000)
+    orders = spark.read.format("lakerace").load(str(tmp_path / "o.parquet"))
+    few = spark.createDataFrame([(7, "x"), (32, "y"), (None, "z")], "k bigint, name string")
+    # Spark asks for the keys of a side that it filters itself.
+    few.write.parquet(f"{tmp_path}/few")
+    few = spark.read.parquet(f"{tmp_path}/few")
+    # The size of the few is not a reason for Spark to leave it.
+    spark.conf.set("spark.sql.optimizer.dynamicPartitionPruning.fallbackFilterRatio", "1000")
+    try:
+        joined = orders.join(few.where("name > 'a'").hint("broadcast"), orders.o_orderkey == few.k)
+        joined = joined.select("o_orderkey", "name", "o_totalprice")
+        assert sorted(row[:2] for row in joined.collect()) == [(7, "x"), (32, "y")]
+        shown = plan(joined)
+    finally:
+        spark.conf.unset("spark.sql.optimizer.dynamicPartitionPruning.fallbackFilterRatio")
+    assert "dynamicpruning" in shown
+    assert "and of joins" in shown
+    assert "units 1 of 150" in shown
+
+
 def test_literals_may_have_any_characters(spark: SparkSession, tmp_path: Path) -> None:
     texts = ["plain", "a\u001eb", "a\u001ewhere\u001f1 = 0", "a\u001d'\"\\", "\n"]
     pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")

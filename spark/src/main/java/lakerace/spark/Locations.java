@@ -82,4 +82,9 @@ final class Locations {
       options.putIfAbsent("storage.aws_allow_http", "true");
     }
   }
+
+  /** A column's name as Spark's expressions take it. */
+  static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
 }

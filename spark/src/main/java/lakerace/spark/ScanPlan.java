@@ -6,6 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -13,16 +16,22 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 
 /** A planned scan in the driver. */
-final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch, SupportsReportStatistics {
+final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
   private final String location;
   private final Map<String, String> options;
   private final StructType schema;
   private final String filter;
   private final Integer limit;
-  private final Plan plan;
+  private final Plan table;
+  /** What the query asks for, as the engine's options. */
+  private final Map<String, String> query;
+  private Plan plan;
+  /** What the other sides of joins are known to have. */
+  private String runtimeFilter;
 
   ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table) {
     this.location = location;
@@ -30,12 +39,13 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     this.schema = schema;
     this.filter = filter;
     this.limit = limit;
+    this.table = table;
     for (String name : schema.fieldNames()) {
       if (DeltaTable.isId(name) && table.isExact(name) == null) {
         this.options.put("query.ids", "true");
       }
     }
-    Map<String, String> query = new HashMap<>(this.options);
+    this.query = new HashMap<>(this.options);
     query.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
     if (filter != null) {
       query.put("query.where", filter);
@@ -57,8 +67,41 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   public String description() {
     String limited = limit == null ? "" : ", limit " + limit;
     String version = plan.version.isEmpty() ? "" : ", version " + plan.version;
-    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + limited + ", tasks " + plan.tasks.size() + ", "
+    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + (runtimeFilter == null ? "" : ", and of joins") + limited + ", tasks " + plan.tasks.size() + ", "
         + plan.summary;
+  }
+
+  /** Columns whose comparisons mean the same to the engine and to Spark. */
+  @Override
+  public NamedReference[] filterAttributes() {
+    List<NamedReference> found = new ArrayList<>();
+    for (String name : schema.fieldNames()) {
+      // Of an early limit any rows may come.
+      if (limit == null && Boolean.TRUE.equals(table.isExact(name))) {
+        found.add(Expressions.column(Locations.quoted(name)));
+      }
+    }
+    return found.toArray(new NamedReference[0]);
+  }
+
+  /** Plans anew, without the files, row groups and rows that a join would not look at. */
+  @Override
+  public void filter(Predicate[] predicates) {
+    FilterText text = new FilterText(table);
+    List<String> conditions = new ArrayList<>();
+    for (Predicate predicate : predicates) {
+      String condition = RuntimeFilter.text(predicate, text);
+      if (condition != null) {
+        conditions.add(condition);
+      }
+    }
+    if (conditions.isEmpty()) {
+      return;
+    }
+    runtimeFilter = String.join(" AND ", conditions);
+    Map<String, String> narrower = new HashMap<>(query);
+    narrower.put("query.where", filter == null ? runtimeFilter : filter + " AND " + runtimeFilter);
+    plan = Plan.of(location, narrower);
   }
 
   @Override

@@ -4,8 +4,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.Count;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -17,7 +24,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Takes what Spark pushes down. */
-final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit {
+final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownAggregates {
   private final String location;
   private final Map<String, String> options;
   private final Plan table;
@@ -25,6 +32,8 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   private Filter[] pushed = new Filter[0];
   private String where;
   private Integer limit;
+  /** The rows that metadata tell, where a query wants their number alone. */
+  private CountScan count;
 
   ScanSketch(String location, Map<String, String> options, Plan table) {
     this.location = location;
@@ -71,6 +80,38 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   }
 
   @Override
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return where == null && !options.containsKey("where") && aggregation.groupByExpressions().length == 0
+        && Arrays.stream(aggregation.aggregateExpressions()).allMatch(this::countsRows);
+  }
+
+  /** Whether a function is the number of all rows. */
+  private boolean countsRows(AggregateFunc function) {
+    if (function instanceof CountStar) {
+      return true;
+    }
+    if (!(function instanceof Count) || ((Count) function).isDistinct() || !(((Count) function).column() instanceof NamedReference)) {
+      return false;
+    }
+    String[] names = ((NamedReference) ((Count) function).column()).fieldNames();
+    return names.length == 1 && Arrays.asList(table.schema.fieldNames()).contains(names[0]) && !table.schema.apply(names[0]).nullable();
+  }
+
+  /** Deleted rows are left out of the number, and a number that is not exact is not given. */
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    if (!supportCompletePushDown(aggregation)) {
+      return false;
+    }
+    // Files may be others by now; a version is the same for ever.
+    OptionalLong rows = table.version.isEmpty() ? Plan.of(location, options).rows : table.rows;
+    if (rows.isPresent()) {
+      count = new CountScan(location, aggregation.aggregateExpressions().length, rows.getAsLong());
+    }
+    return rows.isPresent();
+  }
+
+  @Override
   public void pruneColumns(StructType required) {
     for (StructField field : required.fields()) {
       if (!DeltaTable.isId(field.name()) || table.isExact(field.name()) != null) {
@@ -97,6 +138,6 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public Scan build() {
-    return new ScanPlan(location, options, schema, where, limit, table);
+    return count != null ? count : new ScanPlan(location, options, schema, where, limit, table);
   }
 }

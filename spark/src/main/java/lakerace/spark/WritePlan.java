@@ -84,7 +84,7 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistrib
     }
     Expression[] expressions = new Expression[key.length];
     for (int at = 0; at < key.length; at++) {
-      expressions[at] = Expressions.column(quoted(key[at]));
+      expressions[at] = Expressions.column(Locations.quoted(key[at]));
     }
     return Distributions.clustered(expressions);
   }
@@ -96,13 +96,9 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistrib
     SortOrder[] orders = new SortOrder[key.length + (key.length == 0 ? 0 : sequence.length)];
     for (int at = 0; at < orders.length; at++) {
       String name = at < key.length ? key[at] : sequence[at - key.length];
-      orders[at] = Expressions.sort(Expressions.column(quoted(name)), SortDirection.ASCENDING);
+      orders[at] = Expressions.sort(Expressions.column(Locations.quoted(name)), SortDirection.ASCENDING);
     }
     return orders;
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
   }
 
   @Override
