@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,6 +31,8 @@ Race = Callable[..., tuple[Run, list[Sample]]]
 def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
     inputs = replace(cases.quick(), small_files=TINY)
     monkeypatch.setattr(cases, "quick", lambda: inputs)
+    # However slow the disk is, everybody is asked for everything.
+    monkeypatch.setattr(cases, "_FILES_PATIENCE_SECONDS", math.inf)
     monkeypatch.setenv("LAKERACE_BENCH_CONTESTANTS", str(FAKES))
 
     def run(*names: str, only: str, code: int = 0) -> tuple[Run, list[Sample]]:
