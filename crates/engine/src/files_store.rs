@@ -9,7 +9,7 @@ use lakerace_delta::{
     DeltaSink, DeltaSource, KEY_PROPERTY, Snapshot, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions,
     VersionSpec, WriteMode,
 };
-use lakerace_files::{Entry, Index, Indexed, Options, Segment, Store};
+use lakerace_files::{EachName, Entry, Index, IndexVersion, Options, Segment, Store};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
@@ -75,6 +75,10 @@ fn schema() -> SchemaRef {
 }
 
 impl DeltaIndex {
+    fn version(&self, snapshot: Snapshot) -> Box<dyn IndexVersion> {
+        Box::new(DeltaVersion { snapshot, place: self.location.as_str().to_owned() })
+    }
+
     fn table(&self) -> Result<Table> {
         Table::at(&self.location, &self.storage, &self.job)
     }
@@ -116,35 +120,74 @@ impl DeltaIndex {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// The files of a version.
-    fn indexed(&self, snapshot: Snapshot) -> Result<Indexed> {
-        let version = snapshot.version();
-        let source = DeltaSource::open(snapshot)?;
-        let request = ReadRequest { filter: Some(parse_filter("pack IS NOT NULL")?), ..ReadRequest::default() };
-        let plan = source.plan(&request)?;
-        let mut files = Vec::new();
-        for batch in source.read(&plan)? {
-            entries(&batch?, &mut files).map_err(|e| e.at(self.location.as_str()))?;
+/// A version of the table.
+struct DeltaVersion {
+    snapshot: Snapshot,
+    place: String,
+}
+
+impl DeltaVersion {
+    fn rows(&self, source: &DeltaSource, request: &ReadRequest, each: EachName<'_>) -> Result<()> {
+        let plan = source.plan(request)?;
+        source.read(&plan)?.try_for_each(|batch| entries(&batch?, each).map_err(|e| e.at(&self.place)))
+    }
+
+    /// Names in files that the other version does not have as they are, then what they stand for in this one.
+    fn changed(&self, before: Snapshot, each: EachName<'_>) -> Result<bool> {
+        let gone = DeltaSource::open_changed(before, &self.snapshot)?;
+        let come = DeltaSource::open_changed(self.snapshot.clone(), gone.snapshot())?;
+        let request = ReadRequest { columns: Some(vec!["name".to_owned()]), ..ReadRequest::default() };
+        let plans = [gone.plan(&request)?, come.plan(&request)?];
+        let units = plans.iter().flat_map(|plan| &plan.files).flat_map(|file| &file.units);
+        let changed: u64 = units.map(|unit| unit.rows.unwrap_or(0)).sum();
+        if changed > self.snapshot.row_count()? {
+            return Ok(false);
         }
-        Ok(Indexed { version, files })
+        for batch in gone.read(&plans[0])? {
+            let names = arrow::compute::cast(batch?.column(0), &DataType::Utf8).map_err(|_| damaged("name"))?;
+            names.as_string::<i32>().iter().flatten().try_for_each(|name| each(name.to_owned(), None))?;
+        }
+        self.rows(&come, &ReadRequest::default(), each)?;
+        Ok(true)
+    }
+}
+
+impl IndexVersion for DeltaVersion {
+    fn table_id(&self) -> &str {
+        self.snapshot.table_id()
+    }
+
+    fn version(&self) -> u64 {
+        self.snapshot.version()
+    }
+
+    fn each(&self, each: EachName<'_>) -> Result<()> {
+        let request = ReadRequest { filter: Some(parse_filter("pack IS NOT NULL")?), ..ReadRequest::default() };
+        self.rows(&DeltaSource::open(self.snapshot.clone())?, &request, each)
+    }
+
+    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool> {
+        let before = self.snapshot.table().snapshot(Some(VersionSpec::Version(version)));
+        match before.and_then(|before| self.changed(before, each)) {
+            // The other version's log or files are not there any more.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            other => other,
+        }
     }
 }
 
 impl Index for DeltaIndex {
-    fn load(&self, known: Option<u64>) -> Result<Option<Indexed>> {
+    fn newest(&self) -> Result<Option<Box<dyn IndexVersion>>> {
         let table = self.table()?;
         let look = |is_there| if is_there { table.snapshot(None).map(Some) } else { Ok(None) };
-        let Some(snapshot) = self.attempt(&table, look)? else { return Ok(None) };
-        if known == Some(snapshot.version()) {
-            return Ok(None);
-        }
-        self.indexed(snapshot).map(Some)
+        Ok(self.attempt(&table, look)?.map(|snapshot| self.version(snapshot)))
     }
 
-    fn load_at(&self, ms: i64) -> Result<Option<Indexed>> {
+    fn at(&self, ms: i64) -> Result<Option<Box<dyn IndexVersion>>> {
         match self.table()?.snapshot(Some(VersionSpec::Timestamp(ms))) {
-            Ok(snapshot) => self.indexed(snapshot).map(Some),
+            Ok(snapshot) => Ok(Some(self.version(snapshot))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -234,9 +277,12 @@ fn segment(text: &str) -> Option<Segment> {
     parts.next().is_none().then_some(Segment { pack, start, len, check_sum })
 }
 
-/// The entries of a batch of the index.
-fn entries(batch: &RecordBatch, files: &mut Vec<(String, Entry)>) -> Result<()> {
-    let damaged = |column: &str| Error::corrupt(format!("the index has no acceptable {column}"));
+fn damaged(column: &str) -> Error {
+    Error::corrupt(format!("the index has no acceptable {column}"))
+}
+
+/// Gives the entries of a batch of the index; none for files that were removed.
+fn entries(batch: &RecordBatch, each: EachName<'_>) -> Result<()> {
     let column = |name: &str, kind: &DataType| {
         let found = batch.column_by_name(name).ok_or_else(|| damaged(name))?;
         arrow::compute::cast(found, kind).map_err(|_| damaged(name))
@@ -258,6 +304,11 @@ fn entries(batch: &RecordBatch, files: &mut Vec<(String, Entry)>) -> Result<()> 
             true => Ok(array.as_primitive::<Int64Type>().value(row)),
             false => Err(damaged(of)),
         };
+        let name = text_of(&name, "name")?;
+        if !pack.is_valid(row) {
+            each(name, None)?;
+            continue;
+        }
         let encoding = text_of(&encoding, "encoding")?;
         if *known != *encoding {
             known = encoding.into();
@@ -281,7 +332,7 @@ fn entries(batch: &RecordBatch, files: &mut Vec<(String, Entry)>) -> Result<()> 
             metadata: metadata.is_valid(row).then(|| text_of(&metadata, "metadata")).transpose()?,
             segments,
         };
-        files.push((text_of(&name, "name")?, entry));
+        each(name, Some(entry))?;
     }
     Ok(())
 }

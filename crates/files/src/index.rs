@@ -34,22 +34,29 @@ pub struct Entry {
     pub segments: Vec<Segment>,
 }
 
+/// Takes names and what they stand for; `None` where there is no such file any more. Of one name, the last call counts.
+pub type EachName<'a> = &'a mut dyn FnMut(String, Option<Entry>) -> Result<()>;
+
 /// A version of the index.
-#[derive(Debug, Default)]
-pub struct Indexed {
+pub trait IndexVersion {
+    /// The table's identity, which no other table has, be it at the same place.
+    fn table_id(&self) -> &str;
     /// Its number; each change makes the next one.
-    pub version: u64,
-    /// Names and what they stand for, in any order.
-    pub files: Vec<(String, Entry)>,
+    fn version(&self) -> u64;
+    /// Gives every file, in any order.
+    fn each(&self, each: EachName<'_>) -> Result<()>;
+    /// Gives what has changed since another version of the same table. False where that costs more than reading all, or is not known: then
+    /// what was given counts for nothing.
+    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool>;
 }
 
 /// A table of names that any number of writers changes at the same time.
 pub trait Index: Send + Sync + std::fmt::Debug {
-    /// The newest version; `None` where it is `known`, or where there is no table.
-    fn load(&self, known: Option<u64>) -> Result<Option<Indexed>>;
+    /// The newest version; `None` where there is no table.
+    fn newest(&self) -> Result<Option<Box<dyn IndexVersion>>>;
     /// The version that was the newest one at `ms` milliseconds since 1970-01-01 UTC; `None` where there was no table then, or where
     /// its history does not go back that far.
-    fn load_at(&self, ms: i64) -> Result<Option<Indexed>>;
+    fn at(&self, ms: i64) -> Result<Option<Box<dyn IndexVersion>>>;
     /// Gives names other entries, and takes those of `None` away, all in one step; makes the table where there is none. Gives the
     /// version that this has made.
     fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64>;

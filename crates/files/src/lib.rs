@@ -31,7 +31,7 @@ pub use encode::{Key, Transform};
 pub use home::{
     Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
 };
-pub use index::{Entry, Index, Indexed, Segment};
+pub use index::{EachName, Entry, Index, IndexVersion, Segment};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};
 pub use store::{Child, Progress, Store};

@@ -1,6 +1,7 @@
 //! How a store is opened.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,6 +169,9 @@ pub struct Options {
     pub wal_limit_bytes: u64,
     /// Settings of an object store.
     pub storage: StorageOptions,
+    /// Where a store on an object store keeps its names for the next opening. Where `None`, in `names` of `LAKERACE_CACHE_DIR`, else of
+    /// `lakerace` in the user's folder of caches.
+    pub cache_folder: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -185,6 +189,7 @@ impl Default for Options {
             page_bytes: 8192,
             wal_limit_bytes: 64 << 20,
             storage: StorageOptions::default(),
+            cache_folder: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Contents are in immutable packs of about 12 MiB, names in a table that says where each content is ([`Index`]). A put goes to a pack in
 //! memory; a flush sends packs and then makes one version of the table. Any number of writers does so at the same time.
 
+mod names;
 mod pack;
 mod read;
 mod shared;
@@ -148,7 +149,7 @@ impl Write for Upload {
     fn finish(self: Box<Self>) -> Result<()> {
         let (shared, name, if_exists) = (Arc::clone(&self.shared), self.name.clone(), self.options.if_exists);
         let done = self.entry().and_then(|entry| shared.apply(|staged| staged.put(&name, entry, if_exists)));
-        done.map_err(|e| e.at(&shared.location))
+        done.and_then(|()| shared.commit_many()).map_err(|e| e.at(&shared.location))
     }
 }
 
@@ -211,15 +212,15 @@ impl Reads for PackHome {
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
-        Ok(self.0.find(name).map(|entry| shared::stat(name, &entry)))
+        self.place(self.0.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        Ok(self.0.list(prefix, from, limit))
+        self.place(self.0.list(prefix, from, limit))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        let entry = self.0.find(name).ok_or_else(|| not_found(name));
+        let entry = self.0.find(name).and_then(|entry| entry.ok_or_else(|| not_found(name)));
         self.place(entry.map(|entry| read::open(&self.0, name, entry)))
     }
 }
@@ -231,7 +232,8 @@ impl Home for PackHome {
 
     fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         let put = entry_of(&self.0, name, data, options)
-            .and_then(|entry| self.0.apply(|staged| staged.put(name, entry, options.if_exists)));
+            .and_then(|entry| self.0.apply(|staged| staged.put(name, entry, options.if_exists)))
+            .and_then(|()| self.0.commit_many());
         self.place(put)
     }
 
@@ -250,12 +252,12 @@ impl Home for PackHome {
     }
 
     fn remove_prefix(&self, prefix: &str) -> Result<u64> {
-        let names = self.0.list(prefix, "", usize::MAX);
+        let names = self.place(self.0.list(prefix, "", usize::MAX))?;
         let mut removed = 0;
         let done = self.0.apply(|staged| {
             for stat in &names {
                 // Another thread may have been faster.
-                if staged.find(&stat.name).is_some() {
+                if staged.find(&stat.name)?.is_some() {
                     staged.remove(&stat.name)?;
                     removed += 1;
                 }
@@ -273,7 +275,7 @@ impl Home for PackHome {
     fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         let done = self.0.may_write(to).and_then(|()| {
             self.0.apply(|staged| {
-                let entry = staged.find(from).ok_or_else(|| not_found(from))?;
+                let entry = staged.find(from)?.ok_or_else(|| not_found(from))?;
                 if from == to { Ok(()) } else { staged.put(to, entry, if_exists) }
             })
         });
@@ -283,7 +285,7 @@ impl Home for PackHome {
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
         let done = check_metadata(metadata).and_then(|()| {
             self.0.apply(|staged| {
-                let entry = staged.find(name).ok_or_else(|| not_found(name))?;
+                let entry = staged.find(name)?.ok_or_else(|| not_found(name))?;
                 let entry = Entry { metadata: metadata.map(str::to_owned), ..Entry::clone(&entry) };
                 staged.put(name, Arc::new(entry), IfExists::Replace)
             })
@@ -339,15 +341,21 @@ fn compact(shared: &Shared) -> Result<Compacted> {
     // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
     let packs = shared.packs()?;
     shared.refresh()?;
-    let mut used = packs_of(shared.files().values().map(|entry| &**entry));
+    let mut used = HashSet::new();
+    for found in shared.names().walk("", "", usize::MAX) {
+        used.extend(packs_of(&found?.1));
+    }
     let before = now_ms() - UNUSED_MS;
     let bytes_before = packs.iter().map(|pack| pack.bytes).sum();
     let mut unused: Vec<_> =
         packs.into_iter().filter(|pack| !used.contains(&pack.id) && pack.modified_ms < before).collect();
     if !unused.is_empty() {
         // A pack whose last file went within the time is one that a reader or a pending copy may need.
-        match shared.index.load_at(before)? {
-            Some(then) => used.extend(packs_of(then.files.iter().map(|(_, entry)| entry))),
+        match shared.index.at(before)? {
+            Some(then) => then.each(&mut |_, entry| {
+                used.extend(entry.iter().flat_map(packs_of));
+                Ok(())
+            })?,
             None => unused.clear(),
         }
         unused.retain(|pack| !used.contains(&pack.id));
@@ -362,6 +370,6 @@ fn compact(shared: &Shared) -> Result<Compacted> {
     Ok(Compacted { bytes_before, bytes_after: bytes_before - freed, rewritten: 0, orphans })
 }
 
-fn packs_of<'a>(entries: impl Iterator<Item = &'a Entry>) -> HashSet<u128> {
-    entries.flat_map(|entry| &entry.segments).map(|segment| segment.pack).collect()
+fn packs_of(entry: &Entry) -> impl Iterator<Item = u128> {
+    entry.segments.iter().map(|segment| segment.pack)
 }

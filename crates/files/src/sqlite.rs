@@ -24,6 +24,7 @@ mod writer;
 use std::sync::Arc;
 
 pub(crate) use encoder::now_ms;
+pub(crate) use statement::from_rusqlite;
 
 use lakerace_io::{Error, Result};
 

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use lakerace_io::{Error, Result};
 
 use super::SEGMENT_BYTES;
-use super::shared::{self, Files, Shared};
+use super::names::Names;
+use super::shared::{self, Shared};
 use crate::name::{not_found, shown};
 use crate::{Content, Each, Entry, Reads, Sink, Stat};
 
@@ -82,13 +83,13 @@ pub(super) struct Live<'a>(pub(super) &'a Arc<Shared>);
 impl Live<'_> {
     pub(super) fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         self.0.with_newest(|| {
-            let entry = self.0.find(name).ok_or_else(|| not_found(name))?;
+            let entry = self.0.find(name)?.ok_or_else(|| not_found(name))?;
             get(self.0, name, &entry, sink)
         })
     }
 
     pub(super) fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        let found = self.0.find_all(names);
+        let found = self.0.find_all(names)?;
         get_many(self.0, names, &found, each)
     }
 }
@@ -96,16 +97,16 @@ impl Live<'_> {
 /// A version of the table.
 pub(super) struct Snapshot {
     shared: Arc<Shared>,
-    files: Arc<Files>,
+    names: Names,
 }
 
 impl Snapshot {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), files: shared.files() }
+        Self { shared: Arc::clone(shared), names: shared.names() }
     }
 
-    fn find(&self, name: &str) -> Result<&Arc<Entry>> {
-        self.files.get(name).ok_or_else(|| not_found(name))
+    fn find(&self, name: &str) -> Result<Arc<Entry>> {
+        self.names.find(name)?.ok_or_else(|| not_found(name))
     }
 
     fn place<T>(&self, outcome: Result<T>) -> Result<T> {
@@ -115,25 +116,26 @@ impl Snapshot {
 
 impl Reads for Snapshot {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        self.place(self.find(name).and_then(|entry| get(&self.shared, name, entry, sink)))
+        self.place(self.find(name).and_then(|entry| get(&self.shared, name, &entry, sink)))
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        let found: Vec<_> = names.iter().map(|name| self.files.get(*name).cloned()).collect();
-        self.place(get_many(&self.shared, names, &found, each))
+        let found: Result<Vec<_>> = names.iter().map(|name| self.names.find(name)).collect();
+        self.place(found.and_then(|found| get_many(&self.shared, names, &found, each)))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
-        Ok(self.files.get(name).map(|entry| shared::stat(name, entry)))
+        self.place(self.names.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        Ok(shared::list(&self.files, prefix, from, limit))
+        let files = self.names.walk(prefix, from, limit).take(limit);
+        self.place(files.map(|found| found.map(|(name, entry)| shared::stat(&name, &entry))).collect())
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
         let entry = self.place(self.find(name))?;
-        Ok(open(&self.shared, name, Arc::clone(entry)))
+        Ok(open(&self.shared, name, entry))
     }
 }
 

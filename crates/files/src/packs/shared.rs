@@ -1,26 +1,24 @@
 //! What the parts of a store on an object store share: the index, what is not committed, and packs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::{Bound, Range};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Output, Result, Wanted, plan_requests};
 
+use super::names::{Cache, Changes, Names, VersionId, changes, merged};
 use super::pack::{OpenPack, Part, SealedPack, check_sum};
 use crate::encode::{Encoding, Toolbox};
 use crate::name::{composed, normalisation_warning, not_found, prefix_end, taken};
 use crate::{Compression, Entry, IfExists, Index, Segment, Stat};
 
-/// Names of a version of the index.
-pub(super) type Files = BTreeMap<Arc<str>, Arc<Entry>>;
-
-/// Names that get other entries, or none.
-pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<Entry>>>;
-
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
+
+/// Names that wait for a flush: with more, a put makes a version of the table.
+const PENDING_NAMES: usize = 131_072;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -28,6 +26,7 @@ pub(super) struct Shared {
     pub(super) store: JobStore,
     pub(super) root: Path,
     pub(super) index: Box<dyn Index>,
+    cache: Cache,
     pub(super) toolbox: Toolbox,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
@@ -43,8 +42,8 @@ pub(super) struct Shared {
 /// What reads look at.
 #[derive(Debug, Default)]
 struct State {
-    version: Option<u64>,
-    files: Arc<Files>,
+    /// The names of a version of the table.
+    names: Names,
     pending: Changes,
     open: Option<OpenPack>,
     unsent: Vec<Arc<SealedPack>>,
@@ -61,6 +60,7 @@ impl Shared {
         options: &crate::Options,
     ) -> Result<Self> {
         let shared = Self {
+            cache: Cache::new(&store.url(&root), options),
             location,
             store,
             root,
@@ -104,17 +104,43 @@ impl Shared {
     /// Takes in what other writers have committed. False where there is no store yet.
     pub(super) fn refresh(&self) -> Result<bool> {
         self.check_process()?;
-        let known = lock(&self.state).version;
-        let loaded = self.index.load(known)?;
-        let mut state = lock(&self.state);
-        if let Some(loaded) = loaded
-            && state.version.is_none_or(|version| version < loaded.version)
-        {
-            state.files =
-                Arc::new(loaded.files.into_iter().map(|(name, entry)| (name.into(), Arc::new(entry))).collect());
-            state.version = Some(loaded.version);
+        let known = self.names();
+        let Some(version) = self.index.newest()? else { return Ok(known.id.is_some()) };
+        if known.id.as_ref() != Some(&VersionId::of(&*version)) {
+            let loaded = Names::load(&*version, &known, &self.cache)?;
+            let mut state = lock(&self.state);
+            let is_newer = match (&state.names.id, &loaded.id) {
+                (Some(own), Some(loaded)) => own.table != loaded.table || own.version < loaded.version,
+                _ => true,
+            };
+            if is_newer {
+                state.names = loaded;
+            }
         }
-        Ok(state.version.is_some())
+        Ok(true)
+    }
+
+    /// The committed names: those of a version.
+    pub(super) fn names(&self) -> Names {
+        lock(&self.state).names.clone()
+    }
+
+    /// Reads names; where their file here is damaged, it is made again first.
+    fn with_names<T>(&self, read: impl Fn(&Names) -> Result<T>) -> Result<T> {
+        let names = self.names();
+        match read(&names) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                names.discard();
+                let Some(id) = &names.id else { return Err(error) };
+                lock(&self.state).names = Names::default();
+                let again = self.refresh();
+                if !again? || self.names().id.is_none_or(|now| now.table != id.table) {
+                    return Err(error);
+                }
+                read(&self.names())
+            }
+            other => other,
+        }
     }
 
     pub(super) fn is_writable(&self) -> Result<()> {
@@ -140,45 +166,39 @@ impl Shared {
         std::mem::take(&mut lock(&self.warnings).0)
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<Arc<Entry>> {
-        lock(&self.state).find(name)
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        let pending = lock(&self.state).pending.get(name).cloned();
+        pending.map_or_else(|| self.with_names(|names| names.find(name)), Ok)
     }
 
     /// The entries of names at one moment.
-    pub(super) fn find_all(&self, names: &[&str]) -> Vec<Option<Arc<Entry>>> {
-        let state = lock(&self.state);
-        names.iter().map(|name| state.find(name)).collect()
-    }
-
-    /// The committed files, where nothing is pending.
-    pub(super) fn files(&self) -> Arc<Files> {
-        Arc::clone(&lock(&self.state).files)
-    }
-
-    pub(super) fn list(&self, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
-        let state = lock(&self.state);
-        let range = names(prefix, from);
-        let mut pending =
-            state.pending.range::<str, _>(range).take_while(|(name, _)| name.starts_with(prefix)).peekable();
-        let mut stored = state.files.range::<str, _>(range).take_while(|(name, _)| name.starts_with(prefix)).peekable();
-        let mut found = Vec::new();
-        while found.len() < limit {
-            let is_pending = match (pending.peek(), stored.peek()) {
-                (None, None) => break,
-                (Some(_), None) => true,
-                (None, Some(_)) => false,
-                (Some((changed, _)), Some((name, _))) => changed <= name,
+    pub(super) fn find_all(&self, names: &[&str]) -> Result<Vec<Option<Arc<Entry>>>> {
+        let look = || {
+            let (pending, committed) = {
+                let state = lock(&self.state);
+                let pending: Vec<_> = names.iter().map(|name| state.pending.get(*name).cloned()).collect();
+                (pending, state.names.clone())
             };
-            if !is_pending {
-                found.extend(stored.next().map(|(name, entry)| stat(name, entry)));
-                continue;
+            let found = names.iter().zip(pending);
+            found.map(|(name, pending)| pending.map_or_else(|| committed.find(name), Ok)).collect()
+        };
+        match look() {
+            // What is damaged is made again by the next look at a name.
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                self.with_names(|committed| committed.find(names.first().copied().unwrap_or_default()))?;
+                look()
             }
-            if let Some((name, change)) = pending.next() {
-                stored.next_if(|(known, _)| *known == name);
-                found.extend(change.as_ref().map(|entry| stat(name, entry)));
-            }
+            other => other,
         }
-        found
+    }
+
+    pub(super) fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        self.with_names(|names| {
+            let state = lock(&self.state);
+            let pending = changes(&state.pending, prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
+            let files = merged(pending, names.walk(prefix, from, limit));
+            files.take(limit).map(|found| found.map(|(name, entry)| stat(&name, &entry))).collect()
+        })
     }
 
     /// Makes changes pending, all of them or none. `make` sees the names as they are.
@@ -190,6 +210,12 @@ impl Shared {
         let changes = staged.changes;
         state.pending.extend(changes);
         Ok(())
+    }
+
+    /// Makes a version where more names wait than memory is for.
+    pub(super) fn commit_many(&self) -> Result<()> {
+        let many = lock(&self.state).pending.len() > PENDING_NAMES;
+        if many { self.commit() } else { Ok(()) }
     }
 
     /// Stores a part of a content in the pack that is being filled.
@@ -252,35 +278,41 @@ impl Shared {
         };
         unsent.iter().try_for_each(|pack| self.send(pack))?;
         let version = self.index.change(&changes)?;
-        let is_next = {
-            let mut state = lock(&self.state);
-            // A new table is version 0, and its first names are version 1.
-            let is_next = state.version.unwrap_or_default() + 1 == version;
-            let files = Arc::make_mut(&mut state.files);
-            for (name, change) in &changes {
-                match change {
-                    Some(entry) => drop(files.insert(Arc::clone(name), Arc::clone(entry))),
-                    None => drop(files.remove(name)),
-                }
+        let is_next = self.take_in(&changes, version)?;
+        let mut state = lock(&self.state);
+        for (name, change) in changes {
+            // What was put meanwhile stays pending.
+            let is_same = match (state.pending.get(&name), &change) {
+                (Some(Some(now)), Some(then)) => Arc::ptr_eq(now, then),
+                (Some(None), None) => true,
+                _ => false,
+            };
+            if is_same {
+                state.pending.remove(&name);
             }
-            for (name, change) in changes {
-                // What was put meanwhile stays pending.
-                let is_same = match (state.pending.get(&name), &change) {
-                    (Some(Some(now)), Some(then)) => Arc::ptr_eq(now, then),
-                    (Some(None), None) => true,
-                    _ => false,
-                };
-                if is_same {
-                    state.pending.remove(&name);
-                }
-            }
-            if is_next {
-                state.version = Some(version);
-            }
-            is_next
-        };
+        }
+        drop(state);
         // Where others were faster, their changes are taken in.
         if is_next { Ok(()) } else { self.refresh().map(drop) }
+    }
+
+    /// Takes in changes that are committed. False where theirs is not the version behind the one that is known.
+    fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], version: u64) -> Result<bool> {
+        let known = self.names();
+        // A new table is version 0, and its first names are version 1.
+        let is_next = known.id.as_ref().map_or(0, |id| id.version) + 1 == version;
+        let id = match &known.id {
+            Some(id) if is_next => Some(VersionId { version, ..id.clone() }),
+            Some(id) => Some(id.clone()),
+            None => self.index.newest()?.map(|now| VersionId::of(&*now)).filter(|now| now.version == version),
+        };
+        let is_next = is_next && id.is_some();
+        let names = known.changed(changes, id, &self.cache)?;
+        let mut state = lock(&self.state);
+        if state.names.id == known.id {
+            state.names = names;
+        }
+        Ok(is_next)
     }
 
     pub(super) fn encoding(&self, text: &Arc<str>) -> Result<Arc<Encoding>> {
@@ -396,15 +428,15 @@ pub(super) struct Staged<'a> {
 }
 
 impl Staged<'_> {
-    pub(super) fn find(&self, name: &str) -> Option<Arc<Entry>> {
-        match self.changes.get(name) {
-            Some(change) => change.clone(),
-            None => self.state.find(name),
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        match self.changes.get(name).or_else(|| self.state.pending.get(name)) {
+            Some(change) => Ok(change.clone()),
+            None => self.state.names.find(name),
         }
     }
 
     pub(super) fn put(&mut self, name: &str, entry: Arc<Entry>, if_exists: IfExists) -> Result<()> {
-        if if_exists == IfExists::Error && self.find(name).is_some() {
+        if if_exists == IfExists::Error && self.find(name)?.is_some() {
             return Err(taken(name));
         }
         self.changes.insert(name.into(), Some(entry));
@@ -412,13 +444,13 @@ impl Staged<'_> {
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<()> {
-        self.find(name).ok_or_else(|| not_found(name))?;
+        self.find(name)?.ok_or_else(|| not_found(name))?;
         self.changes.insert(name.into(), None);
         Ok(())
     }
 
     pub(super) fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
-        let entry = self.find(from).ok_or_else(|| not_found(from))?;
+        let entry = self.find(from)?.ok_or_else(|| not_found(from))?;
         if from != to {
             self.put(to, entry, if_exists)?;
             self.changes.insert(from.into(), None);
@@ -428,13 +460,6 @@ impl Staged<'_> {
 }
 
 impl State {
-    fn find(&self, name: &str) -> Option<Arc<Entry>> {
-        match self.pending.get(name) {
-            Some(change) => change.clone(),
-            None => self.files.get(name).cloned(),
-        }
-    }
-
     fn seal(&mut self) -> Result<Option<Arc<SealedPack>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
         let sealed = Arc::new(open.seal()?);
@@ -456,11 +481,6 @@ impl State {
     }
 }
 
-/// The names from `from` or `prefix` on, whichever is behind the other.
-fn names<'a>(prefix: &'a str, from: &'a str) -> (Bound<&'a str>, Bound<&'a str>) {
-    (Bound::Included(prefix.max(from)), Bound::Unbounded)
-}
-
 pub(super) fn range(segment: &Segment) -> Range<u64> {
     segment.start..segment.start + u64::from(segment.len)
 }
@@ -477,15 +497,8 @@ pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
     }
 }
 
-/// Files whose names begin with `prefix` and are not less than `from`, `limit` at most.
-pub(super) fn list(files: &Files, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
-    let end = prefix_end(prefix.as_bytes());
-    let behind = files.range::<str, _>(names(prefix, from));
-    let within = behind.take_while(|(name, _)| end.as_deref().is_none_or(|end| name.as_bytes() < end));
-    within.take(limit).map(|(name, entry)| stat(name, entry)).collect()
-}
-
 /// The composed form of a name, where another file has it.
-pub(super) fn alike(files: &Files, name: &str) -> Option<String> {
-    composed(name).filter(|composed| files.contains_key(composed.as_str()))
+pub(super) fn alike(names: &Names, name: &str) -> Result<Option<String>> {
+    let Some(composed) = composed(name) else { return Ok(None) };
+    Ok(names.find(&composed)?.map(|_| composed))
 }

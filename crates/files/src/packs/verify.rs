@@ -1,11 +1,10 @@
 //! What of a store on an object store is damaged.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use lakerace_io::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::names::{Named, Names};
 use super::read::decode;
 use super::shared::{Shared, alike};
 use crate::{Damage, Entry, Sink, Verified};
@@ -13,41 +12,49 @@ use crate::{Damage, Entry, Sink, Verified};
 /// Stored bytes that are fetched at once.
 const FETCH_BYTES: u64 = 32 << 20;
 
+/// Files that are fetched at once.
+const FETCH_FILES: usize = 10_000;
+
 /// Reads every content. Long ones are held whole.
 pub(super) fn verify(shared: &Shared) -> Result<Verified> {
-    let files = shared.files();
+    let names = shared.names();
     let mut verified = Verified::default();
-    let mut order: Vec<(&Arc<str>, &Arc<Entry>)> = files.iter().collect();
-    order.sort_by_key(|(_, entry)| entry.segments.first().map(|segment| (segment.pack, segment.start)));
-    let mut rest = order.as_slice();
-    while !rest.is_empty() {
-        shared.store.job.check()?;
-        let mut bytes = 0;
-        let fits = |(_, entry): &&(&Arc<str>, &Arc<Entry>)| {
-            bytes += entry.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
-            bytes <= FETCH_BYTES
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
-        let (now, later) = rest.split_at(count);
-        let segments: Vec<_> = now.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
-        // Where one is damaged, each is looked at for itself.
-        let together = shared.fetch(&segments).ok();
-        let mut at = 0;
-        for (name, entry) in now {
-            let own = at..at + entry.segments.len();
-            at = own.end;
-            let stored = match &together {
-                Some(all) => Ok(all[own].to_vec()),
-                None => shared.fetch(&entry.segments),
-            };
-            one(shared, name, entry, stored, &mut verified)?;
-            verified.alike.extend(alike(&files, name).map(|composed| (name.to_string(), composed)));
+    let (mut group, mut bytes) = (Vec::new(), 0);
+    names.by_place(&mut |named| {
+        let own = named.1.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
+        if !group.is_empty() && (bytes + own > FETCH_BYTES || group.len() >= FETCH_FILES) {
+            fetched(shared, &names, &group, &mut verified)?;
+            group.clear();
+            bytes = 0;
         }
-        rest = later;
-    }
+        bytes += own;
+        group.push(named);
+        Ok(())
+    })?;
+    fetched(shared, &names, &group, &mut verified)?;
     verified.damage.sort_by(|a, b| a.name.cmp(&b.name));
     verified.alike.sort();
     Ok(verified)
+}
+
+/// Fetches contents together and looks at each.
+fn fetched(shared: &Shared, names: &Names, group: &[Named], verified: &mut Verified) -> Result<()> {
+    shared.store.job.check()?;
+    let segments: Vec<_> = group.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
+    // Where one is damaged, each is looked at for itself.
+    let together = shared.fetch(&segments).ok();
+    let mut at = 0;
+    for (name, entry) in group {
+        let own = at..at + entry.segments.len();
+        at = own.end;
+        let stored = match &together {
+            Some(all) => Ok(all[own].to_vec()),
+            None => shared.fetch(&entry.segments),
+        };
+        one(shared, name, entry, stored, verified)?;
+        verified.alike.extend(alike(names, name)?.map(|composed| (name.to_string(), composed)));
+    }
+    Ok(())
 }
 
 fn one(shared: &Shared, name: &str, entry: &Entry, stored: Result<Vec<Bytes>>, verified: &mut Verified) -> Result<()> {

@@ -194,7 +194,7 @@ pub(super) unsafe fn failure(handle: *mut ffi::sqlite3, code: c_int) -> Error {
 }
 
 /// An error of rusqlite's.
-pub(super) fn from_rusqlite(error: &rusqlite::Error) -> Error {
+pub(crate) fn from_rusqlite(error: &rusqlite::Error) -> Error {
     match error.sqlite_error() {
         Some(code) => classify(code.extended_code & 0xff, code.extended_code, error.to_string()),
         None => Error::internal(error.to_string()),

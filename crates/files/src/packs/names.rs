@@ -1,0 +1,218 @@
+//! The names of a version of the index, in bounded memory.
+//!
+//! Most names are in a file that does not change ([`Base`]); those that have changed since are in memory. Where these become many, a new file
+//! takes them in. Files are kept by version for the next opening ([`Cache`]).
+
+mod base;
+mod build;
+mod cache;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use lakerace_io::Result;
+
+use self::base::Base;
+use self::build::Builder;
+pub(super) use self::cache::Cache;
+use crate::name::prefix_end;
+use crate::{Entry, IndexVersion};
+
+/// Names that get other entries, or none.
+pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<Entry>>>;
+
+/// A file of the index.
+pub(super) type Named = (Arc<str>, Arc<Entry>);
+
+/// Names in memory: with more, a file takes them in.
+const CHANGED_NAMES: usize = 32_768;
+
+/// Rows of a file that are read at once.
+const PAGE_ROWS: usize = 1_000;
+
+/// Which version of which table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VersionId {
+    pub(super) table: Arc<str>,
+    pub(super) version: u64,
+}
+
+impl VersionId {
+    pub(super) fn of(version: &dyn IndexVersion) -> Self {
+        Self { table: version.table_id().into(), version: version.version() }
+    }
+}
+
+/// The names of a version. A clone is a snapshot.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    /// `None` before there is a table.
+    pub(super) id: Option<VersionId>,
+    base: Option<Arc<Base>>,
+    changed: Arc<Changes>,
+}
+
+impl Names {
+    /// The names of a version: from those that are `known`, or from the cache, by what has changed since; else all from the table.
+    pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &Cache) -> Result<Self> {
+        let id = VersionId::of(version);
+        if let Some(names) = known.advance(version, &id, cache)? {
+            return Ok(names);
+        }
+        // Of processes that open the store at the same time, one reads the table.
+        let _alone = cache.alone()?;
+        if let Some(kept) = cache.newest(&id)? {
+            let kept = Self { id: Some(kept.0), base: Some(Arc::new(kept.1)), changed: Arc::default() };
+            if let Some(names) = kept.advance(version, &id, cache)? {
+                return Ok(names);
+            }
+        }
+        let mut builder = Builder::new(cache, &Self::default());
+        version.each(&mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
+        builder.finish(Some(id))
+    }
+
+    /// These names at a later version; `None` where what has changed is not to be had.
+    fn advance(&self, version: &dyn IndexVersion, id: &VersionId, cache: &Cache) -> Result<Option<Self>> {
+        let Some(own) = self.id.as_ref().filter(|own| own.table == id.table && own.version <= id.version) else {
+            return Ok(None);
+        };
+        if own.version == id.version {
+            return Ok(Some(self.clone()));
+        }
+        let mut builder = Builder::new(cache, self);
+        let is_known =
+            version.each_since(own.version, &mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
+        if is_known { builder.finish(Some(id.clone())).map(Some) } else { Ok(None) }
+    }
+
+    /// These names with changes that make the version `id`.
+    pub(super) fn changed(
+        &self,
+        changes: &[(Arc<str>, Option<Arc<Entry>>)],
+        id: Option<VersionId>,
+        cache: &Cache,
+    ) -> Result<Self> {
+        let mut builder = Builder::new(cache, self);
+        for (name, entry) in changes {
+            builder.give(Arc::clone(name), entry.clone())?;
+        }
+        builder.finish(id)
+    }
+
+    /// What a name stands for.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        match (self.changed.get(name), &self.base) {
+            (Some(change), _) => Ok(change.clone()),
+            (None, Some(base)) => base.find(name).map(|entry| entry.map(Arc::new)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The files whose names begin with `prefix` and are not less than `from`, in the order of names, read `page` at a time.
+    pub(super) fn walk<'a>(&'a self, prefix: &str, from: &str, page: usize) -> impl Iterator<Item = Result<Named>> + 'a {
+        let (from, end) = (prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
+        let under = Pages {
+            base: self.base.as_deref(),
+            from: Bound::Included(from.clone()),
+            end: end.clone(),
+            page: page.clamp(1, PAGE_ROWS),
+            rows: VecDeque::new(),
+        };
+        merged(changes(&self.changed, from, end), under)
+    }
+
+    /// Every file in the order of places in packs.
+    pub(super) fn by_place(&self, each: &mut dyn FnMut(Named) -> Result<()>) -> Result<()> {
+        if let Some(base) = &self.base {
+            base.by_place(&mut |named| if self.changed.contains_key(&named.0) { Ok(()) } else { each(named) })?;
+        }
+        let mut changed: Vec<Named> = self
+            .changed
+            .iter()
+            .filter_map(|(name, change)| change.as_ref().map(|entry| (Arc::clone(name), Arc::clone(entry))))
+            .collect();
+        changed.sort_by_key(|(_, entry)| entry.segments.first().map(|segment| (segment.pack, segment.start)));
+        changed.into_iter().try_for_each(each)
+    }
+
+    /// Has the file of these names taken for damaged.
+    pub(super) fn discard(&self) {
+        if let Some(base) = &self.base {
+            base.discard();
+        }
+    }
+}
+
+/// Changes of names from `from` up to `end`.
+pub(super) fn changes(
+    all: &Changes,
+    from: String,
+    end: Option<Vec<u8>>,
+) -> impl Iterator<Item = (&Arc<str>, &Option<Arc<Entry>>)> {
+    all.range::<str, _>((Bound::Included(from.as_str()), Bound::Unbounded))
+        .take_while(move |(name, _)| end.as_deref().is_none_or(|end| name.as_bytes() < end))
+}
+
+/// Files of which some have changed, in the order of names.
+pub(super) fn merged<'a>(
+    changes: impl Iterator<Item = (&'a Arc<str>, &'a Option<Arc<Entry>>)>,
+    files: impl Iterator<Item = Result<Named>>,
+) -> impl Iterator<Item = Result<Named>> {
+    let (mut changes, mut files) = (changes.peekable(), files.peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let (is_change, is_same) = match (changes.peek(), files.peek()) {
+                (None, _) | (_, Some(Err(_))) => return files.next(),
+                (Some(_), None) => (true, false),
+                (Some((changed, _)), Some(Ok((name, _)))) => (*changed <= name, *changed == name),
+            };
+            if !is_change {
+                return files.next();
+            }
+            if is_same {
+                files.next();
+            }
+            if let Some((name, Some(entry))) = changes.next() {
+                return Some(Ok((Arc::clone(name), Arc::clone(entry))));
+            }
+        }
+    })
+}
+
+/// The rows of a file, page by page.
+struct Pages<'a> {
+    base: Option<&'a Base>,
+    from: Bound<String>,
+    end: Option<Vec<u8>>,
+    page: usize,
+    rows: VecDeque<Named>,
+}
+
+impl Iterator for Pages<'_> {
+    type Item = Result<Named>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rows.is_empty() {
+            let base = self.base?;
+            match base.page(&self.from, self.end.as_deref(), self.page) {
+                Ok(rows) => self.rows = rows.into(),
+                Err(error) => {
+                    self.base = None;
+                    return Some(Err(error));
+                }
+            }
+            if self.rows.len() < self.page {
+                self.base = None;
+            }
+            if let Some((last, _)) = self.rows.back() {
+                self.from = Bound::Excluded(last.to_string());
+            }
+        }
+        self.rows.pop_front().map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests;

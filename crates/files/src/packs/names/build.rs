@@ -1,0 +1,104 @@
+//! Making the names of a version: in memory while they are few, else in a new file.
+
+use std::sync::Arc;
+
+use lakerace_io::Result;
+use rusqlite::{Connection, params};
+
+use super::base::{Base, DELETE, INSERT, TABLE, stored_segments};
+use super::cache::Draft;
+use super::{CHANGED_NAMES, Cache, Changes, Names, VersionId};
+use crate::Entry;
+use crate::sqlite::from_rusqlite;
+
+/// Names that are put together from others and what has changed.
+pub(super) struct Builder<'a> {
+    cache: &'a Cache,
+    base: Option<Arc<Base>>,
+    changed: Arc<Changes>,
+    file: Option<Writing>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(cache: &'a Cache, from: &Names) -> Self {
+        Self { cache, base: from.base.clone(), changed: Arc::clone(&from.changed), file: None }
+    }
+
+    /// Gives a name another entry, or none.
+    pub(super) fn give(&mut self, name: Arc<str>, entry: Option<Arc<Entry>>) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            return file.give(&name, entry.as_deref());
+        }
+        let changed = Arc::make_mut(&mut self.changed);
+        match (entry, &self.base) {
+            (None, None) => drop(changed.remove(&name)),
+            (entry, _) => drop(changed.insert(name, entry)),
+        }
+        if changed.len() <= CHANGED_NAMES {
+            return Ok(());
+        }
+        let mut file = Writing::begin(self.cache.draft(self.base.as_deref())?)?;
+        for (name, entry) in std::mem::take(&mut self.changed).iter() {
+            file.give(name, entry.as_deref())?;
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The names, which are those of `id`.
+    pub(super) fn finish(self, id: Option<VersionId>) -> Result<Names> {
+        let base = match self.file {
+            Some(file) => Some(Arc::new(self.cache.keep(file.end()?, id.as_ref())?)),
+            None => self.base,
+        };
+        Ok(Names { id, base, changed: self.changed })
+    }
+}
+
+/// A file that is being written. What becomes of it where the power goes is of no interest: it has no name yet.
+struct Writing {
+    draft: Draft,
+    connection: Connection,
+    segments: Vec<u8>,
+}
+
+impl Writing {
+    fn begin(draft: Draft) -> Result<Self> {
+        let connection = Connection::open(draft.path()).map_err(|e| from_rusqlite(&e))?;
+        let table = if draft.is_new() { TABLE } else { "" };
+        let script = format!(
+            "PRAGMA page_size=8192; PRAGMA cache_size=-16384; PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=OFF; \
+             PRAGMA synchronous=OFF; BEGIN; {table}"
+        );
+        connection.execute_batch(&script).map_err(|e| from_rusqlite(&e).at(draft.path().display()))?;
+        Ok(Self { draft, connection, segments: Vec::new() })
+    }
+
+    fn give(&mut self, name: &str, entry: Option<&Entry>) -> Result<()> {
+        let Self { draft, connection, segments } = self;
+        let given = match entry {
+            None => connection.prepare_cached(DELETE).and_then(|mut delete| delete.execute([name.as_bytes()])),
+            Some(entry) => {
+                stored_segments(&entry.segments, segments);
+                connection.prepare_cached(INSERT).and_then(|mut insert| {
+                    insert.execute(params![
+                        name.as_bytes(),
+                        entry.size.cast_signed(),
+                        entry.mtime_ms,
+                        &*entry.encoding,
+                        entry.checksum.cast_signed(),
+                        entry.metadata,
+                        &**segments,
+                    ])
+                })
+            }
+        };
+        given.map(drop).map_err(|e| from_rusqlite(&e).at(draft.path().display()))
+    }
+
+    fn end(self) -> Result<Draft> {
+        let ended = self.connection.execute_batch("COMMIT").map_err(|e| from_rusqlite(&e));
+        let closed = ended.and_then(|()| self.connection.close().map_err(|(_, e)| from_rusqlite(&e)));
+        closed.map_err(|e| e.at(self.draft.path().display())).map(|()| self.draft)
+    }
+}

@@ -1,0 +1,209 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lakerace_io::Result;
+
+use super::{CHANGED_NAMES, Cache, Names};
+use crate::{EachName, Entry, IndexVersion, Options, Segment};
+
+type Model = BTreeMap<String, u64>;
+
+/// Versions of a table, all of which are kept.
+#[derive(Default)]
+struct Table {
+    versions: Vec<Model>,
+    whole_reads: AtomicUsize,
+}
+
+struct Version<'a>(&'a Table, usize);
+
+fn entry(value: u64) -> Entry {
+    let segment = |part: u64| Segment {
+        pack: u128::from(value % 7) << 100,
+        start: value * 1_000 + part,
+        len: value as u32,
+        check_sum: u32::MAX - value as u32,
+    };
+    Entry {
+        size: value,
+        mtime_ms: -(value as i64),
+        encoding: if value.is_multiple_of(2) { "none".into() } else { "zstd; base64".into() },
+        checksum: value.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        metadata: value.is_multiple_of(3).then(|| format!("{{\"value\":{value}}}")),
+        segments: (0..1 + value % 3).map(segment).collect(),
+    }
+}
+
+impl IndexVersion for Version<'_> {
+    fn table_id(&self) -> &str {
+        "a table"
+    }
+
+    fn version(&self) -> u64 {
+        self.1 as u64
+    }
+
+    fn each(&self, each: EachName<'_>) -> Result<()> {
+        self.0.whole_reads.fetch_add(1, Ordering::Relaxed);
+        self.0.versions[self.1].iter().try_for_each(|(name, value)| each(name.clone(), Some(entry(*value))))
+    }
+
+    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool> {
+        let (before, now) = (&self.0.versions[version as usize], &self.0.versions[self.1]);
+        for name in before.keys().filter(|name| !now.contains_key(*name)) {
+            each(name.clone(), None)?;
+        }
+        for (name, value) in now.iter().filter(|(name, value)| before.get(*name) != Some(value)) {
+            each(name.clone(), Some(entry(*value)))?;
+        }
+        Ok(true)
+    }
+}
+
+fn cache(folder: &Path) -> Cache {
+    Cache::new("s3://bucket/store", &Options { cache_folder: Some(folder.join("cache")), ..Options::default() })
+}
+
+fn check(names: &Names, model: &Model) {
+    let found = |files: &mut dyn Iterator<Item = Result<(Arc<str>, Arc<Entry>)>>| -> Vec<(String, Entry)> {
+        files.map(|found| found.map(|(name, entry)| (name.to_string(), Entry::clone(&entry)))).collect::<Result<_>>().unwrap()
+    };
+    let all: Vec<_> = model.iter().map(|(name, value)| (name.clone(), entry(*value))).collect();
+    assert!(found(&mut names.walk("", "", usize::MAX)) == all);
+    let some: Vec<_> = all.iter().filter(|(name, _)| name.starts_with("d3/")).take(1_500).cloned().collect();
+    assert!(found(&mut names.walk("d3/", "", 700).take(1_500)) == some);
+    let behind: Vec<_> = all.iter().filter(|(name, _)| name.as_str() >= "d5/0").take(3).cloned().collect();
+    assert!(found(&mut names.walk("", "d5/0", 3).take(3)) == behind);
+    for (name, entry) in all.iter().step_by(997) {
+        assert_eq!(names.find(name).unwrap().as_deref(), Some(entry));
+        assert_eq!(names.find(&format!("{name}x")).unwrap(), None);
+    }
+    let mut placed = Vec::new();
+    names
+        .by_place(&mut |(name, entry)| {
+            placed.push((name.to_string(), Entry::clone(&entry)));
+            Ok(())
+        })
+        .unwrap();
+    placed.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(placed == all);
+}
+
+fn changed(model: &Model, round: u64, count: u64) -> Model {
+    let mut model = model.clone();
+    for number in 0..count {
+        let mixed = (number * 7_919 + round * 104_729) % 60_000;
+        let name = format!("d{}/{mixed}", mixed % 9);
+        if number.is_multiple_of(5) {
+            model.remove(&name);
+        } else {
+            model.insert(name, number + round * 1_000_000);
+        }
+    }
+    model
+}
+
+/// A table of many names and versions that change a few and many.
+fn table() -> Table {
+    let mut table = Table::default();
+    table.versions.push((0..50_000).map(|number| (format!("d{}/{number}", number % 9), number)).collect());
+    for (round, count) in (1..).zip([10, 20_000, 3_000, 40_000, 100]) {
+        let next = changed(table.versions.last().unwrap(), round, count);
+        table.versions.push(next);
+    }
+    table
+}
+
+#[test]
+fn names_are_those_of_their_version_and_a_clone_stays_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (table, cache) = (table(), cache(folder.path()));
+    let mut all = Vec::new();
+    let mut names = Names::default();
+    for at in 0..table.versions.len() {
+        names = Names::load(&Version(&table, at), &names, &cache).unwrap();
+        all.push(names.clone());
+    }
+    all.iter().zip(&table.versions).for_each(|(names, model)| check(names, model));
+    assert_eq!(table.whole_reads.load(Ordering::Relaxed), 1);
+    assert!(names.changed.len() <= CHANGED_NAMES);
+}
+
+#[test]
+fn a_later_opening_reads_what_has_changed_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table();
+    Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    for at in 0..table.versions.len() {
+        let names = Names::load(&Version(&table, at), &Names::default(), &cache(folder.path())).unwrap();
+        check(&names, &table.versions[at]);
+    }
+    assert_eq!(table.whole_reads.load(Ordering::Relaxed), 1);
+    let private = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let root = folder.path().join("cache");
+    let own = std::fs::read_dir(&root).unwrap().next().unwrap().unwrap().path();
+    assert_eq!((private(&root), private(&own)), (0o700, 0o700));
+    let kept: Vec<_> = std::fs::read_dir(&own).unwrap().map(|file| file.unwrap().path()).collect();
+    let files = || kept.iter().filter(|path| path.extension().is_some_and(|end| end == "names"));
+    // Older versions, which nobody uses, are gone.
+    assert_eq!(files().count(), 1, "{kept:?}");
+    assert_eq!(files().map(|path| private(path)).collect::<Vec<_>>(), [0o600]);
+}
+
+#[test]
+fn a_damaged_file_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table();
+    let open = || Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    let file = || {
+        let own = std::fs::read_dir(folder.path().join("cache")).unwrap().next().unwrap().unwrap().path();
+        let mut files = std::fs::read_dir(own).unwrap().map(|file| file.unwrap().path());
+        files.find(|path| path.extension().is_some_and(|end| end == "names")).unwrap()
+    };
+    open();
+    let sound = std::fs::read(file()).unwrap();
+    for (read, at) in [100, sound.len() / 2, sound.len() - 1].into_iter().enumerate() {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1;
+        std::fs::write(file(), bytes).unwrap();
+        check(&open(), &table.versions[0]);
+        assert_eq!(table.whole_reads.load(Ordering::Relaxed), read + 2);
+    }
+    std::fs::write(file(), &sound[..sound.len() / 2]).unwrap();
+    check(&open(), &table.versions[0]);
+    open();
+    assert_eq!(table.whole_reads.load(Ordering::Relaxed), 5);
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (table, root) = (table(), folder.path().join("cache"));
+    std::fs::create_dir(&root).unwrap();
+    std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let names = Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    check(&names, &table.versions[0]);
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+    let own = names.base.as_ref().unwrap().path().to_owned();
+    assert!(own.exists());
+    drop(names);
+    assert!(!own.exists());
+}
+
+#[test]
+fn threads_that_open_at_once_read_the_table_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let names = Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+                check(&names, &table.versions[0]);
+            });
+        }
+    });
+    assert_eq!(table.whole_reads.load(Ordering::Relaxed), 1);
+}
