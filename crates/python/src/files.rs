@@ -129,6 +129,7 @@ impl FileStore {
             page_bytes,
             wal_limit_bytes,
             storage: lakerace::StorageOptions { options: storage_options.unwrap_or_default() },
+            cache_folder: None,
         };
         let store =
             raise(py, py.detach(|| lakerace::open_files(&location, options, &Job::new(JobOptions::default()))))?;

@@ -108,7 +108,7 @@ impl Base {
     pub(super) fn find(&self, name: &str) -> Result<Option<Entry>> {
         self.read(|connection| {
             let mut select = connection.prepare_cached(FIND)?;
-            select.query_row([name.as_bytes()], |row| entry(row)).optional()
+            select.query_row([name.as_bytes()], entry).optional()
         })
     }
 

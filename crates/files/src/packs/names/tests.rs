@@ -148,9 +148,9 @@ fn a_later_opening_reads_what_has_changed_alone() {
     assert_eq!((private(&root), private(&own)), (0o700, 0o700));
     let kept: Vec<_> = std::fs::read_dir(&own).unwrap().map(|file| file.unwrap().path()).collect();
     let files = || kept.iter().filter(|path| path.extension().is_some_and(|end| end == "names"));
-    // Older versions, which nobody uses, are gone.
-    assert_eq!(files().count(), 1, "{kept:?}");
-    assert_eq!(files().map(|path| private(path)).collect::<Vec<_>>(), [0o600]);
+    // Older versions go when a later one is kept, but for the one that it was made from.
+    assert!((1..=2).contains(&files().count()), "{kept:?}");
+    assert!(files().all(|path| private(path) == 0o600));
 }
 
 #[test]
