@@ -14,7 +14,9 @@ fn place() -> Result<(tempfile::TempDir, String), Box<dyn std::error::Error>> {
 
 fn open(location: &str) -> lakerace::Result<(Store, Job)> {
     let job = Job::new(JobOptions::default());
-    Ok((open_files(location, Options::default(), &job)?, job))
+    // The user's own folder of caches stays as it is.
+    let cache_folder = location.strip_prefix("packs:").map(|folder| format!("{folder}.cache").into());
+    Ok((open_files(location, Options { cache_folder, ..Options::default() }, &job)?, job))
 }
 
 fn requests(job: &Job) -> u64 {

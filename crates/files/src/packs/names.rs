@@ -111,7 +111,12 @@ impl Names {
     }
 
     /// The files whose names begin with `prefix` and are not less than `from`, in the order of names, read `page` at a time.
-    pub(super) fn walk<'a>(&'a self, prefix: &str, from: &str, page: usize) -> impl Iterator<Item = Result<Named>> + 'a {
+    pub(super) fn walk<'a>(
+        &'a self,
+        prefix: &str,
+        from: &str,
+        page: usize,
+    ) -> impl Iterator<Item = Result<Named>> + 'a {
         let (from, end) = (prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
         let under = Pages {
             base: self.base.as_deref(),

@@ -127,11 +127,10 @@ impl Base {
         self.read(|connection| {
             let mut select = connection.prepare_cached(&sql)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = match end {
+            match end {
                 Some(end) => select.query_map(params![from, limit, end], named)?.collect(),
                 None => select.query_map(params![from, limit], named)?.collect(),
-            };
-            rows
+            }
         })
     }
 

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -69,7 +71,10 @@ fn cache(folder: &Path) -> Cache {
 
 fn check(names: &Names, model: &Model) {
     let found = |files: &mut dyn Iterator<Item = Result<(Arc<str>, Arc<Entry>)>>| -> Vec<(String, Entry)> {
-        files.map(|found| found.map(|(name, entry)| (name.to_string(), Entry::clone(&entry)))).collect::<Result<_>>().unwrap()
+        files
+            .map(|found| found.map(|(name, entry)| (name.to_string(), Entry::clone(&entry))))
+            .collect::<Result<_>>()
+            .unwrap()
     };
     let all: Vec<_> = model.iter().map(|(name, value)| (name.clone(), entry(*value))).collect();
     assert!(found(&mut names.walk("", "", usize::MAX)) == all);
