@@ -10,6 +10,7 @@
 Errors are :class:`Error` with a subclass for each thing that the caller can do about them.
 """
 
+import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
 from lakerace import files
 from lakerace._api import Checksum, CopyResult, Requests, checksum, copy, scan, schema
 from lakerace._errors import (

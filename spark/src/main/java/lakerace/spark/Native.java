@@ -110,7 +110,7 @@ final class Native {
   private static void load() {
     String named = System.getProperty(LIBRARY_PROPERTY);
     if (named != null) {
-      System.load(named);
+      LibraryLoader.load(named);
       return;
     }
     String resource = "/native/" + platform() + "/" + System.mapLibraryName("lakerace_spark");
@@ -123,7 +123,7 @@ final class Native {
       Path copy = Files.createTempFile("lakerace-spark-", ".so");
       try {
         Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
-        System.load(copy.toAbsolutePath().toString());
+        LibraryLoader.load(copy.toAbsolutePath().toString());
       } finally {
         // What is loaded stays, whatever becomes of the file's name.
         Files.deleteIfExists(copy);
