@@ -89,6 +89,67 @@ def test_partitions(spark: SparkSession, tmp_path: Path) -> None:
     assert found[0][0] == sum(range(1, 30, 3))
 
 
+def parts(path: str | Path) -> dict[Any, list[int]]:
+    """The ids of each partition."""
+    found: dict[Any, list[int]] = {}
+    for row in pa.table(lr.scan(path)).to_pylist():
+        found.setdefault(row["part"], []).append(row["id"])
+    return {part: sorted(ids) for part, ids in found.items()}
+
+
+def test_an_overwrite_of_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+
+    def rows(first: int, last: int, part: str) -> DataFrame:
+        return spark.range(first, last).selectExpr("id", f"{part} AS part")
+
+    # A partition of null, too.
+    rows(0, 8, "if(id % 4 = 3, null, id % 4)").write.format("lakerace").partitionBy("part").save(f"delta:{table}")
+    assert parts(table) == {0: [0, 4], 1: [1, 5], 2: [2, 6], None: [3, 7]}
+    write(rows(100, 102, "1"), table, "overwrite", partitionOverwriteMode="dynamic")
+    assert parts(table) == {0: [0, 4], 1: [100, 101], 2: [2, 6], None: [3, 7]}
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        write(rows(200, 202, "if(id = 200, null, 9)"), table, "overwrite")
+        assert parts(table) == {0: [0, 4], 1: [100, 101], 2: [2, 6], None: [200], 9: [201]}
+        spark.sql(f"INSERT OVERWRITE lake.`{table}` SELECT 300L, 2L")
+        assert parts(table)[2] == [300]
+        rows(400, 401, "0L").writeTo(f"lake.`{table}`").overwritePartitions()
+        expected = {0: [400], 1: [100, 101], 2: [300], None: [200], 9: [201]}
+        assert parts(table) == expected
+        history = lr.Table(table).history()
+        assert history[0].parameters["isDynamicPartitionOverwrite"] == "true"
+        # No rows replace no partition, and the option is stronger than the setting.
+        write(rows(0, 0, "1L"), table, "overwrite")
+        assert parts(table) == expected
+        write(rows(7, 8, "1L"), table, "overwrite", partitionOverwriteMode="static")
+        assert parts(table) == {1: [7]}
+        with pytest.raises(AnalysisException, match="only a Delta table has partitions to overwrite"):
+            write(rows(7, 8, "1L"), f"{tmp_path}/files/", "overwrite", format="parquet")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    # A table without partitions is one.
+    plain = tmp_path / "plain"
+    write(numbers(spark, 0, 5), f"delta:{plain}")
+    write(numbers(spark, 7, 9), plain, "overwrite", partitionOverwriteMode="dynamic")
+    assert total(plain) == (2, 15)
+    with pytest.raises(AnalysisException, match="give static or dynamic"):
+        write(numbers(spark, 7, 9), plain, "overwrite", partitionOverwriteMode="perhaps")
+
+
+def test_partitions_are_the_same_by_value(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    sql = "SELECT {} AS id, timestamp'2020-01-01 00:00:00.5' AS at, {}d AS f, 'a=b/c' AS word"
+    columns = "at,f,word"
+    write(spark.sql(sql.format(1, "1.50")), f"delta:{table}", partition_by=columns)
+    write(spark.sql(sql.format(2, "2.5")), table)
+    # The log of another writer may have the same values in another form.
+    entry = next(path for path in sorted((table / "_delta_log").glob("*.json")) if '"1.5"' in path.read_text())
+    entry.write_text(entry.read_text().replace('"1.5"', '"1.50"'))
+    write(spark.sql(sql.format(3, "1.5")), table, "overwrite", partitionOverwriteMode="dynamic")
+    assert sorted(pa.table(lr.scan(table))["id"].to_pylist()) == [2, 3]
+
+
 def test_files(spark: SparkSession, tmp_path: Path) -> None:
     for form in ("parquet", "orc", "csv"):
         folder = f"{tmp_path}/{form}/"

@@ -50,6 +50,6 @@ pub use upsert::{
 };
 pub use version_spec::VersionSpec;
 pub use write::{
-    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, TableWrite, WriteMode, commit_files, discard_files,
-    has_transaction,
+    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, WriteMode, commit_files,
+    discard_files, has_transaction,
 };

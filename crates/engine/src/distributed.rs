@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_delta::{
-    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PendingFile, RowFile, Table,
-    TableWrite, VersionSpec, WriteMode,
+    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PendingFile, Replaced,
+    RowFile, Table, TableWrite, VersionSpec, WriteMode,
 };
 use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -97,18 +97,17 @@ pub fn table_writer(
     FileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
 }
 
-/// Makes files the table's in one commit, in place of its rows where it `overwrites`. `None` where it has the transaction already.
+/// Makes files the table's in one commit, in place of those rows that are `replaced`. `None` where it has the transaction already.
 pub fn commit_files(
     name: &str,
     version: u64,
     files: Vec<PendingFile>,
-    overwrites: bool,
+    replaced: Replaced,
     transaction: Option<&AppTransaction>,
     storage: &StorageOptions,
     job: &Job,
 ) -> Result<Option<Written>> {
-    let mode = if overwrites { WriteMode::Overwrite } else { WriteMode::Append };
-    lakerace_delta::commit_files(&open_table(name, storage, job)?, version, files, mode, transaction)
+    lakerace_delta::commit_files(&open_table(name, storage, job)?, version, files, replaced, transaction)
 }
 
 /// Makes files the table's and hides rows of a version, by the names of their files and their numbers, in one commit.

@@ -54,8 +54,8 @@ pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, HistoryEntry,
-    MergeOperator, OnDuplicate, PendingFile, Restored, RowFile, SourceRows, UpsertOptions as RowOptions, UpsertPlan,
-    VacuumOptions, Vacuumed,
+    MergeOperator, OnDuplicate, PendingFile, Replaced, Restored, RowFile, SourceRows, UpsertOptions as RowOptions,
+    UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::{
     Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,

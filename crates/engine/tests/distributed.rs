@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, Job, PendingFile, ReadOptions, ReadRequest, Scan, SharedTable, StorageOptions,
+    AppTransaction, ErrorKind, Job, PendingFile, ReadOptions, ReadRequest, Replaced, Scan, SharedTable, StorageOptions,
     WriteOptions, commit_files, commit_rows, discard_files, read_with_ids, row_files, table_writer,
 };
 
@@ -44,8 +44,8 @@ impl Place {
         serde_json::from_str(&text).unwrap()
     }
 
-    fn commit(&self, version: u64, files: Vec<PendingFile>, overwrites: bool) -> Option<u64> {
-        let done = commit_files(&self.name, version, files, overwrites, None, &self.storage, &self.job).unwrap();
+    fn commit(&self, version: u64, files: Vec<PendingFile>, replaced: Replaced) -> Option<u64> {
+        let done = commit_files(&self.name, version, files, replaced, None, &self.storage, &self.job).unwrap();
         done.and_then(|written| written.version)
     }
 
@@ -97,10 +97,10 @@ fn files_of_several_writers_are_one_commit() {
     assert_eq!(files.iter().map(PendingFile::rows).sum::<u64>(), 20);
     // Another writer is faster: both are there.
     let other = place.files(version, 20..25);
-    assert_eq!(place.commit(version, other, false), Some(1));
-    assert_eq!(place.commit(version, files, false), Some(2));
+    assert_eq!(place.commit(version, other, Replaced::Nothing), Some(1));
+    assert_eq!(place.commit(version, files, Replaced::Nothing), Some(2));
     assert_eq!(place.ids(), (0..25).collect::<Vec<_>>());
-    assert_eq!(place.commit(version, place.files(version, [7]), true), Some(3));
+    assert_eq!(place.commit(version, place.files(version, [7]), Replaced::Table), Some(3));
     assert_eq!(place.ids(), [7]);
     discard_files(&place.name, place.files(3, [8]), &place.storage, &place.job).unwrap();
     assert_eq!((place.ids(), place.data_files()), (vec![7], 4));
@@ -113,7 +113,7 @@ fn a_transaction_counts_once() {
     let run = |number| {
         let transaction = AppTransaction { name: "load".to_owned(), number };
         let files = place.files(version, [number as i64]);
-        commit_files(&place.name, version, files, false, Some(&transaction), &place.storage, &place.job)
+        commit_files(&place.name, version, files, Replaced::Nothing, Some(&transaction), &place.storage, &place.job)
     };
     assert_eq!(run(1).unwrap().unwrap().version, Some(1));
     assert!(run(1).unwrap().is_none());
@@ -125,7 +125,7 @@ fn a_transaction_counts_once() {
 fn rows_are_hidden_by_their_ids() {
     let place = Place::new();
     let version = place.make().version;
-    place.commit(version, [place.files(version, 0..10), place.files(version, 10..20)].concat(), false);
+    place.commit(version, [place.files(version, 0..10), place.files(version, 10..20)].concat(), Replaced::Nothing);
     let (mut version, mut left) = (1, (0..20).collect::<Vec<i64>>());
     // The later ones are of files that have deletion vectors.
     for divisor in [5, 3, 2] {
@@ -150,9 +150,9 @@ fn rows_are_hidden_by_their_ids() {
 fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
     let place = Place::new();
     let version = place.make().version;
-    place.commit(version, place.files(version, 0..10), false);
+    place.commit(version, place.files(version, 0..10), Replaced::Nothing);
     let rows = place.with_ids(1, "id < 3");
-    place.commit(1, place.files(1, [50]), false);
+    place.commit(1, place.files(1, [50]), Replaced::Nothing);
     let conflict = |rows: &[(i64, String, u64)], version| {
         let files = place.files(version, [99]);
         commit_rows(&place.name, version, files, hidden(rows), &place.storage, &place.job).unwrap_err().kind()
@@ -163,4 +163,29 @@ fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
     assert_eq!(conflict(&rows, 2), ErrorKind::Conflict);
     assert_eq!(place.ids(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
     assert_eq!(place.data_files(), 2);
+}
+
+#[test]
+fn an_overwrite_replaces_the_partitions_of_its_files() {
+    let place = Place::new();
+    let rows = |ids: [i64; 2]| {
+        let ids: ArrayRef = Arc::new(ids.into_iter().map(Some).collect::<Int64Array>());
+        RecordBatch::try_from_iter_with_nullable([("id", Arc::clone(&ids), true), ("part", ids, true)]).unwrap()
+    };
+    let (schema, by) = (rows([0, 0]).schema(), ["part".to_owned()]);
+    let table =
+        SharedTable::find_or_make(&place.name, &schema, &by, &BTreeMap::new(), &place.storage, &place.job).unwrap();
+    let write = |ids: [i64; 2]| {
+        let options = WriteOptions::default();
+        let mut writer =
+            table_writer(&place.name, table.version, &schema, &options, &place.storage, &place.job).unwrap();
+        writer.write(&rows(ids)).unwrap();
+        writer.finish().unwrap()
+    };
+    place.commit(table.version, write([1, 2]), Replaced::Nothing);
+    // Behind another commit: what is there then is replaced.
+    place.commit(table.version, write([2, 3]), Replaced::Partitions);
+    assert_eq!(place.ids(), [1, 2, 3]);
+    assert_eq!(place.commit(table.version, Vec::new(), Replaced::Partitions), None);
+    assert_eq!(place.ids(), [1, 2, 3]);
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions, Result,
-    RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, WriteOptions, Written, commit_files, commit_rows,
-    discard_files, remove_staged, staging_folder,
+    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions,
+    Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, WriteOptions, Written, commit_files,
+    commit_rows, discard_files, remove_staged, staging_folder,
 };
 use serde_json::Value;
 
@@ -46,6 +46,11 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             return Err(Error::unsupported("an upsert, and a write of files, have no transaction")
                 .at(location)
                 .advice("leave txnAppId and txnVersion out: an upsert of the same rows gives the same table"));
+        }
+        if replaced(&settings) == Replaced::Partitions {
+            return Err(Error::unsupported("only a Delta table has partitions to overwrite")
+                .at(location)
+                .advice("set spark.sql.sources.partitionOverwriteMode to static, and all files are replaced"));
         }
         check_files(location, &settings)?;
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
@@ -140,10 +145,18 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(made(changed.and_then(|changed| changed.written.version)));
     }
     let transaction = transaction(&settings)?;
-    let overwrites = settings.get("write.overwrites").is_some();
-    let files = told.files;
-    let written = commit_files(location, version, files, overwrites, transaction.as_ref(), &storage, &job)?;
+    let (files, replaced) = (told.files, replaced(&settings));
+    let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
+}
+
+/// The rows that a write replaces.
+fn replaced(settings: &Settings) -> Replaced {
+    match settings.get("write.replaces") {
+        None => Replaced::Nothing,
+        Some("partitions") => Replaced::Partitions,
+        Some(_) => Replaced::Table,
+    }
 }
 
 fn made(version: Option<u64>) -> String {
@@ -184,7 +197,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
         let mut options = CopyOptions {
             write: write_options(settings)?,
             format: settings.parsed("format", str::parse)?,
-            mode: if settings.get("write.overwrites").is_some() { CopyMode::Overwrite } else { CopyMode::Append },
+            mode: if replaced(settings) == Replaced::Nothing { CopyMode::Append } else { CopyMode::Overwrite },
             ..CopyOptions::default()
         };
         options.read.storage = settings.storage();

@@ -51,7 +51,11 @@ pub(crate) fn named(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Re
 
 /// The rows of a batch of files that have such names; `None` where there are none.
 pub(crate) fn selected(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Result<Option<FilteredEngineData>> {
-    let selection = named(batch, is_wanted)?;
+    chosen(batch, named(batch, is_wanted)?)
+}
+
+/// The rows of a batch that are chosen; `None` where there are none.
+pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option<FilteredEngineData>> {
     if !selection.contains(&true) {
         return Ok(None);
     }

@@ -16,7 +16,8 @@ use super::WriteMode;
 use super::by_key::ByKey;
 use super::files::{AddedFile, DataFiles, Published};
 use super::memory::within_memory;
-use crate::commit::{Commit, LoadRows, WriteBase};
+use super::replace::{Replaced, ReplacedPartitions};
+use crate::commit::{Commit, CommitAction, LoadRows, WriteBase};
 use crate::protocol::check_defaults;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -136,10 +137,10 @@ pub fn commit_files(
     table: &Table,
     version: u64,
     files: Vec<PendingFile>,
-    mode: WriteMode,
+    replaced: Replaced,
     transaction: Option<&AppTransaction>,
 ) -> Result<Option<Written>> {
-    let mut published = published(table, files)?;
+    let published = published(table, files)?;
     if let Some(transaction) = transaction
         && has_transaction(table, transaction)?
     {
@@ -147,10 +148,28 @@ pub fn commit_files(
     }
     let base = table.snapshot(Some(VersionSpec::Version(version)))?;
     let load = transaction.map(|transaction| counts(&base, transaction)).transpose()?;
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), mode)?;
+    let written = match replaced {
+        Replaced::Nothing => commit(table, base, WriteMode::Append, load, published),
+        Replaced::Partitions if !base.partition_columns().is_empty() => {
+            let partitions = ReplacedPartitions::of(&base, published.files())?;
+            commit(table, base, partitions, load, published)
+        }
+        Replaced::Partitions | Replaced::Table => commit(table, base, WriteMode::Overwrite, load, published),
+    };
+    written.map(Some)
+}
+
+fn commit<S: CommitAction>(
+    table: &Table,
+    base: Snapshot,
+    action: S,
+    load: Option<LoadRows>,
+    mut published: Published,
+) -> Result<Written> {
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), action)?;
     commit.counts(load);
     match commit.run(published.files()) {
-        Ok(version) => Ok(Some(Written { version, ..published.written() })),
+        Ok(version) => Ok(Written { version, ..published.written() }),
         Err((error, outcome)) => {
             published.abort(outcome);
             Err(error)

@@ -111,14 +111,7 @@ public final class LakeraceCatalog implements TableCatalog {
     if (Target.of(location, all).version != null) {
       throw new TableAlreadyExistsException(table);
     }
-    List<String> columns = new ArrayList<>();
-    for (Transform partition : partitions) {
-      if (!partition.name().equals("identity")) {
-        throw LakeraceException.unsupported("tables are partitioned by columns alone, not by " + partition.describe()).forAnalysis();
-      }
-      columns.add(partition.references()[0].fieldNames()[0]);
-    }
-    all.put("partition_by", String.join(",", columns));
+    all.put("partition_by", String.join(",", LakeraceTable.columnsOf(partitions)));
     properties.forEach((property, value) -> {
       String lower = property.toLowerCase(Locale.ROOT);
       if (lower.startsWith("delta.") || lower.startsWith("lakerace.")) {

@@ -8,6 +8,8 @@ import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -24,6 +26,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   final Map<String, String> options;
   private final StructType schema;
   private final Plan plan;
+  /** The columns that the files are divided by; null until someone asks. */
+  private String[] partitions;
 
   LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
@@ -52,13 +56,21 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   }
 
   /** What rows of a schema are written to: an existing Delta table has its own schema, for Spark to hold the rows against. */
-  static LakeraceTable forWrite(CaseInsensitiveStringMap given, StructType rows) {
+  static LakeraceTable forWrite(CaseInsensitiveStringMap given, StructType rows, Transform[] partitioning) {
     String location = Locations.of(given);
     Map<String, String> options = Locations.resolved(given.asCaseSensitiveMap());
-    StructType found = Target.of(location, options).schema;
+    Target target = Target.of(location, options);
+    StructType found = target.schema;
     boolean isUpsert = options.containsKey("key");
     StructType schema = found == null ? rows : isUpsert ? columnsOf(found, rows, location) : found;
-    return new LakeraceTable(location, options, schema, null);
+    LakeraceTable table = new LakeraceTable(location, options, schema, null);
+    table.partitions = target.partitions;
+    if (target.version == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
+      // df.write.partitionBy(...) makes the table.
+      table.partitions = columnsOf(partitioning);
+      options.put("partition_by", String.join(",", table.partitions));
+    }
+    return table;
   }
 
   /** The table's columns that the rows have: an upsert leaves the others as they are, where Spark would write nulls. */
@@ -72,6 +84,18 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       schema = schema.add(table.apply(row.name()));
     }
     return schema;
+  }
+
+  /** The columns of a partitioning; a transform of columns is an error. */
+  static String[] columnsOf(Transform[] partitioning) {
+    String[] columns = new String[partitioning.length];
+    for (int at = 0; at < columns.length; at++) {
+      if (!partitioning[at].name().equals("identity")) {
+        throw LakeraceException.unsupported("tables are partitioned by columns alone, not by " + partitioning[at].describe()).forAnalysis();
+      }
+      columns[at] = partitioning[at].references()[0].fieldNames()[0];
+    }
+    return columns;
   }
 
   @Override
@@ -88,7 +112,20 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+    return EnumSet.of(
+        TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_DYNAMIC);
+  }
+
+  @Override
+  public Transform[] partitioning() {
+    if (partitions == null) {
+      partitions = plan == null || plan.version.isEmpty() ? new String[0] : Target.of(location, options).partitions;
+    }
+    Transform[] transforms = new Transform[partitions.length];
+    for (int at = 0; at < transforms.length; at++) {
+      transforms[at] = Expressions.identity(Locations.quoted(partitions[at]));
+    }
+    return transforms;
   }
 
   @Override
@@ -109,6 +146,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     all.putAll(Locations.resolved(info.options().asCaseSensitiveMap()));
     // A write goes behind the last version.
     all.remove("at");
-    return new WritePlan(location, all, info);
+    // Where a write names its location, Spark leaves the mode of overwrites to its target.
+    return new WritePlan(location, all, info, plan == null);
   }
 }

@@ -2,6 +2,7 @@ package lakerace.spark;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.distributions.Distribution;
 import org.apache.spark.sql.connector.distributions.Distributions;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
+import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -20,14 +22,19 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
 
 /** A write: its tasks write files, and the driver makes one commit of them. */
-final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistributionAndOrdering, BatchWrite {
+final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
+  private static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
+
   private final String location;
   private final Map<String, String> options;
   private final StructType schema;
   private final String[] key;
   private final DriverCommit commit;
+  /** Whether options and Spark's settings say what an overwrite replaces. */
+  private final boolean choosesMode;
 
-  WritePlan(String location, Map<String, String> options, LogicalWriteInfo info) {
+  WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode) {
+    this.choosesMode = choosesMode;
     this.location = location;
     this.options = new HashMap<>(options);
     this.schema = info.schema();
@@ -54,11 +61,29 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, RequiresDistrib
 
   @Override
   public WriteBuilder truncate() {
+    return overwrite(choosesMode && isDynamic() ? "partitions" : "table");
+  }
+
+  @Override
+  public WriteBuilder overwriteDynamicPartitions() {
+    return overwrite("partitions");
+  }
+
+  private WriteBuilder overwrite(String replaced) {
     if (key.length > 0) {
       throw LakeraceException.usage("an upsert by option \"key\" adds to a table: use mode(\"append\"), or leave the key out to overwrite");
     }
-    options.put("write.overwrites", "true");
+    options.put("write.replaces", replaced);
     return this;
+  }
+
+  /** Whether an overwrite replaces those partitions alone that it has rows of: by the option, or else by Spark's own setting. */
+  private boolean isDynamic() {
+    String mode = options.getOrDefault("partitionoverwritemode", SparkSession.active().conf().get(OVERWRITE_MODE, "static"));
+    if (!mode.equalsIgnoreCase("static") && !mode.equalsIgnoreCase("dynamic")) {
+      throw LakeraceException.usage("option \"partitionOverwriteMode\" is " + mode + ": give static or dynamic");
+    }
+    return mode.equalsIgnoreCase("dynamic");
   }
 
   @Override
