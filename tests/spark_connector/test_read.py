@@ -134,6 +134,48 @@ def test_versions(spark: SparkSession, tmp_path: Path) -> None:
         total(version=1, timestamp="2100-01-01")
 
 
+def test_the_change_feed(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    properties = {"delta.enableChangeDataFeed": "true", "lakerace.primaryKey": "n"}
+    lr.copy(pa.table({"n": range(3), "v": ["a"] * 3}), f"delta:{table}", table_properties=properties)
+    lr.Table(table).upsert(pa.table({"n": [2, 7], "v": ["b", "b"]}))
+    lr.Table(table).delete("n = 0")
+
+    def feed(**options: object) -> Any:
+        reader = spark.read.format("lakerace").option("readChangeFeed", "true")
+        for name, option in options.items():
+            reader = reader.option(name, option)
+        return reader.load(str(table))
+
+    frame = feed(startingVersion=0)
+    assert frame.columns == ["n", "v", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert frame.rdd.getNumPartitions() == 3
+    found = [row[:4] for row in frame.orderBy("_commit_version", "n", "_change_type").collect()]
+    inserted = [(n, "a", "insert", 0) for n in range(3)]
+    changed = [(2, "b", "update_postimage", 1), (2, "a", "update_preimage", 1), (7, "b", "insert", 1)]
+    assert found == [*inserted, *changed, (0, "a", "delete", 2)]
+    own = [tuple(row.values())[:4] for row in pa.table(lr.Table(table).changes(0)).to_pylist()]
+    assert sorted(own, key=repr) == sorted(found, key=repr)
+    assert feed(startingVersion=1, endingVersion=1).where("v = 'b'").select("n").orderBy("n").collect() == [(2,), (7,)]
+    assert feed(startingVersion=1).groupBy("_change_type").count().count() == 4
+    # What was analysed is what is read.
+    lr.Table(table).upsert(pa.table({"n": [9], "v": ["c"]}))
+    assert frame.count() == 7
+    assert feed(startingVersion=0).count() == 8
+    # A schema that changes within the range is that of its last version.
+    lr.copy(pa.table({"n": [10], "v": ["d"], "w": [1]}), table, mode="append", evolve="add")
+    wide = feed(startingVersion=2).orderBy("n").collect()
+    assert [(row.n, row.w) for row in wide] == [(0, None), (9, None), (10, 1)]
+    with pytest.raises(AnalysisException, match="there is no version 9: the last one is 4"):
+        feed(startingVersion=9)
+    with pytest.raises(AnalysisException, match="give startingVersion and endingVersion"):
+        feed(startingVersion=0, endingTimestamp="2030-01-01")
+    plain = tmp_path / "plain"
+    lr.copy(pa.table({"n": range(3)}), f"delta:{plain}")
+    with pytest.raises(Exception, match=r"enableChangeDataFeed|change data feed"):
+        spark.read.format("lakerace").option("readChangeFeed", "true").option("startingVersion", 0).load(str(plain))
+
+
 CONDITIONS = [
     "n = 5",
     "n <> 5",

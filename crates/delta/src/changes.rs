@@ -44,6 +44,25 @@ const AHEAD: usize = 2;
 /// The table must have had `delta.enableChangeDataFeed` in all of these versions: else it is an error of kind `Unsupported`. So are
 /// types that can't become those of the last version.
 pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
+    let (pieces, engine, schema, _) = opened(table, from, to)?;
+    Ok(read(pieces, engine, schema, table.job().clone(), table.place().to_owned()))
+}
+
+/// The same versions in ranges that can be read apart, and the columns of all: each range has these, too. They are the versions one
+/// by one, and all in one range where the schema changes within them.
+pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
+    let (pieces, _, schema, range) = opened(table, from, to)?;
+    let ranges = match pieces.len() {
+        1 => range.map(|version| (version, version)).collect(),
+        _ => vec![(*range.start(), *range.end())],
+    };
+    Ok((ranges, schema))
+}
+
+/// What a feed is read by: its pieces, their columns, and the versions.
+type Opened = (Vec<Piece>, Arc<TableEngine>, SchemaRef, RangeInclusive<u64>);
+
+fn opened(table: &Table, from: u64, to: Option<u64>) -> Result<Opened> {
     let named = |error: Error| error.at(table.place());
     if to.is_some_and(|to| to < from) {
         return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
@@ -56,10 +75,10 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
     }
     let engine = Arc::new(TableEngine::new(table.paths())?);
     let range = from..=to.unwrap_or(latest.version());
-    let pieces = pieces::pieces(engine.as_ref(), range).map_err(named)?;
+    let pieces = pieces::pieces(engine.as_ref(), range.clone()).map_err(named)?;
     let scans = pieces.iter().map(|piece| scan(engine.as_ref(), piece)).collect::<Result<Vec<_>>>().map_err(named)?;
     let (schema, pieces) = conforming(&pieces, scans).map_err(named)?;
-    Ok(read(pieces, engine, schema, table.job().clone(), table.place().to_owned()))
+    Ok((pieces, engine, schema, range))
 }
 
 /// The changes of versions that have one schema.

@@ -67,7 +67,9 @@ pub use lakerace_io::{
     StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
-pub use maintain::{CompactOptions, alter, changes, compact, history, layout, parse_duration, restore, vacuum};
+pub use maintain::{
+    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, vacuum,
+};
 pub use options::{CopyMode, CopyOptions, LoadOptions, ReadOptions, Since};
 pub use report::{Clock, Report};
 pub use scan::Scan;

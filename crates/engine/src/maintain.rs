@@ -70,6 +70,18 @@ pub fn changes(table: &str, from: u64, to: Option<u64>, storage: &StorageOptions
     lakerace_delta::changes(&open_table(table, storage, job)?, from, to)
 }
 
+/// The versions of a change data feed in ranges that can be read apart, and the columns of all: [`changes`] of each range gives
+/// these. Without `to` the last range ends with the last version.
+pub fn change_ranges(
+    table: &str,
+    from: u64,
+    to: Option<u64>,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
+    lakerace_delta::change_ranges(&open_table(table, storage, job)?, from, to)
+}
+
 /// Makes a version of a Delta table that has the rows, the schema and the properties of an earlier one: `at` is its number or
 /// a timestamp.
 pub fn restore(table: &str, at: &str, storage: &StorageOptions, job: &Job) -> Result<Restored> {

@@ -7,6 +7,7 @@ mod arrow_type;
 mod call;
 mod commit;
 mod counters;
+mod feed;
 mod fit;
 mod plan;
 mod reader;

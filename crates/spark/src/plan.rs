@@ -1,9 +1,11 @@
 //! Planning a read in the driver.
 
+use arrow::datatypes::Schema;
 use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{RECORD, UNIT};
+use crate::feed::Feed;
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
 use crate::spark_type::{Filtering, spark_schema};
@@ -20,6 +22,9 @@ const MOST_TASKS: u64 = 100_000;
 /// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
+    if let Some(feed) = Feed::of(&settings)? {
+        return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
+    }
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
@@ -49,21 +54,26 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
 /// Between names of columns: they may have commas.
-const UNIT_OF_NAMES: char = '\u{1d}';
+pub(crate) const UNIT_OF_NAMES: char = '\u{1d}';
 
 /// What is known of a scan.
 fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();
-    let filtering = plan.schema.fields().iter().map(|field| Filtering::of(field.data_type()).code());
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     Ok(vec![
         spark_schema(&fitted_schema(&plan.schema))?.to_string(),
-        filtering.collect::<Vec<_>>().join(&UNIT.to_string()),
+        filtering(&plan.schema),
         number(plan.request.version),
         kept_bytes(plan).to_string(),
         number(plan.rows_at_most()),
         summary(plan),
     ])
+}
+
+/// How each column can be filtered.
+pub(crate) fn filtering(schema: &Schema) -> String {
+    let codes = schema.fields().iter().map(|field| Filtering::of(field.data_type()).code());
+    codes.collect::<Vec<_>>().join(&UNIT.to_string())
 }
 
 /// Bytes of the units that are read.

@@ -10,6 +10,7 @@ use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, panicked, read_with_ids};
 
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
+use crate::feed::{self, Feed, FeedTask};
 use crate::fit::{fit, fitted_schema};
 use crate::plan::RowTask;
 use crate::settings::Settings;
@@ -32,17 +33,21 @@ impl Reader {
         let settings = Settings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal(format!("not a plan of this version: {e}"));
-        let (plan, files) = match settings.get("query.ids") {
-            None => (serde_json::from_str::<ReadPlan>(part).map_err(broken)?, None),
+        let (plan, rows) = match settings.get("query.ids") {
+            _ if Feed::of(&settings)?.is_some() => {
+                let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
+                (plan, Rows::Changes(from, to))
+            }
+            None => (serde_json::from_str::<ReadPlan>(part).map_err(broken)?, Rows::Planned),
             Some(_) => {
                 let RowTask { files, plan } = serde_json::from_str(part).map_err(broken)?;
-                (plan, Some(files))
+                (plan, Rows::WithIds(files))
             }
         };
         let fitted = fitted_schema(&plan.schema);
         let schema = Box::new(foreign_schema(&fitted)?);
         let (sender, batches) = sync_channel(1);
-        let work = Work { location, read, plan, files, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
+        let work = Work { location, read, plan, rows, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
         std::thread::Builder::new().name("lakerace-spark".to_owned()).spawn(move || work.run())?;
         Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
     }
@@ -99,13 +104,22 @@ impl Reader {
     }
 }
 
+/// Which rows are read.
+enum Rows {
+    /// Those of the plan.
+    Planned,
+    /// Those of some files of a table, with their ids.
+    WithIds(Vec<String>),
+    /// The changes from one version to another.
+    Changes(u64, u64),
+}
+
 /// What the reader's thread does.
 struct Work {
     location: String,
     read: ReadOptions,
     plan: ReadPlan,
-    /// The files of a table, where rows are read with their ids.
-    files: Option<Vec<String>>,
+    rows: Rows,
     fitted: SchemaRef,
     job: Job,
     sender: SyncSender<Result<RecordBatch>>,
@@ -114,11 +128,14 @@ struct Work {
 
 impl Work {
     fn run(self) {
-        let Self { location, read, plan, files, fitted, job, sender, _alive } = self;
+        let Self { location, read, plan, rows, fitted, job, sender, _alive } = self;
         let work = || -> Result<()> {
-            let batches = match files {
-                None => Scan::with_plan(&location, &read, plan, &job)?.batches()?,
-                Some(files) => read_with_ids(&location, &plan.request, &files, &read.storage, &job)?,
+            let batches: Box<dyn Iterator<Item = Result<RecordBatch>>> = match rows {
+                Rows::Planned => Box::new(Scan::with_plan(&location, &read, plan, &job)?.batches()?),
+                Rows::WithIds(files) => Box::new(read_with_ids(&location, &plan.request, &files, &read.storage, &job)?),
+                Rows::Changes(from, to) => {
+                    Box::new(feed::read(&location, (from, to), &plan.schema, &read.storage, &job)?)
+                }
             };
             for batch in batches {
                 // The reader was closed.

@@ -47,6 +47,11 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   static LakeraceTable of(String location, Map<String, String> options) {
     Plan plan = Plan.of(location, options);
+    if (ScanSketch.isFeed(options)) {
+      // What is read is what was analysed, whatever is committed meanwhile.
+      options.put("endingversion", plan.version);
+      return new LakeraceTable(location, options, plan.schema, plan);
+    }
     if (!plan.version.isEmpty()) {
       // What is read is what was analysed, whatever is committed meanwhile.
       options.put("at", plan.version);

@@ -77,7 +77,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     List<NamedReference> found = new ArrayList<>();
     for (String name : schema.fieldNames()) {
       // Of an early limit any rows may come.
-      if (limit == null && Boolean.TRUE.equals(table.isExact(name))) {
+      if (limit == null && !ScanSketch.isFeed(options) && Boolean.TRUE.equals(table.isExact(name))) {
         found.add(Expressions.column(Locations.quoted(name)));
       }
     }

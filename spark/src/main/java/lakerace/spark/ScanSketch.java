@@ -42,8 +42,16 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     this.schema = table.schema;
   }
 
+  /** Whether the changes of a table are read, and not its rows: Spark filters those. */
+  static boolean isFeed(Map<String, String> options) {
+    return "true".equalsIgnoreCase(options.get("readchangefeed"));
+  }
+
   @Override
   public Filter[] pushFilters(Filter[] filters) {
+    if (isFeed(options)) {
+      return filters;
+    }
     FilterText text = new FilterText(table);
     List<Filter> taken = new ArrayList<>();
     List<Filter> left = new ArrayList<>();
@@ -81,7 +89,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    return where == null && !options.containsKey("where") && aggregation.groupByExpressions().length == 0
+    return where == null && !options.containsKey("where") && !isFeed(options) && aggregation.groupByExpressions().length == 0
         && Arrays.stream(aggregation.aggregateExpressions()).allMatch(this::countsRows);
   }
 

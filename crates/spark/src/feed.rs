@@ -1,0 +1,119 @@
+//! Reading the change data feed of a Delta table: the options `readChangeFeed`, `startingVersion` and `endingVersion`, as Delta names them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, StorageOptions, change_ranges, changes};
+use serde::{Deserialize, Serialize};
+
+use crate::fit::fitted_schema;
+use crate::plan::{UNIT_OF_NAMES, filtering};
+use crate::settings::{Settings, flag};
+use crate::spark_type::spark_schema;
+
+/// The versions whose changes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Feed {
+    from: u64,
+    /// The last version where it is not said.
+    to: Option<u64>,
+}
+
+/// A task that reads changes.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FeedTask {
+    /// Its versions, both included.
+    pub from: u64,
+    pub to: u64,
+    /// The columns that are read. It has no files.
+    pub plan: ReadPlan,
+}
+
+impl Feed {
+    /// What the options ask for; `None` where that is the rows of a version.
+    pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
+        if !settings.parsed("readchangefeed", flag)?.unwrap_or(false) {
+            return Ok(None);
+        }
+        if let Some(name) =
+            ["startingtimestamp", "endingtimestamp"].into_iter().find(|name| settings.get(name).is_some())
+        {
+            return Err(Error::unsupported("changes are read by versions, not by times")
+                .at(format!("option {name:?}"))
+                .advice(
+                    "give startingVersion and endingVersion: `lakerace history TABLE` shows the time of each version",
+                ));
+        }
+        if let Some(name) = ["at", "where"].into_iter().find(|name| settings.get(name).is_some()) {
+            return Err(Error::usage("the change data feed has no version of its own, and no filter of lakerace's")
+                .at(format!("option {name:?}"))
+                .advice("leave it out, and filter the rows in Spark"));
+        }
+        let from = settings.parsed("startingversion", version)?.ok_or_else(|| {
+            Error::usage("the change data feed begins with a version").advice("give option(\"startingVersion\", 0)")
+        })?;
+        Ok(Some(Self { from, to: settings.parsed("endingversion", version)? }))
+    }
+
+    /// The records of [`crate::plan::plan`]: the version is the last one of the feed.
+    pub(crate) fn plan(self, location: &str, settings: &Settings) -> Result<Vec<String>> {
+        let (storage, job) = (settings.storage(), settings.job_of_driver()?);
+        let (ranges, schema) = change_ranges(location, self.from, self.to, &storage, &job)?;
+        let schema = selected(&schema, settings)?;
+        let to = ranges.last().map_or(self.from, |range| range.1);
+        let mut records = vec![
+            spark_schema(&fitted_schema(&schema))?.to_string(),
+            filtering(&schema),
+            to.to_string(),
+            String::new(),
+            String::new(),
+            format!("changes of versions {} to {to}", self.from),
+        ];
+        if settings.get("query.tasks").is_some() {
+            let read = ReadOptions { at: Some(to.to_string()), limit: Some(0), storage, ..ReadOptions::default() };
+            let plan = ReadPlan { schema, files: Vec::new(), ..Scan::open(location, &read, &job)?.plan().clone() };
+            let text = |(from, to)| serde_json::to_string(&FeedTask { from, to, plan: plan.clone() });
+            let tasks = ranges.into_iter().map(text).collect::<Result<Vec<_>, _>>();
+            records.extend(tasks.map_err(|e| Error::internal(e.to_string()))?);
+        }
+        Ok(records)
+    }
+}
+
+/// The columns that a query reads.
+fn selected(schema: &SchemaRef, settings: &Settings) -> Result<SchemaRef> {
+    let names: Vec<String> = match settings.get("query.columns") {
+        Some(columns) => columns.split(UNIT_OF_NAMES).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        None if settings.get("columns").is_some() => settings.names("columns"),
+        None => return Ok(Arc::clone(schema)),
+    };
+    let field = |name: &String| {
+        let found = schema.field_with_name(name).cloned();
+        found.map_err(|_| Error::not_found(format!("the change data feed has no column {name:?}")))
+    };
+    Ok(Arc::new(Schema::new(names.iter().map(field).collect::<Result<Vec<_>>>()?)))
+}
+
+/// The changes of a task, with its columns.
+pub(crate) fn read(
+    location: &str,
+    versions: (u64, u64),
+    schema: &SchemaRef,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+    let batches = changes(location, versions.0, Some(versions.1), storage, job)?;
+    let place = |name: &String| batches.schema().index_of(name);
+    let names = schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let places = names.iter().map(place).collect::<Result<Vec<_>, _>>();
+    let places = places.map_err(|e| Error::internal(e.to_string()))?;
+    Ok(batches.map(move |batch| batch?.project(&places).map_err(|e| Error::internal(e.to_string()))))
+}
+
+fn version(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is no version: a whole number from 0 on")))
+}
+
+#[cfg(test)]
+mod tests;
