@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     AlterOptions, Altered, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, VersionSpec,
 };
