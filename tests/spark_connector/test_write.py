@@ -104,7 +104,9 @@ def test_an_overwrite_of_partitions(spark: SparkSession, tmp_path: Path) -> None
         return spark.range(first, last).selectExpr("id", f"{part} AS part")
 
     # A partition of null, too.
-    rows(0, 8, "if(id % 4 = 3, null, id % 4)").write.format("lakerace").mode("append").partitionBy("part").save(f"delta:{table}")
+    rows(0, 8, "if(id % 4 = 3, null, id % 4)").write.format("lakerace").mode("append").partitionBy("part").save(
+        f"delta:{table}"
+    )
     assert parts(table) == {0: [0, 4], 1: [1, 5], 2: [2, 6], None: [3, 7]}
     write(rows(100, 102, "1"), table, "overwrite", partitionOverwriteMode="dynamic")
     assert parts(table) == {0: [0, 4], 1: [100, 101], 2: [2, 6], None: [3, 7]}

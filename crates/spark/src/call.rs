@@ -12,6 +12,8 @@ use lakerace::{Error, Result, panicked};
 pub(crate) const UNIT: char = '\u{1f}';
 /// Between records of such parts.
 pub(crate) const RECORD: char = '\u{1e}';
+/// Between names of columns: they may have commas.
+pub(crate) const UNIT_OF_NAMES: char = '\u{1d}';
 
 /// Does the work of a native method. An error or a panic is thrown, and the method returns nothing that Java sees.
 pub(crate) fn call<'local, T: Default>(

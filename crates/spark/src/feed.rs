@@ -7,10 +7,10 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, StorageOptions, change_ranges, changes};
 use serde::{Deserialize, Serialize};
 
+use crate::call::UNIT_OF_NAMES;
 use crate::fit::fitted_schema;
-use crate::plan::{UNIT_OF_NAMES, filtering};
 use crate::settings::{Settings, flag};
-use crate::spark_type::spark_schema;
+use crate::spark_type::{filtering, spark_schema};
 
 /// The versions whose changes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Feed {
         Ok(Some(Self { from, to: settings.parsed("endingversion", version)? }))
     }
 
-    /// The records of [`crate::plan::plan`]: the version is the last one of the feed.
+    /// The records of a plan: the version is the last one of the feed.
     pub(crate) fn plan(self, location: &str, settings: &Settings) -> Result<Vec<String>> {
         let (storage, job) = (settings.storage(), settings.job_of_driver()?);
         let (ranges, schema) = change_ranges(location, self.from, self.to, &storage, &job)?;

@@ -1,14 +1,13 @@
 //! Planning a read in the driver.
 
-use arrow::datatypes::Schema;
 use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
 use serde::{Deserialize, Serialize};
 
-use crate::call::{RECORD, UNIT};
+use crate::call::{RECORD, UNIT_OF_NAMES};
 use crate::feed::Feed;
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
-use crate::spark_type::{Filtering, spark_schema};
+use crate::spark_type::{filtering, spark_schema};
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
@@ -53,9 +52,6 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
 
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
-/// Between names of columns: they may have commas.
-pub(crate) const UNIT_OF_NAMES: char = '\u{1d}';
-
 /// What is known of a scan.
 fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();
@@ -68,12 +64,6 @@ fn described(scan: &Scan) -> Result<Vec<String>> {
         number(plan.rows_at_most()),
         summary(plan),
     ])
-}
-
-/// How each column can be filtered.
-pub(crate) fn filtering(schema: &Schema) -> String {
-    let codes = schema.fields().iter().map(|field| Filtering::of(field.data_type()).code());
-    codes.collect::<Vec<_>>().join(&UNIT.to_string())
 }
 
 /// Bytes of the units that are read.

@@ -4,6 +4,8 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace::{Error, Result};
 use serde_json::{Value, json};
 
+use crate::call::UNIT;
+
 /// How far a filter on a column can be left to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filtering {
@@ -98,6 +100,12 @@ fn spark_type(data_type: &DataType) -> Result<Value> {
 fn foreign(data_type: &DataType) -> Error {
     Error::unsupported(format!("Spark has no type for {data_type}"))
         .advice("leave the column out: option(\"columns\", \"a,b\") names those to read")
+}
+
+/// How each column can be filtered.
+pub(crate) fn filtering(schema: &Schema) -> String {
+    let codes = schema.fields().iter().map(|field| Filtering::of(field.data_type()).code());
+    codes.collect::<Vec<_>>().join(&UNIT.to_string())
 }
 
 #[cfg(test)]
