@@ -258,6 +258,46 @@ fn many_reads_at_once_are_of_one_state() -> Outcome {
     })
 }
 
+/// Overwrites the file of names that openings of a store share.
+fn damage_names(location: &str) -> Outcome {
+    let folder = format!("{}.cache", location.strip_prefix("packs:").unwrap_or(location));
+    for store in std::fs::read_dir(folder)? {
+        for file in std::fs::read_dir(store?.path())? {
+            let path = file?.path();
+            if path.extension().is_some_and(|end| end == "names") {
+                let length = std::fs::metadata(&path)?.len();
+                std::fs::write(&path, vec![0; usize::try_from(length)?])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_damaged_file_of_names_is_made_again_and_hides_no_file() -> Outcome {
+    let (folder, location) = place()?;
+    let mut batch = open(&location)?.0.batch()?;
+    for number in 0..40_000 {
+        batch.put(&format!("{number:05}"), &content(number), &PutOptions::default())?;
+    }
+    batch.commit()?;
+    let (reader, _) = open(&location)?;
+    damage_names(&location)?;
+    assert_eq!(reader.get("00007")?, content(7));
+    assert_eq!(reader.list("3999")?.len(), 10);
+    let (reader, _) = open(&location)?;
+    damage_names(&location)?;
+    // There is nothing that it could be made from.
+    std::fs::rename(folder.path().join("store/index"), folder.path().join("gone"))?;
+    for _ in 0..2 {
+        assert_eq!(reader.get("20000").err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
+        assert_eq!(reader.list("").err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
+    }
+    std::fs::rename(folder.path().join("gone"), folder.path().join("store/index"))?;
+    assert_eq!(reader.get("20000")?, content(20_000));
+    Ok(())
+}
+
 #[test]
 fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
     let (folder, location) = place()?;

@@ -125,22 +125,43 @@ impl Shared {
         lock(&self.state).names.clone()
     }
 
-    /// Reads names; where their file here is damaged, it is made again first.
+    /// Reads the committed names; where their file here is damaged, it is made again first.
     fn with_names<T>(&self, read: impl Fn(&Names) -> Result<T>) -> Result<T> {
-        let names = self.names();
-        match read(&names) {
+        self.with_state(|_| (), |names, ()| read(names))
+    }
+
+    /// Reads the committed names and what is picked of the pending ones, both of one moment.
+    fn with_state<P, T>(&self, pick: impl Fn(&Changes) -> P, read: impl Fn(&Names, P) -> Result<T>) -> Result<T> {
+        let look = || {
+            let state = lock(&self.state);
+            (state.names.clone(), pick(&state.pending))
+        };
+        let (names, picked) = look();
+        match read(&names, picked) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                names.discard();
-                let Some(id) = &names.id else { return Err(error) };
-                lock(&self.state).names = Names::default();
-                let again = self.refresh();
-                if !again? || self.names().id.is_none_or(|now| now.table != id.table) {
-                    return Err(error);
-                }
-                read(&self.names())
+                self.make_again(&names, error)?;
+                let (names, picked) = look();
+                read(&names, picked)
             }
             other => other,
         }
+    }
+
+    /// Has the file of names made again from the table. Until it is there, reads find the damaged one: never fewer files.
+    fn make_again(&self, damaged: &Names, error: Error) -> Result<()> {
+        self.check_process()?;
+        damaged.discard();
+        let Some(version) = self.index.newest()? else { return Err(error) };
+        if damaged.id.as_ref().is_some_and(|id| *id.table != *version.table_id()) {
+            return Err(error);
+        }
+        let names = Names::load(&*version, &Names::default(), &self.cache)?;
+        let mut state = lock(&self.state);
+        // Another thread may have been faster.
+        if state.names.id.as_ref().is_none_or(|own| own.version <= version.version()) {
+            state.names = names;
+        }
+        Ok(())
     }
 
     pub(super) fn is_writable(&self) -> Result<()> {
@@ -173,30 +194,20 @@ impl Shared {
 
     /// The entries of names at one moment.
     pub(super) fn find_all(&self, names: &[&str]) -> Result<Vec<Option<Arc<Entry>>>> {
-        let look = || {
-            let (pending, committed) = {
-                let state = lock(&self.state);
-                let pending: Vec<_> = names.iter().map(|name| state.pending.get(*name).cloned()).collect();
-                (pending, state.names.clone())
-            };
+        let pick = |pending: &Changes| names.iter().map(|name| pending.get(*name).cloned()).collect::<Vec<_>>();
+        self.with_state(pick, |committed, pending| {
             let found = names.iter().zip(pending);
             found.map(|(name, pending)| pending.map_or_else(|| committed.find(name), Ok)).collect()
-        };
-        match look() {
-            // What is damaged is made again by the next look at a name.
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                self.with_names(|committed| committed.find(names.first().copied().unwrap_or_default()))?;
-                look()
-            }
-            other => other,
-        }
+        })
     }
 
     pub(super) fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        self.with_names(|names| {
-            let state = lock(&self.state);
-            let pending = changes(&state.pending, prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
-            let files = merged(pending, names.walk(prefix, from, limit));
+        let pick = |pending: &Changes| -> Changes {
+            let within = changes(pending, prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
+            within.map(|(name, change)| (Arc::clone(name), change.clone())).collect()
+        };
+        self.with_state(pick, |names, pending| {
+            let files = merged(pending.iter(), names.walk(prefix, from, limit));
             files.take(limit).map(|found| found.map(|(name, entry)| stat(&name, &entry))).collect()
         })
     }
@@ -278,7 +289,20 @@ impl Shared {
         };
         unsent.iter().try_for_each(|pack| self.send(pack))?;
         let version = self.index.change(&changes)?;
-        let is_next = self.take_in(&changes, version)?;
+        // Until they are among the committed names, reads find them among the pending ones.
+        let taken_in = match self.take_in(&changes, version) {
+            Ok(true) => Ok(()),
+            // Where others were faster, their changes are taken in.
+            Ok(false) => self.refresh().map(drop),
+            Err(error) => Err(error),
+        };
+        if taken_in.is_err() {
+            // Committed all the same. Names of no version are read from the table again.
+            let mut state = lock(&self.state);
+            if let Ok(names) = state.names.changed(&changes, None, &self.cache) {
+                state.names = names;
+            }
+        }
         let mut state = lock(&self.state);
         for (name, change) in changes {
             // What was put meanwhile stays pending.
@@ -292,27 +316,30 @@ impl Shared {
             }
         }
         drop(state);
-        // Where others were faster, their changes are taken in.
-        if is_next { Ok(()) } else { self.refresh().map(drop) }
+        taken_in
     }
 
     /// Takes in changes that are committed. False where theirs is not the version behind the one that is known.
     fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], version: u64) -> Result<bool> {
         let known = self.names();
-        // A new table is version 0, and its first names are version 1.
-        let is_next = known.id.as_ref().map_or(0, |id| id.version) + 1 == version;
         let id = match &known.id {
-            Some(id) if is_next => Some(VersionId { version, ..id.clone() }),
-            Some(id) => Some(id.clone()),
-            None => self.index.newest()?.map(|now| VersionId::of(&*now)).filter(|now| now.version == version),
+            Some(id) => VersionId { version, ..id.clone() },
+            None => match self.index.newest()? {
+                Some(now) => VersionId { version, table: now.table_id().into() },
+                None => return Ok(false),
+            },
         };
-        let is_next = is_next && id.is_some();
-        let names = known.changed(changes, id, &self.cache)?;
+        // A new table is version 0, and its first names are version 1.
+        if known.id.as_ref().map_or(0, |known| known.version) + 1 != version {
+            return Ok(false);
+        }
+        let names = known.changed(changes, Some(id), &self.cache)?;
         let mut state = lock(&self.state);
+        // Another thread may have read a later version meanwhile.
         if state.names.id == known.id {
             state.names = names;
         }
-        Ok(is_next)
+        Ok(true)
     }
 
     pub(super) fn encoding(&self, text: &Arc<str>) -> Result<Arc<Encoding>> {

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lakerace_io::{Error, ErrorKind, Result};
@@ -44,12 +43,11 @@ pub(super) struct Base {
     kept: Kept,
     /// Connections, each with the process that opened it.
     idle: Mutex<Vec<(u32, Connection)>>,
-    is_damaged: AtomicBool,
 }
 
 impl Base {
     pub(super) fn new(path: PathBuf, kept: Kept) -> Self {
-        Self { path, kept, idle: Mutex::default(), is_damaged: AtomicBool::new(false) }
+        Self { path, kept, idle: Mutex::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -58,15 +56,18 @@ impl Base {
 
     /// Removes the file, so that the next opening makes it anew.
     pub(super) fn discard(&self) {
-        self.is_damaged.store(true, Ordering::Relaxed);
         // Gone is gone, whoever removed it.
         let _ = std::fs::remove_file(&self.path);
     }
 
-    /// Whoever wants to know whether the file is damaged sees an error of that kind.
+    /// The kind is `Corrupt` where making the file again helps.
     fn failed(&self, error: &rusqlite::Error) -> Error {
-        let error = from_rusqlite(error);
-        Error::new(ErrorKind::Corrupt, format!("the names of the store that are kept here: {}", error.message()))
+        let told = from_rusqlite(error);
+        if told.kind() == ErrorKind::Unavailable {
+            return told.at(self.path.display());
+        }
+        // Gone, not a database, or with other values than were written.
+        Error::new(ErrorKind::Corrupt, format!("the names of the store that are kept here: {}", told.message()))
             .at(self.path.display())
             .advice("remove the file: it is made again")
     }

@@ -20,6 +20,9 @@ use crate::Options;
 /// The variable that names the folder of caches.
 const VARIABLE: &str = "LAKERACE_CACHE_DIR";
 
+/// The file that an opening locks which reads the table.
+const LOCK: &str = "lock";
+
 /// How long an opening waits for another one that reads the same table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -101,14 +104,14 @@ impl Cache {
     /// The cache of the store at `url`.
     pub(in crate::packs) fn new(url: &str, options: &Options) -> Self {
         let root = options.cache_folder.clone().or_else(default_folder);
-        let folder = root.map(|root| root.join(format!("{:032x}", xxh3_128(url.as_bytes()))));
+        let folder = root.map(|root| root.join(folder_name(url)));
         Self { folder: folder.filter(|folder| folder.parent().is_some_and(is_private) && is_private(folder)) }
     }
 
     /// Waits until no other opening of the store reads the table, for a while.
     pub(super) fn alone(&self) -> Result<Option<File>> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        let Ok(file) = File::options().create(true).truncate(false).write(true).open(folder.join("lock")) else {
+        let Ok(file) = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK)) else {
             return Ok(None);
         };
         let start = Instant::now();
@@ -188,15 +191,34 @@ impl Cache {
             }
         }
         let siblings = self.folder.as_deref().and_then(Path::parent).and_then(|root| std::fs::read_dir(root).ok());
-        for folder in siblings.into_iter().flatten().flatten().map(|found| found.path()) {
+        let folders = siblings.into_iter().flatten().flatten().map(|found| found.path());
+        for folder in folders.filter(|folder| is_of_a_store(folder)) {
             let files: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().collect();
-            if files.iter().all(|file| is_older(&file.path(), UNUSED_AGE)) && is_older(&folder, UNUSED_AGE) {
+            let is_unused = |path: &Path| is_own(path) && is_older(path, UNUSED_AGE);
+            if files.iter().all(|file| is_unused(&file.path())) && is_older(&folder, UNUSED_AGE) {
                 files.iter().for_each(|file| remove(&file.path()));
                 // One in which something remains stays.
                 let _ = std::fs::remove_dir(&folder);
             }
         }
     }
+}
+
+/// The name of a store's folder.
+fn folder_name(url: &str) -> String {
+    format!("{:032x}", xxh3_128(url.as_bytes()))
+}
+
+/// Whether a folder has such a name. Others beside it are not ours.
+fn is_of_a_store(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a file in such a folder has one of the names that are given there.
+fn is_own(path: &Path) -> bool {
+    let is_draft = || path.extension().is_some_and(|end| end == "draft");
+    path.file_name().is_some_and(|name| name == LOCK) || Title::parse(path).is_some() || is_draft()
 }
 
 fn is_older(path: &Path, age: Duration) -> bool {

@@ -199,6 +199,28 @@ fn a_folder_that_others_may_write_to_is_not_used() {
 }
 
 #[test]
+fn folders_of_stores_go_when_nobody_has_used_them_and_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("cache");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(90 * 24 * 60 * 60);
+    let old_folder = |name: &str, file: &str| {
+        let path = root.join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(file), "x").unwrap();
+        for old in [path.join(file), path.clone()] {
+            std::fs::File::open(old).unwrap().set_modified(long_ago).unwrap();
+        }
+        path
+    };
+    let store = old_folder(&"0f".repeat(16), "lock");
+    let others = [old_folder("pictures", "lock"), old_folder(&"ab".repeat(16), "letter.txt")];
+    std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o700)).unwrap();
+    Names::load(&Version(&table(), 0), &Names::default(), &cache(folder.path())).unwrap();
+    assert!(!store.exists());
+    assert!(others.iter().all(|path| std::fs::read_dir(path).unwrap().count() == 1));
+}
+
+#[test]
 fn threads_that_open_at_once_read_the_table_once() {
     let folder = tempfile::tempdir().unwrap();
     let table = table();
