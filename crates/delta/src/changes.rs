@@ -34,6 +34,8 @@ use crate::snapshot::columns::TableColumns;
 pub(crate) const CHANGE_TYPE: &str = "_change_type";
 /// Batches that wait for their reader.
 const AHEAD: usize = 2;
+/// Ranges of versions that are read apart: each opens the table's log.
+const RANGES_AT_MOST: u64 = 200;
 
 /// The changes of the versions from `from` to `to` (the last one where it is not said), both included: the table's columns, and
 /// `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
@@ -49,14 +51,25 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
 }
 
 /// The same versions in ranges that can be read apart, and the columns of all: each range has these, too. They are the versions one
-/// by one, and all in one range where the schema changes within them.
+/// by one, several together where there are more than [`RANGES_AT_MOST`], and all in one range where the schema changes within them.
 pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
     let (pieces, _, schema, range) = opened(table, from, to)?;
     let ranges = match pieces.len() {
-        1 => range.map(|version| (version, version)).collect(),
+        1 => divided(range),
         _ => vec![(*range.start(), *range.end())],
     };
     Ok((ranges, schema))
+}
+
+/// Consecutive ranges, about alike in length.
+fn divided(range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
+    let (first, last) = range.into_inner();
+    let length = (last - first + 1).div_ceil(RANGES_AT_MOST);
+    (0..)
+        .map(|at| first + at * length)
+        .take_while(|from| *from <= last)
+        .map(|from| (from, last.min(from + length - 1)))
+        .collect()
 }
 
 /// What a feed is read by: its pieces, their columns, and the versions.
@@ -148,3 +161,6 @@ fn read(pieces: Vec<Piece>, engine: Arc<TableEngine>, schema: SchemaRef, job: Jo
     };
     Batches::new(given, std::iter::from_fn(next))
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,7 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
 
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
+
 /// What is known of a scan.
 fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();

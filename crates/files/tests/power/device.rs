@@ -186,24 +186,30 @@ fn real() -> *mut ffi::sqlite3_vfs {
 /// Notes a change of a file that is watched, and cuts the power where it is time.
 fn note(name: &str, change: impl FnOnce(&mut BTreeMap<String, Image>)) {
     let mut state = state();
-    let Some(State { files, watch: Some(watch) }) = &mut *state else { return };
-    if !name.starts_with(&watch.folder) {
-        return;
-    }
-    change(files);
-    watch.calls_left -= 1;
-    if watch.calls_left > 0 {
-        return;
-    }
-    watch.calls_left = 1 + watch.numbers.below(watch.most_calls);
-    let folder = watch.out.join(watch.cuts.len().to_string());
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, image) in files {
-        if let Some(bytes) = image.survivor(&mut watch.numbers) {
-            std::fs::write(folder.join(Path::new(name).file_name().unwrap()), bytes).unwrap();
+    if let Some(State { files, watch: Some(watch) }) = &mut *state
+        && name.starts_with(&watch.folder)
+    {
+        change(files);
+        watch.calls_left -= 1;
+        if watch.calls_left == 0 {
+            watch.cut(files);
         }
     }
-    watch.cuts.push(Cut { folder, confirmed: (watch.confirmed)() });
+}
+
+impl Watch {
+    /// Cuts the power: what the files then have goes to a folder.
+    fn cut(&mut self, files: &BTreeMap<String, Image>) {
+        self.calls_left = 1 + self.numbers.below(self.most_calls);
+        let folder = self.out.join(self.cuts.len().to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, image) in files {
+            if let Some(bytes) = image.survivor(&mut self.numbers) {
+                std::fs::write(folder.join(Path::new(name).file_name().unwrap()), bytes).unwrap();
+            }
+        }
+        self.cuts.push(Cut { folder, confirmed: (self.confirmed)() });
+    }
 }
 
 /// An open file; SQLite's own follows it in memory.

@@ -24,8 +24,8 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most, unless the caller says otherwise; two parts may always be. A row group comes all at once: who writes it goes on with the next one
-/// while it is on its way.
+/// Bytes of parts under way at most, unless the caller says otherwise; two parts may always be. A row group comes all at once: who
+/// writes it goes on with the next one while it is on its way.
 const IN_FLIGHT_BYTES: usize = 128 << 20;
 
 /// Smaller writes are copied together, so that a part is not thousands of them.

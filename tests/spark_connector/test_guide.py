@@ -1,0 +1,82 @@
+"""The Python and the SQL of the guide's page run as they stand, but for the places of tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import lakerace as lr
+
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "spark.md"
+
+#: Commands for the shell, which `make test-spark` has run in its way, or which need another machine.
+SHELL = ("make ", "pyspark ", "unzip ", "jar ")
+ASSIGNMENT = re.compile(r"\w+ = ")
+SQL = ("MERGE ", "UPDATE ", "DELETE ", "SELECT ")
+
+
+def code(page: str) -> list[str]:
+    """The indented lines, without those for the shell."""
+    lines = [line[4:] for line in page.splitlines() if line.startswith("    ") and line.strip()]
+    return [line for line in lines if not line.startswith(SHELL)]
+
+
+def orders(rows: int) -> pa.Table:
+    """Orders under all the names that the page uses."""
+    ids = pa.array(range(rows), pa.int64())
+    days = pa.array([date(2026, 11, 20 + at % 4) for at in range(rows)])
+    prices = pa.array([Decimal(at - 5) for at in range(rows)], pa.decimal128(15, 2))
+    status = pa.array([("F", "O")[at % 2] for at in range(rows)])
+    return pa.table(
+        {"order_id": ids, "id": ids, "day": days, "o_orderdate": days, "o_orderstatus": status, "price": prices}
+    )
+
+
+def make_table(place: Path, versions: int) -> None:
+    """A table whose versions were made before the time that the page names."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    lr.copy(orders(40), f"delta:{place}", table_properties=feed)
+    for _ in range(versions - 1):
+        lr.Table(str(place)).upsert(orders(3), key="order_id")
+    for entry in (place / "_delta_log").glob("*.json"):
+        os.utime(entry, (0, datetime(2026, 11, 1, tzinfo=timezone.utc).timestamp()))
+
+
+def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
+    # Other tests have settled what the catalog of their session is.
+    session = spark.newSession()
+    make_table(tmp_path / "orders", 13)
+    make_table(tmp_path / "sales" / "orders", 4)
+    types = "order_id long, id long, day date, o_orderdate date, o_orderstatus string, price decimal(15,2)"
+    changes = session.createDataFrame(orders(60).slice(30).to_pylist(), types)
+    changes.createOrReplaceTempView("changes")
+    names: dict[str, Any] = {"spark": session, "changes": changes}
+    ran = []
+    for line in code(PAGE.read_text(encoding="utf-8")):
+        here = line.replace("s3://lake", str(tmp_path)).replace("/out/", f"{tmp_path}/out/").replace("sf=1", "sf=0.01")
+        if line.startswith(SQL):
+            session.sql(here).collect()
+        else:
+            exec(f"done = {here}" if not ASSIGNMENT.match(here) else here, names)
+            if isinstance(names.get("done"), DataFrame):
+                # Nothing is read before the rows are asked for.
+                names.pop("done").count()
+        ran.append(line)
+    assert len(ran) == 16
+    table = {
+        row.order_id: row.price for row in session.read.format("lakerace").load(str(tmp_path / "orders")).collect()
+    }
+    assert len(table) == 60
+    assert table[0] == Decimal(-5)
+    # The page doubles the prices of one day.
+    assert table[42] == Decimal(37 * 2)
+    sales = {row.id for row in session.read.format("lakerace").load(str(tmp_path / "sales" / "orders")).collect()}
+    assert sales == set(range(5, 60))
+    assert session.read.format("lakerace").load(f"{tmp_path}/out/orders/").count() > 0
