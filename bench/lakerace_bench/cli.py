@@ -1,4 +1,4 @@
-"""`lakerace bench list|run|report`."""
+"""`lakerace bench list|run|report|overview`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lakerace_bench import cases, data, machine, report, samples, termination
+from lakerace_bench import cases, data, machine, overview, report, samples, termination
 from lakerace_bench.contestant import Contestant, ManifestError, discover
 from lakerace_bench.entrant import entrants, readers
 from lakerace_bench.process import cpus_for
@@ -119,6 +119,11 @@ def _report(options: argparse.Namespace) -> int:
     return INVALID if wrong else DONE
 
 
+def _overview(options: argparse.Namespace) -> int:
+    print(overview.write(_results_folder(options.out)))
+    return DONE
+
+
 def _contestants(only: str | None) -> list[Contestant]:
     """Those asked for: by name, or by name and setting (`lakerace/default`)."""
     found = discover()
@@ -167,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lakerace bench", description="Races lakerace against other tools and checks that all did the same work."
     )
-    verbs = parser.add_subparsers(required=True, metavar="list|run|report")
+    verbs = parser.add_subparsers(required=True, metavar="list|run|report|overview")
 
     listing = verbs.add_parser("list", help="shows benches, cases and contestants")
     listing.set_defaults(run=_list)
@@ -188,6 +193,12 @@ def _parser() -> argparse.ArgumentParser:
     reporting.add_argument("files", nargs="*", type=Path, metavar="FILE", help="samples (default: the newest)")
     reporting.add_argument("--out", type=Path, metavar="DIR", help="where the reports go (default: beside the samples)")
     reporting.set_defaults(run=_report)
+
+    whole = verbs.add_parser("overview", help="draws one chart in seconds of a case of each bench")
+    whole.add_argument(
+        "--out", type=Path, metavar="DIR", help="where samples lie, a folder a bench (default docs/results)"
+    )
+    whole.set_defaults(run=_overview)
     return parser
 
 
