@@ -12,6 +12,8 @@ mod changes;
 mod commit;
 mod delete;
 mod deletion_vector;
+#[doc(hidden)]
+pub mod internals;
 mod kernel;
 mod key;
 mod log;

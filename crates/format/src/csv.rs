@@ -24,7 +24,7 @@
 //! # Values to text
 //! See [`CsvSink`].
 
-mod bits;
+pub(crate) mod bits;
 pub(crate) mod chain;
 mod column;
 mod columns;

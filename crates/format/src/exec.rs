@@ -15,7 +15,7 @@ use lakerace_io::Result;
 
 pub(crate) use batch_plan::BatchPlan;
 pub(crate) use batches::run;
-pub(crate) use compact::{compact, copy_kept};
+pub(crate) use compact::{compact, compact_portably, copy_kept};
 pub(crate) use row_mask::RowMask;
 pub(crate) use row_selection::{RowSelection, compress};
 pub(crate) use schedule::ScanTask;

@@ -13,6 +13,8 @@ mod files;
 mod fixed_sizes;
 pub mod folder;
 mod input;
+#[doc(hidden)]
+pub mod internals;
 pub mod json;
 mod json_lines;
 mod options;

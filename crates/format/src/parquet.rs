@@ -9,8 +9,8 @@
 //! A write cuts batches into row groups ([`mod@write`]) and encodes their columns side by side ([`write::pool`]), flat ones
 //! by encoders of our own ([`encode`]), nested ones by the parquet crate ([`write::nested`]).
 
-mod decode;
-mod encode;
+pub(crate) mod decode;
+pub(crate) mod encode;
 mod footer;
 mod read;
 mod source;

@@ -9,7 +9,7 @@ use self::buffers::Buffer;
 use crate::{Error, Job, Object, RequestPlan, Result};
 
 pub(crate) mod buffers;
-mod local;
+pub(crate) mod local;
 mod state;
 
 use state::Shared;

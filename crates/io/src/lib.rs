@@ -12,6 +12,8 @@ mod error;
 mod fetch;
 mod file_io;
 pub mod freed_memory;
+#[doc(hidden)]
+pub mod internals;
 mod job;
 mod location;
 mod meter;

@@ -4,6 +4,8 @@
 mod compress;
 mod encode;
 mod error;
+#[doc(hidden)]
+pub mod internals;
 mod prefetch;
 // For tools and tests that look inside of a file; no part of the interface that versions are about.
 #[doc(hidden)]

@@ -23,7 +23,7 @@ mod stripe;
 mod tail;
 #[cfg(test)]
 mod testing;
-mod unpack;
+pub(crate) mod unpack;
 mod varint;
 mod wire;
 mod zone;

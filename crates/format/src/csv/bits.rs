@@ -1,12 +1,12 @@
 //! Sixty-four bytes at a time: where a byte occurs, as bits of a word.
 
 /// Bytes looked at in one step.
-pub(super) const STEP: usize = 64;
+pub(crate) const STEP: usize = 64;
 
 /// Bit `i` is set where `chunk[i] == byte`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
+pub(crate) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
     use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
     // SAFETY: SSE2 is part of x86-64, and the four loads of 16 bytes lie within the 64 bytes of `chunk`.
     unsafe {
@@ -22,7 +22,13 @@ pub(super) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
 /// Bit `i` is set where `chunk[i] == byte`.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(super) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
+pub(crate) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
+    positions_portably(chunk, byte)
+}
+
+/// As [`positions`], on any processor.
+#[inline(always)]
+pub(crate) fn positions_portably(chunk: &[u8; STEP], byte: u8) -> u64 {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let wanted = LOW * u64::from(byte);
@@ -41,7 +47,7 @@ pub(super) fn positions(chunk: &[u8; STEP], byte: u8) -> u64 {
 
 /// Bit `i` is the parity of bits `0..=i`: with quotes as bits, set from an opening quote up to before its closing one.
 #[inline(always)]
-pub(super) fn parity_prefix(mut bits: u64) -> u64 {
+pub(crate) fn parity_prefix(mut bits: u64) -> u64 {
     bits ^= bits << 1;
     bits ^= bits << 2;
     bits ^= bits << 4;
@@ -53,7 +59,7 @@ pub(super) fn parity_prefix(mut bits: u64) -> u64 {
 
 /// The 64 bytes of `text` from `at`, filled up with zeros, and how many are of the text.
 #[inline(always)]
-pub(super) fn chunk_at(text: &[u8], at: usize) -> ([u8; STEP], usize) {
+pub(crate) fn chunk_at(text: &[u8], at: usize) -> ([u8; STEP], usize) {
     let rest = text.get(at..).unwrap_or(&[]);
     if let Some(full) = rest.first_chunk::<STEP>() {
         return (*full, STEP);
@@ -65,6 +71,6 @@ pub(super) fn chunk_at(text: &[u8], at: usize) -> ([u8; STEP], usize) {
 
 /// The lowest `n` bits.
 #[inline(always)]
-pub(super) fn low_bits(n: usize) -> u64 {
+pub(crate) fn low_bits(n: usize) -> u64 {
     if n >= 64 { !0 } else { (1 << n) - 1 }
 }

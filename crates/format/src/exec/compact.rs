@@ -10,6 +10,14 @@ pub(crate) fn compact<T: Copy>(values: &mut [T], kept: RowSelection<'_>) -> usiz
     unsafe { compact_to(start, kept, start, values.len()) }
 }
 
+/// As [`compact`], on any processor.
+pub(crate) fn compact_portably<T: Copy>(values: &mut [T], kept: RowSelection<'_>) -> usize {
+    assert_eq!(values.len(), kept.len());
+    let start = values.as_mut_ptr();
+    // SAFETY: there is a value for each row, and the front of the slice is where values may be moved to.
+    unsafe { compact_pieces(start, kept, start) }
+}
+
 /// Copies the kept ones of stored values, as many as rows, to the front of `target`, which must have a slot for each of
 /// them and one more; says how many they are.
 ///
@@ -38,6 +46,13 @@ unsafe fn compact_to<T: Copy>(from: *const T, kept: RowSelection<'_>, to: *mut T
             _ => {}
         }
     }
+    // SAFETY: the same promises.
+    unsafe { compact_pieces(from, kept, to) }
+}
+
+/// # Safety
+/// As for [`compact_to`].
+unsafe fn compact_pieces<T: Copy>(from: *const T, kept: RowSelection<'_>, to: *mut T) -> usize {
     let mut filled = 0;
     for piece in kept.pieces() {
         // SAFETY: pieces lie within the rows; `filled` counts the values that are kept.

@@ -4,16 +4,16 @@
 //! from Arrow's buffers into pages, and whether a dictionary pays is decided from a sample before anything is hashed.
 //! Nested columns are left to the `parquet` crate ([`super::write::nested`]).
 
-pub(super) mod block;
+pub(crate) mod block;
 pub(super) mod boolean;
 pub(super) mod buffer;
 pub(super) mod bytes;
-pub(super) mod compress;
+pub(crate) mod compress;
 pub(super) mod delta;
 pub(super) mod dictionary;
 pub(super) mod encoder;
 pub(super) mod fixed;
-pub(super) mod literals;
+pub(crate) mod literals;
 pub(super) mod page;
 pub(super) mod physical;
 pub(super) mod rle;

@@ -139,13 +139,13 @@ impl LocalFiles {
 
 /// Has the kernel read a range ahead. Advice only: a file system that does not take it reads when asked.
 #[cfg(target_os = "linux")]
-fn advise(file: &std::fs::File, start: u64, len: u64) {
+pub(crate) fn advise(file: &std::fs::File, start: u64, len: u64) {
     let _ = rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
 }
 
 /// Other systems read ahead by their own rules.
 #[cfg(not(target_os = "linux"))]
-fn advise(_file: &std::fs::File, _start: u64, _len: u64) {}
+pub(crate) fn advise(_file: &std::fs::File, _start: u64, _len: u64) {}
 
 #[cfg(test)]
 mod tests;

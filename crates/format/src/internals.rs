@@ -1,0 +1,80 @@
+//! Parts that the benches of this crate measure, each beside its plain alternative. No interface: it changes without notice.
+
+use lakerace_io::Result;
+
+use crate::csv::bits;
+use crate::exec::{self, RowSelection};
+use crate::parquet::decode::{rle, snappy};
+use crate::parquet::encode::block::{BlockPool, Blocks};
+use crate::parquet::encode::compress::Compressor;
+use crate::parquet::encode::literals::Body;
+use crate::{Codec, Compression};
+
+/// Bytes behind the decompressed ones that [`decompress_snappy`] may write to.
+pub const SNAPPY_SLACK_BYTES: usize = 64;
+
+/// Decompresses a block of snappy to `length` bytes of `output`, which has as many and the slack.
+pub fn decompress_snappy(input: &[u8], output: &mut [u8], length: usize) -> Result<()> {
+    snappy::decompress(input, output, length)
+}
+
+/// Moves the values whose bits are set to the front, and gives their number.
+pub fn compact<T: Copy>(values: &mut [T], bits: &[u64]) -> usize {
+    let rows = values.len();
+    exec::compact(values, RowSelection::new(bits, 0..rows))
+}
+
+/// As [`compact`], without instructions of one processor.
+pub fn compact_portably<T: Copy>(values: &mut [T], bits: &[u64]) -> usize {
+    let rows = values.len();
+    exec::compact_portably(values, RowSelection::new(bits, 0..rows))
+}
+
+/// The places of a byte among 64, as bits.
+#[inline(always)]
+pub fn byte_positions(chunk: &[u8; 64], byte: u8) -> u64 {
+    bits::positions(chunk, byte)
+}
+
+/// As [`byte_positions`], without instructions of one processor.
+#[inline(always)]
+pub fn byte_positions_portably(chunk: &[u8; 64], byte: u8) -> u64 {
+    bits::positions_portably(chunk, byte)
+}
+
+/// Unpacks numbers of `width` bits, the first at bit 0.
+pub fn unpack(bytes: &[u8], width: u32, target: &mut [u32]) {
+    rle::unpack(bytes, 0, width, target);
+}
+
+/// Compresses pages of one column by snappy, as the Parquet writer does.
+pub struct PageCompressor {
+    compressor: Compressor,
+    pays: bool,
+}
+
+impl PageCompressor {
+    /// For a column that has no pages yet.
+    pub fn snappy() -> Self {
+        Self { compressor: Compressor::new(Compression { codec: Codec::Snappy, level: None }), pays: true }
+    }
+
+    /// Appends a page as it is stored.
+    pub fn compress(&mut self, page: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+        self.compressor.compress(page, &mut self.pays)?.append_to(stored);
+        Ok(())
+    }
+}
+
+/// Memory of encoded chunks, used again from row group to row group.
+#[derive(Default)]
+pub struct ChunkMemory(BlockPool);
+
+impl ChunkMemory {
+    /// Appends pages one behind the other, and gives the chunk's pieces.
+    pub fn chunk(&self, pages: usize, page: &[u8]) -> Vec<bytes::Bytes> {
+        let mut blocks = Blocks::new(&self.0);
+        (0..pages).for_each(|_| blocks.push(&[], &Body::Bytes(page)));
+        blocks.finish()
+    }
+}
