@@ -38,8 +38,8 @@ use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::evolve::Evolved;
-use crate::write::files::AddedFile;
 use crate::write::fit::Target;
+use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
 /// Who writes, as history shows it.
@@ -173,6 +173,17 @@ pub(crate) struct Targets {
     pub new_statistics: Vec<ColumnName>,
     /// Whether who reads the table has to know deletion vectors.
     pub has_vectors: bool,
+}
+
+/// The last version, behind one that other writers have outrun. One that changed what rows were made for is an error.
+pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
+    let latest = known.table().latest_behind(known)?;
+    let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
+    if !is_same_but_vectors(before, after) {
+        let message = "another writer has changed the table's schema, properties or protocol meanwhile";
+        return Err(Error::conflict(message).at(known.table().place()).advice("run it again"));
+    }
+    Ok(latest)
 }
 
 enum Attempt {
@@ -355,16 +366,7 @@ impl<S: CommitAction> Commit<S> {
                 .at(self.table.place())
                 .advice("run it again"));
         };
-        let latest = self.table.latest_behind(known)?;
-        let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
-        if !is_same_but_vectors(before, after) {
-            return Err(Error::conflict(
-                "another writer has changed the table's schema, properties or protocol meanwhile",
-            )
-            .at(self.table.place())
-            .advice("run it again"));
-        }
-        self.base = WriteBase::Existing(Box::new(latest));
+        self.base = WriteBase::Existing(Box::new(latest(known)?));
         Ok(())
     }
 
@@ -409,9 +411,9 @@ impl<S: CommitAction> Commit<S> {
     /// The part of an entry by which it is known again.
     fn info(&self) -> Result<(Box<dyn EngineData>, KernelSchema)> {
         let schema = Schema::new(vec![Field::new("lakeraceCommit", DataType::Utf8, true)]);
-        let kernel: StructType = (&schema).try_into_kernel().map_err(internal)?;
+        let kernel: StructType = (&schema).try_into_kernel().map_err(Error::unexpected)?;
         let mark: ArrayRef = Arc::new(StringArray::from(vec![self.mark.as_str()]));
-        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark]).map_err(internal)?;
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark]).map_err(Error::unexpected)?;
         Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
     }
 
@@ -482,7 +484,7 @@ fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics:
 
 /// The columns of a table to be created. A context of any partition tells how they are stored.
 fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
-    let kernel: StructType = schema.try_into_kernel().map_err(internal)?;
+    let kernel: StructType = schema.try_into_kernel().map_err(Error::unexpected)?;
     let mut builder = state.write_context_builder();
     if !partition_by.is_empty() {
         let any = |name: &String| {
@@ -492,14 +494,14 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
         builder = builder.with_partition_values(partition_by.iter().map(any).collect::<Result<HashMap<_, _>>>()?);
     }
     let context = guarded(|| builder.build())?;
-    let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(internal) };
+    let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(Error::unexpected) };
     let (logical, stored) = (arrow(context.logical_data_schema())?, arrow(context.physical_data_schema())?);
     if logical.fields().len() != stored.fields().len() {
         return Err(Error::unsupported("creating a table whose files have its partition columns, too"));
     }
     let pair = |(logical, stored)| Target { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
     let of_name = |name: &String| {
-        let field = schema.field_with_name(name).map_err(internal)?;
+        let field = schema.field_with_name(name).map_err(Error::unexpected)?;
         let logical = TableColumns::plain(&Arc::new(field.clone()));
         Ok(Target { stored: Arc::clone(&logical), logical })
     };
@@ -530,7 +532,7 @@ pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
         ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
         ("stats", Arc::new(file.statistics.clone()), true),
     ]);
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
     Ok(Box::new(ArrowEngineData::new(batch)))
 }
 
@@ -538,8 +540,8 @@ pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
 pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
     let mut columns = place(file)?;
     columns.push(("dataChange", Arc::new(BooleanArray::from(vec![false])), false));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(internal)?;
-    RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(internal)
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
+    RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(Error::unexpected)
 }
 
 /// What all actions say of a file.
@@ -550,15 +552,11 @@ fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
         partitions.keys().append_value(name);
         partitions.values().append_option(value.as_deref());
     }
-    partitions.append(true).map_err(internal)?;
-    let size = i64::try_from(file.size_bytes).map_err(internal)?;
+    partitions.append(true).map_err(Error::unexpected)?;
+    let size = i64::try_from(file.size_bytes).map_err(Error::unexpected)?;
     Ok(vec![
         ("path", Arc::new(StringArray::from(vec![file.name.as_str()])), false),
         ("partitionValues", Arc::new(partitions.finish()), false),
         ("size", Arc::new(Int64Array::from(vec![size])), false),
     ])
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }

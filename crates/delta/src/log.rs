@@ -1,8 +1,10 @@
 //! The log of a table: the folder as the kernel sees it, its files, and what keeps it short.
 
 pub(crate) mod cleanup;
+pub(crate) mod distrust;
 pub(crate) mod entry;
 pub(crate) mod files;
+mod listing;
 pub(crate) mod recovery;
 pub(crate) mod sidecars;
 pub(crate) mod store;

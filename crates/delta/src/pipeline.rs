@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
+use lakerace_io::wait::{into_value, lock, wait};
 use lakerace_io::{Error, Result};
 
 /// Calls `work` for each item on up to `threads` threads; gives the results in the order of the items. After an error no
@@ -23,7 +24,7 @@ pub(crate) fn each<T: Sync, R: Send>(
             if result.is_err() {
                 next.fetch_max(items.len(), Ordering::Relaxed);
             }
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+            lock(&done).push((number, result));
         }
     };
     let joined: std::thread::Result<()> = std::thread::scope(|scope| {
@@ -31,7 +32,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         workers.into_iter().try_for_each(|worker| worker.join())
     });
     joined.map_err(|_| panicked())?;
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut done = into_value(done);
     done.sort_unstable_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, result)| result).collect()
 }
@@ -85,7 +86,7 @@ fn panicked() -> Error {
 }
 
 fn next<T>(made: &Mutex<Receiver<T>>) -> Option<T> {
-    made.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+    lock(made).recv().ok()
 }
 
 /// Results on their way to who takes them in order.
@@ -113,7 +114,7 @@ impl<R, F: FnMut(R) -> Result<()>> Taking<R, F> {
 
 impl<R, F: FnMut(R) -> Result<()>> Queue<R, F> {
     fn lock(&self) -> MutexGuard<'_, Taking<R, F>> {
-        self.taking.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.taking)
     }
 
     fn has_failed(&self) -> bool {
@@ -141,7 +142,7 @@ impl<R, F: FnMut(R) -> Result<()>> Queue<R, F> {
             if outcome.is_err() || waiting.len() < self.most {
                 return;
             }
-            taking = self.taken.wait(taking).unwrap_or_else(PoisonError::into_inner);
+            taking = wait(&self.taken, taking);
         }
     }
 }

@@ -7,7 +7,6 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray}
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{and_kleene, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
@@ -121,19 +120,15 @@ impl Rows {
         let names = StringArray::from_iter_values(std::iter::repeat_n(&self.name, rows));
         let ids: [ArrayRef; 2] = [Arc::new(names), Arc::new(positions)];
         let columns = batch.columns().iter().take(self.wanted).cloned().chain(ids).collect();
-        let all = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(internal)?;
+        let all = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::unexpected)?;
         let visible = BooleanBuffer::collect_bool(rows, |row| !self.hidden.contains(first + row as u64));
         let visible = BooleanArray::new(visible, None);
         let kept = match &self.condition {
             None => visible,
-            Some(condition) => and_kleene(&condition.matches(batch)?, &visible).map_err(internal)?,
+            Some(condition) => and_kleene(&condition.matches(batch)?, &visible).map_err(Error::unexpected)?,
         };
-        filter_record_batch(&all, &kept).map_err(internal)
+        filter_record_batch(&all, &kept).map_err(Error::unexpected)
     }
-}
-
-fn internal(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
 }
 
 /// A filter of rows that are read with more columns than are wanted.
@@ -163,7 +158,7 @@ impl Condition {
 
     /// Whether it is true of each row.
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        self.predicate.evaluate(&batch.project(&self.places).map_err(internal)?)
+        self.predicate.evaluate(&batch.project(&self.places).map_err(Error::unexpected)?)
     }
 }
 

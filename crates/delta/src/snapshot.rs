@@ -17,7 +17,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use self::columns::TableColumns;
 use self::files::{TableFile, TableFiles, list};
 use crate::Table;
-use crate::log::recovery::may_be_damage;
+use crate::log::distrust::may_be_damage;
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";

@@ -1,13 +1,14 @@
 //! A version of a table as a source.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::{
     Batches, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
 use crate::Snapshot;
@@ -65,7 +66,7 @@ impl DeltaSource {
             .map_err(|error| self.missing(error))?;
         let urls = files.iter().map(|file| file.object.url()).collect();
         let opened = Arc::new(Opened { source, urls });
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&opened));
+        *lock(&self.opened) = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -90,7 +91,7 @@ impl DeltaSource {
         // Files that were not opened stand behind the others, so that the numbers in requests stay right.
         let is_read = |file: &FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
         plan.files.truncate(plan.files.iter().rposition(is_read).map_or(0, |last| last + 1));
-        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.opened).clone();
         if let Some(opened) = known.filter(|known| plan.files.iter().all(|file| known.urls.contains(&file.url))) {
             return Ok((opened, plan));
         }

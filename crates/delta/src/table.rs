@@ -1,16 +1,17 @@
 //! A table by its place.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
 use delta_kernel::{KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
 
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
+use crate::log::distrust::Distrust;
 use crate::log::files as log_files;
-use crate::log::recovery::Distrust;
 use crate::paths::LOG;
 use crate::paths::Paths;
 use crate::{Snapshot, VersionSpec};
@@ -113,12 +114,12 @@ impl Table {
 
     /// Notes the version that the last write through this table has made; `None` where it is not known as it was written.
     pub(crate) fn set_made(&self, version: Option<&SnapshotRef>) {
-        *self.inner.made.lock().unwrap_or_else(PoisonError::into_inner) = version.map(Arc::clone);
+        *lock(&self.inner.made) = version.map(Arc::clone);
     }
 
     /// The version that the last write through this table has made, opened without a request; other writers may have made later ones.
     pub(crate) fn made(&self) -> Result<Option<Snapshot>> {
-        let made = self.inner.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let made = lock(&self.inner.made).clone();
         made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.place()))
     }
 
@@ -128,7 +129,7 @@ impl Table {
     fn version_at(&self, millis: i64) -> Result<u64> {
         let latest = self.build(None).map_err(|error| self.explain(error, None))?;
         if latest.table_properties().enable_in_commit_timestamps != Some(true) {
-            let moments = log_files::moments(&log_files::list(self)?);
+            let moments = log_files::moments(&self.list_log()?);
             let mut until = moments.range(..=latest.version()).rev();
             if let Some((version, _)) = until.find(|(_, moment)| **moment <= millis) {
                 return Ok(*version);

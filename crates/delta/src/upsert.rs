@@ -58,11 +58,10 @@ pub(crate) use self::feed::ChangeFiles;
 use self::key_partitions::{KeyProbe, Match, SourceKeys, Windows, join};
 use self::key_prescan::KeyPrescan;
 use self::merge_existing::{Found, Merge};
-use self::row_mapping::RowMapping;
+use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::Chunk;
-use crate::commit::{Commit, WriteBase};
+use crate::commit::{Commit, WriteBase, latest};
 use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
-use crate::protocol::is_same_but_vectors;
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, Published, within_memory};
 use crate::{Snapshot, Table, deletion_vector};
@@ -174,7 +173,7 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
-            None => snapshot = again(&snapshot)?,
+            None => snapshot = latest(&snapshot)?,
         }
     }
     Err(named(Error::conflict(format!("other writers have changed the same rows {REMAKES} times")))
@@ -190,17 +189,6 @@ fn check_memory(options: &UpsertOptions, columns: usize) -> Result<()> {
     let (limit, plural) = (options.memory_bytes, if columns == 1 { "" } else { "s" });
     Err(Error::usage(format!("a memory limit of {limit} bytes is too small for rows of {columns} column{plural}"))
         .advice(format!("allow {least} bytes or more (--memory-limit)")))
-}
-
-/// The version behind one that has become too old.
-fn again(known: &Snapshot) -> Result<Snapshot> {
-    let latest = known.table().snapshot(None)?;
-    let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
-    if !is_same_but_vectors(before, after) {
-        let message = "another writer has changed the table's schema, properties or protocol meanwhile";
-        return Err(Error::conflict(message).at(known.table().place()).advice("run it again"));
-    }
-    Ok(latest)
 }
 
 /// One attempt from one version.
@@ -265,7 +253,11 @@ impl Upsert<'_> {
         let is_alone =
             self.ends == UpsertKind::Upsert && self.depends() == Depends::Nothing && !self.shape.combines_own();
         match rows.again().filter(|again| is_alone && again.bytes >= LEAST_RUNS * self.run_bytes()) {
-            Some(again) => self.shape.keys_ahead(again, self.run_bytes() as usize, self.options, self.table.job()),
+            Some(again) => {
+                // A run that is written, and the next one.
+                let limit_bytes = memory_bytes(self.options).saturating_sub(2 * self.run_bytes() as usize);
+                KeyPrescan::read(self.shape, again, self.options.on_duplicate, limit_bytes, self.table.job())
+            }
             None => Ok(None),
         }
     }

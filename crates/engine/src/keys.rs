@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 
 use crate::checksum::row_hashes;
-
-pub(crate) fn internal(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
-}
 
 /// Which columns of a schema are the key.
 #[derive(Debug, Clone)]
@@ -29,18 +24,18 @@ impl Key {
         let known = || schema.fields().iter().map(|field| field.name().as_str());
         let at = |name: &String| schema.index_of(name).map_err(|_| column_not_found(name, known()).at("--key (key)"));
         let columns: Vec<usize> = names.iter().map(at).collect::<Result<_>>()?;
-        let schema = Arc::new(schema.project(&columns).map_err(internal)?);
+        let schema = Arc::new(schema.project(&columns).map_err(Error::unexpected)?);
         Ok(Self { columns, schema })
     }
 
     /// The key's columns of a batch.
     pub fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let keys = batch.project(&self.columns).map_err(internal)?;
-        keys.with_schema(Arc::clone(&self.schema)).map_err(internal)
+        let keys = batch.project(&self.columns).map_err(Error::unexpected)?;
+        keys.with_schema(Arc::clone(&self.schema)).map_err(Error::unexpected)
     }
 
     /// The hash of each row's key.
     pub fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u128>> {
-        row_hashes(&batch.project(&self.columns).map_err(internal)?)
+        row_hashes(&batch.project(&self.columns).map_err(Error::unexpected)?)
     }
 }

@@ -2,21 +2,18 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard};
 
 use arrow::array::RecordBatch;
 use lakerace_format::Batches;
+use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Job, Result};
-
-/// How often a waiting thread looks at the job's cancel flag.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Starts to read `batches` on a thread, up to `bytes` ahead of who takes them; one batch may wait whatever its size.
 /// Ends within a second of the job's cancellation, although the reading thread may be waiting for a store until later.
 pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Result<Batches> {
     let schema = Arc::clone(batches.schema());
-    let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), bytes, job: job.clone() });
+    let shared = Arc::new(Shared { state: Watched::default(), bytes, job: job.clone() });
     let reader = Arc::clone(&shared);
     // Not joined: a thread that waits for a store ends when its request does.
     let thread = std::thread::Builder::new().name("lakerace-read".to_owned()).spawn(move || reader.fill(batches));
@@ -25,8 +22,7 @@ pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Result<Batc
 }
 
 struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Watched<State>,
     bytes: u64,
     job: Job,
 }
@@ -47,11 +43,7 @@ struct Taker {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0
+        self.state.lock()
     }
 
     /// The reading thread's life.
@@ -67,7 +59,7 @@ impl Shared {
             self.give(Err(Error::internal("reading panicked")));
         }
         self.lock().ended = true;
-        self.changed.notify_all();
+        self.state.notify_all();
     }
 
     /// Waits for room; false where nobody wants the batch.
@@ -81,12 +73,12 @@ impl Shared {
             if state.waiting.is_empty() || state.waiting_bytes + bytes <= self.bytes {
                 break;
             }
-            state = self.wait(state);
+            state = self.state.wait_briefly(state);
         }
         state.waiting_bytes += bytes;
         state.waiting.push_back((batch, bytes));
         drop(state);
-        self.changed.notify_all();
+        self.state.notify_all();
         true
     }
 }
@@ -103,13 +95,13 @@ impl Iterator for Taker {
             if let Some((batch, bytes)) = state.waiting.pop_front() {
                 state.waiting_bytes -= bytes;
                 drop(state);
-                self.shared.changed.notify_all();
+                self.shared.state.notify_all();
                 return Some(batch);
             }
             if state.ended {
                 return None;
             }
-            state = self.shared.wait(state);
+            state = self.shared.state.wait_briefly(state);
         }
     }
 }
@@ -120,7 +112,7 @@ impl Drop for Taker {
         state.dropped = true;
         state.waiting.clear();
         drop(state);
-        self.shared.changed.notify_all();
+        self.shared.state.notify_all();
     }
 }
 

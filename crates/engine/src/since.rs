@@ -4,11 +4,12 @@
 
 mod mark;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lakerace_database::{BatchRows, System, TargetState, open_state};
 use lakerace_delta::{SourceRows, Table};
 use lakerace_format::{Batches, Format, Written};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 
@@ -98,7 +99,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
         }
         None => into_table(source, target, since, &read, &highest, options, job)?,
     };
-    let highest = highest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let highest = lock(&highest).take();
     if let Some(highest) = highest.filter(|highest| Some(highest) != kept.as_ref()) {
         keeper.write(&name, &highest.print()?)?;
     }
@@ -165,7 +166,7 @@ fn noted(scan: Scan, read: &ReadOptions, since: &Since, highest: &Arc<Mutex<Opti
     let highest = Arc::clone(highest);
     let noted = batches.map(move |batch| {
         let batch = batch?;
-        let mut highest = highest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut highest = lock(&highest);
         *highest = Mark::highest(highest.take(), batch.column(at))?;
         Ok(batch)
     });

@@ -308,10 +308,5 @@ fn shared<T>(value: T) -> Shared<T> {
     Arc::new(Mutex::new(value))
 }
 
-/// What is shared, while nobody else holds it.
-fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests;

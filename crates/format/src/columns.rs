@@ -3,16 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use arrow::array::{Array, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::conform::conform;
 use crate::predicate::{Predicate, find_column};
 use crate::projection::Part;
-use crate::{FindBy, ReadPlan, ReadRequest};
+use crate::{ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]
@@ -127,39 +124,4 @@ pub(crate) fn roots(schema: &Schema, fields: &[FieldRef]) -> Vec<Option<usize>> 
         known.entry(field.name()).or_insert(root);
     }
     fields.iter().map(|field| known.get(field.name().as_str()).copied()).collect()
-}
-
-/// A list with offsets of 64 bits, its items of the type of `item`.
-fn large_list(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
-    let (offsets, values) = match array.as_list_opt::<i64>() {
-        Some(list) => (list.offsets().clone(), list.values()),
-        None => {
-            let list = array.as_list::<i32>();
-            let offsets = list.offsets().iter().map(|offset| i64::from(*offset)).collect::<ScalarBuffer<i64>>();
-            // Offsets of a list ascend, in 64 bits as in 32.
-            (OffsetBuffer::new(offsets), list.values())
-        }
-    };
-    let values = widen(values, item.data_type())?;
-    let list = LargeListArray::try_new(Arc::clone(item), offsets, values, array.nulls().cloned());
-    Ok(Arc::new(list.map_err(|e| Error::invalid(format!("its lists don't fit {item:?}: {e}")))?))
-}
-
-/// Widening between files, or a cast that keeps all values but for names inside of nested types. Fields that a struct lacks
-/// are null.
-pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    use DataType as T;
-    match (array.data_type(), to) {
-        (T::Null, _) => return Ok(new_null_array(to, array.len())),
-        (T::Struct(_), T::Struct(_)) | (T::List(_), T::List(_)) | (T::Map(..), T::Map(..)) => {
-            return conform(array, to, to, FindBy::Name);
-        }
-        (T::List(_) | T::LargeList(_), T::LargeList(item)) => return large_list(array, item),
-        _ => {}
-    }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let wide = cast_with_options(array, to, &options)
-        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;
-    debug_assert_eq!(wide.len(), array.len());
-    Ok(wide)
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use lakerace_io::{Error, Result};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-use crate::columns::widen;
 use crate::variant::{self, is_variant};
 
 /// Where the field that is stored like `stored` is among a file's fields.
@@ -118,6 +119,41 @@ fn widens(from: &DataType, to: &DataType) -> bool {
             (T::Utf8, T::Utf8View) | (T::Utf8View, T::Utf8) | (T::Binary, T::BinaryView) | (T::BinaryView, T::Binary)
         ),
     }
+}
+
+/// A list with offsets of 64 bits, its items of the type of `item`.
+fn large_list(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
+    let (offsets, values) = match array.as_list_opt::<i64>() {
+        Some(list) => (list.offsets().clone(), list.values()),
+        None => {
+            let list = array.as_list::<i32>();
+            let offsets = list.offsets().iter().map(|offset| i64::from(*offset)).collect::<ScalarBuffer<i64>>();
+            // Offsets of a list ascend, in 64 bits as in 32.
+            (OffsetBuffer::new(offsets), list.values())
+        }
+    };
+    let values = widen(values, item.data_type())?;
+    let list = LargeListArray::try_new(Arc::clone(item), offsets, values, array.nulls().cloned());
+    Ok(Arc::new(list.map_err(|e| Error::invalid(format!("its lists don't fit {item:?}: {e}")))?))
+}
+
+/// Widening between files, or a cast that keeps all values but for names inside of nested types. Fields that a struct lacks
+/// are null.
+pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    use DataType as T;
+    match (array.data_type(), to) {
+        (T::Null, _) => return Ok(new_null_array(to, array.len())),
+        (T::Struct(_), T::Struct(_)) | (T::List(_), T::List(_)) | (T::Map(..), T::Map(..)) => {
+            return conform(array, to, to, FindBy::Name);
+        }
+        (T::List(_) | T::LargeList(_), T::LargeList(item)) => return large_list(array, item),
+        _ => {}
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let wide = cast_with_options(array, to, &options)
+        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;
+    debug_assert_eq!(wide.len(), array.len());
+    Ok(wide)
 }
 
 /// What a column is known by in a file.

@@ -10,6 +10,7 @@ mod error;
 mod fetch;
 mod file;
 mod groups;
+mod row_groups;
 mod sink;
 mod source;
 mod statistics;

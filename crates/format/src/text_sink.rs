@@ -1,14 +1,13 @@
 //! Files of text as sinks: rows become text on several threads, and are packed there.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Sender, bounded};
+use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
 use crate::csv::input::Packing;
@@ -19,9 +18,6 @@ const PIECE_BYTES: usize = 2 << 20;
 
 /// Pieces that may be under way or wait for their turn beyond one for every thread.
 const AHEAD: usize = 2;
-
-/// How often a waiting sink looks whether its job was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Rows as text.
 pub(crate) trait TextRows: Send + Sync {
@@ -73,10 +69,8 @@ struct Workers {
 
 struct Threads {
     pieces: Sender<(u64, Piece)>,
-    stored: Receiver<(u64, Result<Stored>)>,
+    stored: InOrder<Result<Stored>>,
     sent: u64,
-    taken: u64,
-    early: BTreeMap<u64, Result<Stored>>,
     window: u64,
 }
 
@@ -242,7 +236,7 @@ impl Workers {
         }
         let window = threads + AHEAD;
         let (pieces, work) = bounded::<(u64, Piece)>(window);
-        let (done, stored) = unbounded();
+        let (done, stored) = mpsc::channel();
         for i in 0..threads {
             let (shop, work, done) = (Arc::clone(&shop), work.clone(), done.clone());
             let run = move || {
@@ -257,7 +251,7 @@ impl Workers {
             };
             std::thread::Builder::new().name(format!("lakerace-text-{i}")).spawn(run)?;
         }
-        let threads = Threads { pieces, stored, sent: 0, taken: 0, early: BTreeMap::new(), window: window as u64 };
+        let threads = Threads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
         Ok(Self { shop, threads: Some(threads) })
     }
 
@@ -267,7 +261,7 @@ impl Workers {
         let gone = || Error::internal("the threads that write text have ended");
         threads.pieces.send((threads.sent, piece)).map_err(|_| gone())?;
         threads.sent += 1;
-        if threads.sent - threads.taken < threads.window { Ok(None) } else { threads.take(job) }
+        if threads.sent - threads.stored.taken() < threads.window { Ok(None) } else { threads.take(job) }
     }
 
     /// The next piece that is done. `None`: that were all.
@@ -281,23 +275,10 @@ impl Workers {
 
 impl Threads {
     fn take(&mut self, job: &Job) -> Result<Option<Stored>> {
-        if self.taken == self.sent {
+        if self.stored.taken() == self.sent {
             return Ok(None);
         }
-        loop {
-            if let Some(outcome) = self.early.remove(&self.taken) {
-                self.taken += 1;
-                return outcome.map(Some);
-            }
-            match self.stored.recv_timeout(CANCEL_POLL) {
-                Ok((number, outcome)) => {
-                    self.early.insert(number, outcome);
-                }
-                Err(RecvTimeoutError::Timeout) => job.check()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::internal("the threads that write text have ended"));
-                }
-            }
-        }
+        let outcome = self.stored.take(job)?;
+        outcome.unwrap_or_else(|| Err(Error::internal("the threads that write text have ended"))).map(Some)
     }
 }

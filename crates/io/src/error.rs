@@ -110,6 +110,11 @@ impl Error {
         Self(Box::new(Inner { kind, message: message.into(), place: None, advice: None, source: None }))
     }
 
+    /// An error of [`ErrorKind::Internal`] that says what a library says, where what it refuses was checked before.
+    pub fn unexpected(error: impl fmt::Display) -> Self {
+        Self::internal(error.to_string())
+    }
+
     /// The job was cancelled.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Job, Result};
+use crate::lock::lock;
+use crate::{Error, Result};
 
 /// How files of this machine are written. What is written to them is the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,66 +60,17 @@ impl FromStr for FileIo {
 pub(crate) struct FileIoSeen(Mutex<Seen>);
 
 #[derive(Debug, Default)]
-struct Seen {
-    effective: Option<FileIo>,
-    warnings: Vec<String>,
+pub(crate) struct Seen {
+    /// How files are written: as asked for, or what was left of that.
+    pub(crate) effective: Option<FileIo>,
+    /// What the user is told.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl FileIoSeen {
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Job {
-    /// How this job's files on this machine are written: as asked for, or what was left of that. `None` until it writes one.
-    pub fn file_io(&self) -> Option<FileIo> {
-        self.file_io_seen().lock().effective
-    }
-
-    /// Bytes of this job that were written past the page cache.
-    pub fn bytes_past_cache(&self) -> u64 {
-        self.page_cache().bytes_past()
-    }
-
-    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why.
-    pub fn warnings(&self) -> Vec<String> {
-        self.file_io_seen().lock().warnings.clone()
-    }
-
-    /// How a new file is to be written. For the first one, `probe` asks the kernel what is left of the wanted way here, and
-    /// why.
-    pub(crate) fn begin_file(&self, probe: impl FnOnce(FileIo) -> (FileIo, Option<String>)) -> FileIo {
-        let mut seen = self.file_io_seen().lock();
-        if let Some(effective) = seen.effective {
-            return effective;
-        }
-        let (effective, warning) = match self.options().file_io {
-            io @ (FileIo::Auto | FileIo::Sync) => (io, None),
-            wanted => probe(wanted),
-        };
-        seen.effective = Some(effective);
-        seen.warnings.extend(warning);
-        effective
-    }
-
-    /// From here on, files are written this way; the user is told once.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
-    pub(crate) fn fall_back(&self, to: FileIo, warning: String) {
-        let mut seen = self.file_io_seen().lock();
-        if seen.effective != Some(to) {
-            seen.effective = Some(to);
-            seen.warnings.push(warning);
-        }
-    }
-
-    /// Tells the user something, once.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
-    pub fn warn(&self, warning: &str) {
-        let mut seen = self.file_io_seen().lock();
-        if seen.warnings.iter().all(|known| known != warning) {
-            seen.warnings.push(warning.to_owned());
-        }
+    /// What was seen.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Seen> {
+        lock(&self.0)
     }
 }
 

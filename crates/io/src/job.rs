@@ -1,12 +1,15 @@
 //! The context that every job carries: its meter, its cancel flag and its limits.
 
+mod file_io;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use crate::file_io::FileIoSeen;
+use crate::lock::{CANCEL_POLL, lock};
 use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
 use crate::{Error, FileIo, Meter, RangeOptions, Result};
@@ -82,7 +85,7 @@ impl Job {
 
     /// The pipes that this job has opened, by name.
     pub(crate) fn pipes(&self) -> MutexGuard<'_, HashMap<String, Arc<Pipe>>> {
-        self.pipes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pipes)
     }
 
     pub(crate) fn page_cache(&self) -> &PageCache {
@@ -136,9 +139,6 @@ impl Default for Job {
         Self::new(JobOptions::default())
     }
 }
-
-/// How often a waiting job looks at its cancel flag.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Threads of the I/O runtime: requests wait far more than they compute.
 const IO_THREADS: usize = 2;

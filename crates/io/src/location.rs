@@ -1,13 +1,11 @@
 //! Names of files and folders, and the store behind them.
 
-use std::path::{Component, PathBuf};
-
 use object_store::path::Path;
 
-use crate::path::{file_path, split_scheme};
+use crate::path::{STANDARD_STREAM, file_url, local_path, split_scheme};
 use crate::store;
 use crate::store::options::StorageOptions;
-use crate::{Error, Job, JobStore, Object, Result, STANDARD_STREAM};
+use crate::{Error, Job, JobStore, Object, Result};
 
 /// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `memory://name/key`.
 ///
@@ -82,14 +80,6 @@ impl Location {
     }
 }
 
-/// The path of a location that is of this machine.
-pub(crate) fn local_file(text: &str) -> Option<PathBuf> {
-    match Location::parse(text).ok()?.target {
-        Target::Local(path) => Some(file_path(&path)),
-        Target::S3 { .. } | Target::Memory { .. } => None,
-    }
-}
-
 /// The URL as errors show it: without what stands before the host, and without a query that may sign a request.
 fn without_credentials(scheme: &str, rest: &str) -> String {
     let keeps_query = matches!(scheme.to_ascii_lowercase().as_str(), "file" | "s3" | "s3a" | "memory");
@@ -131,48 +121,6 @@ fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
     }
     let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
     Ok((host.to_owned(), path))
-}
-
-fn file_url(rest: &str, shown: &str) -> Result<Path> {
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return Err(Error::usage("a file URL needs an absolute path").at(shown).advice("write file:///folder/file"));
-    }
-    let decoded = percent_encoding::percent_decode_str(path)
-        .decode_utf8()
-        .map_err(|_| Error::usage("the path is not UTF-8 when decoded").at(shown))?;
-    local_path(&decoded, shown)
-}
-
-/// Makes a path absolute and takes `.` and `..` out, by name only: a symbolic link before `..` is resolved first.
-fn local_path(text: &str, shown: &str) -> Result<Path> {
-    let mut absolute = PathBuf::new();
-    let given = std::path::Path::new(text);
-    if !given.is_absolute() {
-        let here = std::env::current_dir()
-            .map_err(|e| Error::invalid(format!("the current folder can't be told: {e}")).at(shown))?;
-        absolute.push(here);
-    }
-    for component in given.components() {
-        match component {
-            Component::ParentDir => {
-                // `a/link/..` is the parent of what the link points to.
-                if absolute.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
-                    absolute = absolute.canonicalize().map_err(|e| Error::from(e).at(shown))?;
-                }
-                absolute.pop();
-            }
-            Component::Normal(part) => absolute.push(part),
-            Component::RootDir => absolute.push("/"),
-            Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(shown))?;
-    Path::parse(utf8).map_err(|e| {
-        Error::unsupported(format!("not a path that lakerace can name: {e}"))
-            .at(shown)
-            .advice("rename it without control characters")
-    })
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 
+use crate::lock::lock;
 use crate::{Error, Job, JobStore, Result};
 
 mod direct;
@@ -56,13 +57,29 @@ impl IfExists {
 /// above it, parts sent while the caller goes on encoding, a bounded number at once.
 #[derive(Debug)]
 pub struct Output {
-    target: Target,
+    object: Unpublished,
     position: u64,
+    end: End,
+}
+
+/// What [`Output::finish`] does.
+#[derive(Debug)]
+enum End {
+    /// Makes the object visible.
+    Publish,
+    /// Waits until the store has all of it. Who has the handle makes it visible.
+    Prepare(Deferred),
+    /// Sends what remains. Who has the handle waits for it and makes it visible.
+    Leave(Deferred),
+}
+
+/// A new object to which nothing is added any more, and that is not visible. Dropped before [`Self::publish`], it leaves nothing
+/// behind.
+#[derive(Debug)]
+pub struct Unpublished {
+    target: Target,
     url: String,
     failed: Option<Error>,
-    handle: Option<Deferred>,
-    /// Whether who takes it from the handle waits for what is still being written.
-    is_left: bool,
 }
 
 /// Keeps an [`Output`] that somebody else writes and finishes from becoming visible until its time has come.
@@ -72,7 +89,7 @@ pub struct Deferred(Arc<Mutex<DeferredState>>);
 #[derive(Debug, Default)]
 struct DeferredState {
     position: u64,
-    prepared: Option<Box<Output>>,
+    finished: Option<Unpublished>,
 }
 
 #[derive(Debug)]
@@ -95,33 +112,40 @@ impl Output {
         } else {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
-        Ok(Self { target, position: 0, url, failed: None, handle: None, is_left: false })
+        Ok(Self::to(target, url))
     }
 
     /// Bytes that go to a writer as they come, such as standard output, which messages call `name`. What was written
     /// can't be taken back.
     pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
         let target = Target::Stream(Stream::new(writer, job));
-        Self { target, position: 0, url: name.to_owned(), failed: None, handle: None, is_left: false }
+        Self::to(target, name.to_owned())
     }
 
-    /// From here on, [`Self::finish`] only prepares this output and leaves it with the handle.
+    fn to(target: Target, url: String) -> Self {
+        Self { object: Unpublished { target, url, failed: None }, position: 0, end: End::Publish }
+    }
+
+    /// From here on, [`Self::finish`] prepares this output ([`Unpublished::prepare`]) and leaves it with the handle.
     pub fn defer(&mut self) -> Deferred {
-        self.handle.get_or_insert_default().clone()
+        let handle = Deferred::default();
+        self.end = End::Prepare(handle.clone());
+        handle
     }
 
     /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing, or for parts that
-    /// are under way to a store: that is left to the [`Self::prepare`] or [`Self::finish`] of who takes the output from the handle.
+    /// are under way to a store: that is left to who takes the output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
-        self.is_left = true;
-        self.defer()
+        let handle = Deferred::default();
+        self.end = End::Leave(handle.clone());
+        handle
     }
 
     /// From here on, a local file that is written by blocking writes is written by a thread of its own, up to `limit_bytes`
     /// behind the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
     /// those below 1 MiB, are written by the caller. Where writes don't block there is nothing to do.
     pub fn write_behind(&mut self, limit_bytes: usize) {
-        if let Target::Local(file) = &mut self.target {
+        if let Target::Local(file) = &mut self.object.target {
             file.write_behind(limit_bytes);
         }
     }
@@ -129,32 +153,23 @@ impl Output {
     /// From here on, so many bytes are on their way to a store at most, and [`Self::write`] waits meanwhile; two parts may always be.
     /// Where files are of this machine there is nothing to do.
     pub fn limit_in_flight(&mut self, bytes: usize) {
-        if let Target::Upload(upload) = &mut self.target {
+        if let Target::Upload(upload) = &mut self.object.target {
             upload.limit_in_flight(bytes);
         }
     }
 
     /// The name that a user knows: a local path or a URL. Without credentials.
     pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Folders of this machine that were made for it and for others that have not appeared, the outermost first. Whoever
-    /// removes it after [`Self::finish`] hands them to [`give_up_folders`](crate::give_up_folders).
-    pub fn made_folders(&self) -> &[PathBuf] {
-        match &self.target {
-            Target::Local(file) => file.made_folders(),
-            Target::Stream(_) | Target::Upload(_) => &[],
-        }
+        self.object.url()
     }
 
     /// Appends bytes; blocks while too many parts are under way.
     pub fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.position += bytes.len() as u64;
-        if let Some(handle) = &self.handle {
+        if let End::Prepare(handle) | End::Leave(handle) = &self.end {
             handle.lock().position = self.position;
         }
-        self.attempt(|target| match target {
+        self.object.attempt(|target| match target {
             Target::Local(file) => file.write(bytes),
             Target::Stream(stream) => stream.write(&bytes),
             Target::Upload(upload) => upload.write(bytes),
@@ -166,6 +181,44 @@ impl Output {
         self.position
     }
 
+    /// Waits until the store has everything that was written: see [`Unpublished::prepare`].
+    pub fn prepare(&mut self) -> Result<()> {
+        self.object.prepare()
+    }
+
+    /// Ends the object, and makes it visible unless that was deferred.
+    pub fn finish(mut self) -> Result<()> {
+        let handle = match self.end {
+            End::Publish => return self.object.publish(),
+            End::Prepare(handle) => {
+                self.object.prepare()?;
+                handle
+            }
+            End::Leave(handle) => {
+                self.object.attempt(Target::leave)?;
+                handle
+            }
+        };
+        handle.lock().finished = Some(self.object);
+        Ok(())
+    }
+}
+
+impl Unpublished {
+    /// The name that a user knows: a local path or a URL. Without credentials.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Folders of this machine that were made for it and for others that have not appeared, the outermost first. Whoever
+    /// removes it after [`Self::publish`] hands them to [`give_up_folders`](crate::give_up_folders).
+    pub fn made_folders(&self) -> &[PathBuf] {
+        match &self.target {
+            Target::Local(file) => file.made_folders(),
+            Target::Stream(_) | Target::Upload(_) => &[],
+        }
+    }
+
     /// Bytes that were written and that a store does not have yet; 0 where files are of this machine.
     pub fn unsent_bytes(&self) -> u64 {
         match &self.target {
@@ -175,9 +228,9 @@ impl Output {
     }
 
     /// Sends what remains and waits until the store has everything, without making it visible: the last step,
-    /// [`Self::finish`], is then short. A folder sink does this for all files before it finishes the first.
+    /// [`Self::publish`], is then short. A folder sink does this for all files before it publishes the first.
     ///
-    /// An object that was not longer than one part is sent whole by [`Self::finish`]: its PUT is what makes it
+    /// An object that was not longer than one part is sent whole by [`Self::publish`]: its PUT is what makes it
     /// visible.
     pub fn prepare(&mut self) -> Result<()> {
         self.attempt(|target| match target {
@@ -187,17 +240,8 @@ impl Output {
         })
     }
 
-    /// Makes the object visible.
-    pub fn finish(mut self) -> Result<()> {
-        if let Some(handle) = self.handle.take() {
-            if self.is_left {
-                self.attempt(Target::leave)?
-            } else {
-                self.prepare()?
-            }
-            handle.lock().prepared = Some(Box::new(self));
-            return Ok(());
-        }
+    /// Makes the object visible, once it is prepared.
+    pub fn publish(mut self) -> Result<()> {
         self.prepare()?;
         self.attempt(|target| match target {
             Target::Local(file) => file.publish(),
@@ -235,13 +279,13 @@ impl Deferred {
         self.lock().position
     }
 
-    /// The prepared output, once it was finished by its writer: its next [`Output::finish`] makes it visible.
-    pub fn take(&self) -> Option<Output> {
-        self.lock().prepared.take().map(|output| *output)
+    /// What [`Output::finish`] has left.
+    pub fn take(&self) -> Option<Unpublished> {
+        self.lock().finished.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, DeferredState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -1,7 +1,13 @@
 //! Paths of this machine and schemes of URLs.
 
+use std::path::{Component, PathBuf};
+
 use object_store::path::Path;
-use std::path::PathBuf;
+
+use crate::{Error, Result};
+
+/// The name of standard input as a source, and of standard output as a target.
+pub const STANDARD_STREAM: &str = "-";
 
 /// The file system path of `path` in a local store.
 pub(crate) fn file_path(path: &Path) -> PathBuf {
@@ -14,4 +20,47 @@ pub(crate) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     valid.then_some((scheme, rest))
+}
+
+/// The path that a `file://` URL names behind its scheme.
+pub(crate) fn file_url(rest: &str, shown: &str) -> Result<Path> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(Error::usage("a file URL needs an absolute path").at(shown).advice("write file:///folder/file"));
+    }
+    let decoded = percent_encoding::percent_decode_str(path)
+        .decode_utf8()
+        .map_err(|_| Error::usage("the path is not UTF-8 when decoded").at(shown))?;
+    local_path(&decoded, shown)
+}
+
+/// Makes a path absolute and takes `.` and `..` out, by name only: a symbolic link before `..` is resolved first.
+pub(crate) fn local_path(text: &str, shown: &str) -> Result<Path> {
+    let mut absolute = PathBuf::new();
+    let given = std::path::Path::new(text);
+    if !given.is_absolute() {
+        let here = std::env::current_dir()
+            .map_err(|e| Error::invalid(format!("the current folder can't be told: {e}")).at(shown))?;
+        absolute.push(here);
+    }
+    for component in given.components() {
+        match component {
+            Component::ParentDir => {
+                // `a/link/..` is the parent of what the link points to.
+                if absolute.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+                    absolute = absolute.canonicalize().map_err(|e| Error::from(e).at(shown))?;
+                }
+                absolute.pop();
+            }
+            Component::Normal(part) => absolute.push(part),
+            Component::RootDir => absolute.push("/"),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(shown))?;
+    Path::parse(utf8).map_err(|e| {
+        Error::unsupported(format!("not a path that lakerace can name: {e}"))
+            .at(shown)
+            .advice("rename it without control characters")
+    })
 }

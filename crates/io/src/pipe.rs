@@ -1,24 +1,20 @@
 //! Bytes that come once and in order: standard input, named pipes, terminals and other devices.
 
+mod object;
+
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind as Io, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 
-use crate::location::local_file;
-use crate::path::split_scheme;
-use crate::{Error, Job, JobStore, Object, Result, private_file, store};
-
-/// The name of standard input as a source, and of standard output as a target.
-pub const STANDARD_STREAM: &str = "-";
-
-/// How long a wait lasts before it looks whether its job was cancelled.
-const CANCEL_POLL_MILLIS: libc::c_int = 100;
+use crate::lock::{CANCEL_POLL, lock};
+use crate::path::{STANDARD_STREAM, file_path, file_url, split_scheme};
+use crate::{Error, Job, Result, private_file};
 
 /// Bytes that a full pipe takes at once when it has room: more would block.
 const PIPE_WRITE_BYTES: usize = 4096;
@@ -118,33 +114,6 @@ impl Pipe {
         Ok(PipeReader { name: self.name.clone(), head, file, is_at_end: state.is_at_end, job: job.clone() })
     }
 
-    /// The pipe as an object of unknown size that only [`Self::reader`] and [`Self::peek`] read.
-    pub fn object(self: &Arc<Self>, job: &Job) -> Object {
-        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::memory("", job) };
-        Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
-    }
-
-    /// All bytes as a file that can be read anywhere: a temporary one that nobody else can read and that is gone when
-    /// the process ends. Blocks until the pipe has ended.
-    pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
-        let known = self.lock().spooled.as_ref().map(Spooled::path);
-        let path = match known {
-            Some(path) => path,
-            None => {
-                let (spooled, bytes) = Spooled::fill(self.reader(job)?, job)?;
-                job.warn(&format!(
-                    "{}: {bytes} bytes went to a temporary file in {} first, as {why}",
-                    self.name,
-                    std::env::temp_dir().display()
-                ));
-                self.lock().spooled.insert(spooled).path()
-            }
-        };
-        let path = object_store::path::Path::parse(&path).map_err(|e| Error::internal(e.to_string()).at(&self.name))?;
-        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::local(job) };
-        Ok(store.object(path))
-    }
-
     fn refuse_taken(&self, state: &State) -> Result<()> {
         if !state.is_taken {
             return Ok(());
@@ -155,7 +124,7 @@ impl Pipe {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -254,7 +223,7 @@ impl PipeWriter {
             // Without waiting, as a pipe that nobody reads would wait for ever.
             match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&path) {
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-                    std::thread::sleep(std::time::Duration::from_millis(CANCEL_POLL_MILLIS as u64));
+                    std::thread::sleep(CANCEL_POLL);
                 }
                 other => break other.map_err(|error| Error::from(error).at(place))?,
             }
@@ -307,7 +276,8 @@ impl Write for PipeWriter {
 /// The path and what is there, where that is neither a regular file nor a folder.
 fn special_file(place: &str) -> Option<(std::path::PathBuf, Metadata)> {
     let path = match split_scheme(place) {
-        Some(_) => local_file(place)?,
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => file_path(&file_url(rest, place).ok()?),
+        Some(_) => return None,
         None => Path::new(place).to_owned(),
     };
     let metadata = std::fs::metadata(&path).ok()?;
@@ -331,7 +301,7 @@ fn wait(file: &File, events: libc::c_short, job: &Job) -> Result<()> {
     loop {
         job.check()?;
         // SAFETY: `poll` is one valid entry that outlives the call, and its file is open.
-        match unsafe { libc::poll(&raw mut poll, 1, CANCEL_POLL_MILLIS) } {
+        match unsafe { libc::poll(&raw mut poll, 1, CANCEL_POLL.as_millis() as libc::c_int) } {
             0 => {}
             n if n > 0 => return Ok(()),
             _ => {

@@ -1,9 +1,10 @@
 //! Latencies and bandwidths observed on a store, and the typical values to start from.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crate::PathProfile;
+use crate::lock::lock;
 
 /// Answers up to this size tell the latency: their bytes take no time worth speaking of.
 const SMALL_BODY_BYTES: u64 = 256 << 10;
@@ -98,7 +99,7 @@ impl Observations {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.current)
     }
 }
 

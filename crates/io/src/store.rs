@@ -1,7 +1,7 @@
 //! The stores of this process, made once per configuration: connections and observations are shared by all jobs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use object_store::aws::AmazonS3Builder;
@@ -11,6 +11,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use self::error::{no_credentials, store_error};
 use self::local::LocalStore;
 use self::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
+use crate::lock::lock;
 use crate::profile::Observations;
 use crate::{Job, JobStore, Result, StorageOptions};
 
@@ -64,7 +65,7 @@ pub(crate) fn local(job: &Job) -> JobStore {
 /// The in-memory store of this name: made empty on first use, kept until the process ends.
 pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
     static STORES: LazyLock<Mutex<HashMap<String, Shared>>> = LazyLock::new(Mutex::default);
-    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stores = lock(&STORES);
     let shared = stores.entry(name.to_owned()).or_insert_with(|| Shared {
         store: Arc::new(InMemory::new()),
         observed: Arc::new(Observations::new(Observations::local_disk())),
@@ -86,7 +87,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     type Key = (String, Settings);
     static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
     let settings = Settings::gather(options)?;
-    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut stores = lock(&STORES);
     let key = (bucket.to_owned(), settings);
     let shared = match stores.get(&key) {
         Some(shared) => shared.clone(),

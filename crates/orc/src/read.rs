@@ -14,6 +14,7 @@ mod groups;
 mod index;
 mod input;
 mod ints;
+mod options;
 mod projection;
 mod rle_byte;
 mod rle_v1;
@@ -28,8 +29,9 @@ mod varint;
 mod wire;
 mod zone;
 
-pub use batch::{BatchReader, ReadOptions};
+pub use batch::BatchReader;
 pub use bloom::BloomFilter;
+pub use options::ReadOptions;
 
 pub use projection::Projection;
 pub use statistics::{Bounds, ColumnStats};

@@ -41,7 +41,7 @@ pub(crate) fn batch(piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
         found.push(if is_inserted { with_gap_keys(&part, total)? } else { part });
         number += 1;
     }
-    concat_batches(schema, &found).map_err(internal)
+    concat_batches(schema, &found).map_err(Error::unexpected)
 }
 
 /// The row at which an entity (counted from the batch's first, whose number is `start`) begins.
@@ -82,16 +82,16 @@ fn reference_part(piece: &Piece, number: i32, count: i32) -> Result<RecordBatch>
 const MOST_ROWS: usize = 1 << 31;
 
 fn first(mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<RecordBatch> {
-    batches.next().ok_or_else(|| Error::internal("the reference made no rows"))?.map_err(internal)
+    batches.next().ok_or_else(|| Error::internal("the reference made no rows"))?.map_err(Error::unexpected)
 }
 
 fn with_schema(batch: &RecordBatch, piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
     let mut columns = batch.columns().to_vec();
     if piece.table == Table::LineItem && piece.whole_quantities {
-        let column = schema.index_of("l_quantity").map_err(internal)?;
+        let column = schema.index_of("l_quantity").map_err(Error::unexpected)?;
         columns[column] = whole(&columns[column])?;
     }
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(internal)
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(Error::unexpected)
 }
 
 /// Orders, or their lines, whose keys are those of inserted ones: the reference went on counting.
@@ -104,7 +104,7 @@ fn with_gap_keys(batch: &RecordBatch, orders: u64) -> Result<RecordBatch> {
         _ => *key,
     };
     columns[0] = Arc::new(Int64Array::from_iter_values(counted.values().iter().map(gap_key)));
-    RecordBatch::try_new(batch.schema(), columns).map_err(internal)
+    RecordBatch::try_new(batch.schema(), columns).map_err(Error::unexpected)
 }
 
 /// Hundredths as whole numbers.
@@ -113,8 +113,4 @@ fn whole(decimals: &ArrayRef) -> Result<ArrayRef> {
     let decimals = decimals.ok_or_else(|| Error::internal("the reference's quantities are no decimals"))?;
     debug_assert_eq!(decimals.null_count(), 0);
     Ok(Arc::new(Int64Array::from_iter_values(decimals.values().iter().map(|hundredths| (hundredths / 100) as i64))))
-}
-
-fn internal(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
 }

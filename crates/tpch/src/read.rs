@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Job, Result};
 
-/// How often a waiting thread looks whether its job was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// Batches that may be under way or wait to be taken, for each thread.
 const WINDOW_OF_EACH: u64 = 2;
 
@@ -35,8 +33,7 @@ pub(crate) struct Threads {
 }
 
 struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Watched<State>,
     make: Arc<Make>,
     window: u64,
 }
@@ -60,7 +57,7 @@ impl Pieces {
         }
         let state = State { ranges, ended: false, started: 0, taken: 0, made: BTreeMap::new(), stop: false };
         let window = WINDOW_OF_EACH * threads as u64;
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), make, window });
+        let shared = Arc::new(Shared { state: Watched::new(state), make, window });
         let mut all = Threads { shared, threads: Vec::with_capacity(threads), job: job.clone() };
         for _ in 0..threads {
             let shared = Arc::clone(&all.shared);
@@ -84,14 +81,14 @@ impl Iterator for Pieces {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The next range and its number; waits while enough is made.
     fn begin(&self) -> Option<(u64, Range<u64>)> {
         let mut state = self.lock();
         while !state.stop && !state.ended && state.started >= state.taken + self.window {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.state.wait(state);
         }
         if state.stop || state.ended {
             return None;
@@ -99,7 +96,7 @@ impl Shared {
         let Some(range) = state.ranges.next() else {
             state.ended = true;
             drop(state);
-            self.changed.notify_all();
+            self.state.notify_all();
             return None;
         };
         state.started += 1;
@@ -112,7 +109,7 @@ impl Shared {
             let outcome = catch_unwind(AssertUnwindSafe(|| (self.make)(range)))
                 .unwrap_or_else(|_| Err(Error::internal("a thread that generates rows failed")));
             self.lock().made.insert(number, outcome);
-            self.changed.notify_all();
+            self.state.notify_all();
         }
     }
 }
@@ -128,14 +125,13 @@ impl Threads {
             if let Some(made) = state.made.remove(&next) {
                 state.taken += 1;
                 drop(state);
-                self.shared.changed.notify_all();
+                self.shared.state.notify_all();
                 return Some(made);
             }
             if state.ended && state.taken == state.started {
                 return None;
             }
-            let waited = self.shared.changed.wait_timeout(state, CANCEL_POLL);
-            state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+            state = self.shared.state.wait_briefly(state);
         }
     }
 }
@@ -143,7 +139,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
-        self.shared.changed.notify_all();
+        self.shared.state.notify_all();
         for thread in self.threads.drain(..) {
             // Its panics have become errors.
             let _ = thread.join();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, i256};
-use arrow::error::ArrowError;
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
@@ -137,7 +136,7 @@ impl Source for TpchSource {
         }
         let units = self.units(request, predicate.as_ref());
         let file = FilePlan { url: self.spec.to_string(), size_bytes: 0, e_tag: None, units };
-        let schema = Arc::new(self.schema.project(&selected).map_err(internal)?);
+        let schema = Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?);
         Ok(ReadPlan { request: request.clone(), schema, files: vec![file], requests: RequestPlan::none() })
     }
 
@@ -191,7 +190,7 @@ struct Maker {
 impl Maker {
     fn new(source: &TpchSource, selected: Vec<usize>, filter: Option<Predicate>, planned: SchemaRef) -> Result<Self> {
         let filter_columns = filter.as_ref().map_or(&[][..], Predicate::columns);
-        let filter_schema = Arc::new(source.schema.project(filter_columns).map_err(internal)?);
+        let filter_schema = Arc::new(source.schema.project(filter_columns).map_err(Error::unexpected)?);
         let schema = Arc::clone(&source.schema);
         Ok(Self { spec: source.spec, schema, selected, filter, filter_schema, planned })
     }
@@ -208,7 +207,7 @@ impl Maker {
         if spec.mode == Mode::Baseline {
             let batch = baseline::batch(&piece, &self.schema)?;
             let keep = self.filter.as_ref().map(|filter| filter.evaluate(&batch)).transpose()?;
-            let batch = batch.project(&self.selected).map_err(internal)?;
+            let batch = batch.project(&self.selected).map_err(Error::unexpected)?;
             return self.keep(batch, keep);
         }
         let keep = match &self.filter {
@@ -227,7 +226,9 @@ impl Maker {
 
     fn keep(&self, batch: RecordBatch, keep: Option<BooleanArray>) -> Result<RecordBatch> {
         match keep {
-            Some(keep) if keep.true_count() < keep.len() => filter_record_batch(&batch, &keep).map_err(internal),
+            Some(keep) if keep.true_count() < keep.len() => {
+                filter_record_batch(&batch, &keep).map_err(Error::unexpected)
+            }
             _ => Ok(batch),
         }
     }
@@ -236,7 +237,7 @@ impl Maker {
 fn batch_of(piece: &Piece, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
     let (columns, rows) = piece.columns(columns)?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(internal)
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(Error::unexpected)
 }
 
 /// Pieces as batches of the size that is wanted, up to a limit.
@@ -319,8 +320,4 @@ impl ColumnStatistics for UnitKeys {
     fn label(&self) -> &str {
         "keys"
     }
-}
-
-fn internal(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
 }

@@ -1,7 +1,7 @@
 //! What the kernel's transactions know nothing of, in the same entry as their actions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow::array::{
@@ -14,6 +14,7 @@ use delta_kernel::committer::{CommitMetadata, CommitResponse, Committer, FileSys
 use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterator};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
@@ -46,12 +47,12 @@ const IDS_ARE_KEPT: &str = "delta.rowTracking.preserved";
 impl MoreActions {
     /// Takes these in place of those before.
     pub fn set(&self, more: ExtraActions) {
-        *self.more.lock().unwrap_or_else(PoisonError::into_inner) = more;
+        *lock(&self.more) = more;
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        let more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = lock(&self.more);
         let ExtraActions { batches, vectors, tells_changes, gives_ids } = &*more;
         batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
     }
@@ -100,7 +101,7 @@ impl Committer for WithExtraActions {
         actions: KernelResultIterator<'_, FilteredEngineData>,
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
-        let more = self.0.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let more = lock(&self.0.more).clone();
         let ExtraActions { batches, vectors, tells_changes, gives_ids } = more;
         let actions = actions.map(move |batch| {
             let mut batch = with_vectors(batch?, &vectors)?;

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
-use crate::log::recovery::{Distrust, may_be_damage};
+use crate::log::distrust::{Distrust, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::Paths;
 use crate::paths::ROOT;

@@ -34,7 +34,7 @@ pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
     let retention = properties.log_retention_duration.unwrap_or(RETENTION);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let cutoff = i64::try_from(since_1970.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX);
-    let (files, found) = log_files::list_all(table)?;
+    let (files, found) = table.list_log_and_sidecars()?;
     let gone: HashSet<&Path> = expired(&files, cutoff).into_iter().map(|file| &file.info.path).collect();
     let kept: Vec<&LogFile> = files.iter().filter(|file| !gone.contains(&file.info.path)).collect();
     let mut removed = 0;

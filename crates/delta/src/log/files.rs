@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakerace_io::{ObjectInfo, Result};
-
-use crate::Table;
-use crate::paths::LOG;
+use lakerace_io::ObjectInfo;
 
 /// A file of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,27 +33,10 @@ impl LogFile {
     }
 }
 
-/// The folder, in that of the log, with parts of checkpoints.
-const SIDECARS: &str = "_sidecars";
 /// Digits of a version in a name.
 const VERSION_DIGITS: usize = 20;
 /// Digits of the number of a checkpoint's part.
 const PART_DIGITS: usize = 10;
-
-/// The files of the log, in the order of their names. One LIST for each thousand of them.
-pub(crate) fn list(table: &Table) -> Result<Vec<LogFile>> {
-    list_all(table).map(|(files, _)| files)
-}
-
-/// Like [`list`], with the parts of checkpoints that are in files of their own.
-pub(crate) fn list_all(table: &Table) -> Result<(Vec<LogFile>, Vec<ObjectInfo>)> {
-    let folder = table.root().clone().join(LOG);
-    let (depth, parts) = (folder.parts().count() + 1, folder.clone().join(SIDECARS));
-    let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
-    let (in_folder, below): (Vec<_>, Vec<_>) = found.into_iter().partition(|info| info.path.parts().count() == depth);
-    let sidecars = below.into_iter().filter(|info| info.path.prefix_matches(&parts)).collect();
-    Ok((in_folder.into_iter().filter_map(parse).collect(), sidecars))
-}
 
 /// When each version was made, in milliseconds since 1970, by its entry's time in the store. No two are the same: clocks
 /// of stores tick coarsely and run backwards, so that a version that isn't younger than the one before it counts as
@@ -84,7 +64,7 @@ pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
 }
 
 /// What a file is by its name; `None` where it is no part of the log that this crate knows.
-fn parse(info: ObjectInfo) -> Option<LogFile> {
+pub(super) fn parse(info: ObjectInfo) -> Option<LogFile> {
     let name = info.path.filename()?;
     let (digits, rest) = name.split_once('.')?;
     let version = number(digits, VERSION_DIGITS)?;

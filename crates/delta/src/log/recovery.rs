@@ -4,72 +4,17 @@
 //! left out of what the kernel sees of the log, the newest checkpoint first, and the user is told. Where entries are missing that a
 //! checkpoint stands for, the damage is an error.
 
-use std::collections::{BTreeSet, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
 
 use delta_kernel::SnapshotRef;
-use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{Error, Result};
 
+use super::distrust::{HINT, LeftOut, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
 use crate::Table;
 use crate::paths::LOG;
 use crate::paths::ROOT;
-
-/// The file that names the last checkpoint.
-const HINT: &str = "_delta_log/_last_checkpoint";
-
-/// What of a log is left out.
-#[derive(Debug, Default)]
-pub(crate) struct Distrust(Mutex<LeftOut>);
-
-#[derive(Debug, Default, Clone)]
-struct LeftOut {
-    hint: bool,
-    /// Versions of checkpoints.
-    checkpoints: HashSet<u64>,
-    /// Whether a checkpoint, or a part of one, could not be read.
-    saw_damage: bool,
-}
-
-impl Distrust {
-    fn lock(&self) -> MutexGuard<'_, LeftOut> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a file, by its path in the table's folder, is left out.
-    pub fn hides(&self, path: &Path) -> bool {
-        let left_out = self.lock();
-        (left_out.hint && is_hint(path)) || checkpoint_version(path).is_some_and(|v| left_out.checkpoints.contains(&v))
-    }
-
-    /// Notes that a checkpoint or a part of one can't be read.
-    pub fn note_damage(&self) {
-        self.lock().saw_damage = true;
-    }
-
-    /// Whether a checkpoint, or a part of one, could not be read since this was asked.
-    pub fn take_damage(&self) -> bool {
-        std::mem::take(&mut self.lock().saw_damage)
-    }
-}
-
-/// Whether this is `_last_checkpoint`.
-pub(crate) fn is_hint(path: &Path) -> bool {
-    path.as_ref() == HINT
-}
-
-/// The version of a checkpoint, or of a part of one, by its path in the table's folder.
-fn checkpoint_version(path: &Path) -> Option<u64> {
-    let (digits, _) = path.as_ref().strip_prefix("_delta_log/")?.split_once(".checkpoint.")?;
-    digits.parse().ok()
-}
-
-/// Whether an error may be one of `_last_checkpoint` or a checkpoint.
-pub(crate) fn may_be_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Internal)
-}
 
 impl Table {
     /// A version as the kernel has it; `None`: the last one.
@@ -109,7 +54,7 @@ impl Table {
         first: Error,
         is_sound: &dyn Fn(&SnapshotRef) -> Result<()>,
     ) -> Result<SnapshotRef> {
-        let Ok(files) = log_files::list(self) else { return Err(first) };
+        let Ok(files) = self.list_log() else { return Err(first) };
         let distrust = self.distrust();
         let before = distrust.lock().clone();
         let sound = || self.build_once(version).and_then(|built| is_sound(&built).map(|()| built));

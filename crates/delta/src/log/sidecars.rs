@@ -40,7 +40,7 @@ pub(crate) fn expired(table: &Table, found: &[ObjectInfo], kept: &[&LogFile], cu
 /// The names of the files that a checkpoint's parts are in.
 fn sidecars_of(table: &Table, checkpoint: &LogFile) -> Result<Vec<String>> {
     let name = checkpoint.info.path.filename().unwrap_or_default();
-    let location = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{name}"))).map_err(internal)?;
+    let location = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{name}"))).map_err(Error::unexpected)?;
     let file = FileMeta { location, last_modified: checkpoint.info.modified, size: checkpoint.info.size_bytes };
     let schema = schema()?;
     let batches = table.kernel(|engine| {
@@ -68,10 +68,6 @@ fn sidecars_of(table: &Table, checkpoint: &LogFile) -> Result<Vec<String>> {
 fn schema() -> Result<SchemaRef> {
     let path = Fields::from(vec![Field::new("path", DataType::Utf8, true)]);
     let schema = Schema::new(vec![Field::new("sidecar", DataType::Struct(path), true)]);
-    let kernel: StructType = (&schema).try_into_kernel().map_err(internal)?;
+    let kernel: StructType = (&schema).try_into_kernel().map_err(Error::unexpected)?;
     Ok(Arc::new(kernel))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }

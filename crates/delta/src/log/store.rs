@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -17,8 +17,9 @@ use lakerace_io::object_store::{
     CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
+use lakerace_io::wait::lock;
 
-use super::recovery::{Distrust, is_hint};
+use super::distrust::{Distrust, is_hint};
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
 /// an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and whole.
@@ -56,7 +57,7 @@ impl LogStore {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// A file of the log, whole, where that is how it is fetched.
@@ -99,7 +100,7 @@ impl LogStore {
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
             let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
             let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
-            known.lock().unwrap_or_else(PoisonError::into_inner).small.extend(small);
+            lock(&known).small.extend(small);
             Ok::<_, Error>(stream::iter(found.into_iter().map(Ok)))
         };
         stream::once(all).try_flatten().boxed()

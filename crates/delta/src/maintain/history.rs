@@ -44,7 +44,7 @@ pub(super) const READERS: usize = 16;
 
 /// The versions of a table that its log has entries of, the newest first, at most `limit`.
 pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
-    let files = log_files::list(table)?;
+    let files = table.list_log()?;
     let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
     if entries.is_empty() {
         return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));

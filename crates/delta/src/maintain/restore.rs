@@ -169,7 +169,7 @@ fn additions(target: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<RecordBatch
     for batch in scan_rows(target)? {
         let wanted = BooleanArray::from(named(&batch, &|name: &str| paths.contains(name))?);
         if wanted.true_count() > 0 {
-            let batch = filter_record_batch(&batch, &wanted).map_err(internal)?;
+            let batch = filter_record_batch(&batch, &wanted).map_err(Error::unexpected)?;
             actions.push(addition(&batch)?);
         }
     }
@@ -199,12 +199,12 @@ fn addition(batch: &RecordBatch) -> Result<RecordBatch> {
         push(name, constants.column_by_name(name));
     }
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-    action("add", StructArray::try_new(fields.into(), arrays, None).map_err(internal)?)
+    action("add", StructArray::try_new(fields.into(), arrays, None).map_err(Error::unexpected)?)
 }
 
 fn action(name: &str, rows: StructArray) -> Result<RecordBatch> {
     let field = Field::new(name, DataType::Struct(rows.fields().clone()), true);
-    RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(rows)]).map_err(internal)
+    RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(rows)]).map_err(Error::unexpected)
 }
 
 /// The action that gives the table the schema and properties of a version; `None` where it has them.
@@ -220,8 +220,4 @@ fn metadata(current: &Snapshot, target: &Snapshot) -> Result<Option<RecordBatch>
         changes.properties.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
     }
     metadata_action(current.table(), then, &changes).map(Some)
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }

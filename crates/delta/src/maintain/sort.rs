@@ -49,7 +49,7 @@ impl Sorter {
             return Ok(());
         }
         let columns: Vec<ArrayRef> = rows.columns().iter().cloned().chain([Arc::new(keys) as ArrayRef]).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(internal)?;
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(Error::unexpected)?;
         self.bytes += batch.get_array_memory_size() as u64 + batch.num_rows() as u64 * BYTES_PER_ROW;
         self.batches.push(batch);
         if self.bytes >= self.limit_bytes { self.spill() } else { Ok(()) }
@@ -83,7 +83,7 @@ impl Sorter {
         let batch_rows = self.batch_rows();
         self.run_rows = batch_rows;
         for batch in sorted(std::mem::take(&mut self.batches), batch_rows) {
-            run.write(&batch.map_err(internal)?)?;
+            run.write(&batch.map_err(Error::unexpected)?)?;
         }
         self.runs.push(run.finish()?);
         self.bytes = 0;
@@ -159,7 +159,7 @@ struct Ahead {
 
 impl Source {
     fn memory(batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static) -> Result<Self> {
-        Self::over(Box::new(batches.map(|batch| batch.map_err(internal))))
+        Self::over(Box::new(batches.map(|batch| batch.map_err(Error::unexpected))))
     }
 
     fn run(spill: &Spill, run: spill::Run) -> Result<Self> {
@@ -223,16 +223,12 @@ impl Sorted {
             return Ok(None);
         }
         let all: Vec<&RecordBatch> = batches.iter().collect();
-        interleave_record_batch(&all, &places).map(Some).map_err(internal)
+        interleave_record_batch(&all, &places).map(Some).map_err(Error::unexpected)
     }
 }
 
 fn without_key(batch: &RecordBatch) -> Result<RecordBatch> {
-    batch.project(&(0..batch.num_columns() - 1).collect::<Vec<_>>()).map_err(internal)
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
+    batch.project(&(0..batch.num_columns() - 1).collect::<Vec<_>>()).map_err(Error::unexpected)
 }
 
 #[cfg(test)]

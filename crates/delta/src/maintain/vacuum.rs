@@ -28,7 +28,6 @@ use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::history::READERS;
 use crate::log::entry::{Entry, FileAction};
-use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
 use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
@@ -140,7 +139,7 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let table = snapshot.table();
     let mut needed = of_version(snapshot)?;
     needed.extend(tombstones(snapshot, cutoff)?);
-    let files = log_files::list(table)?;
+    let files = table.list_log()?;
     let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
     let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
     for entry in pipeline::each(&young, READERS, |file| Entry::read(table, file))? {

@@ -77,7 +77,7 @@ impl SortColumns {
                 return Ok(Arc::clone(found));
             }
             let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(found, data_type, &options).map_err(internal)
+            cast_with_options(found, data_type, &options).map_err(Error::unexpected)
         };
         self.names.iter().zip(&self.types).map(column).collect()
     }
@@ -95,7 +95,7 @@ impl SortColumns {
 fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
     let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
     let rows = RowConverter::new(fields).and_then(|converter| converter.convert_columns(columns));
-    rows.and_then(arrow::row::Rows::try_into_binary).map_err(internal)
+    rows.and_then(arrow::row::Rows::try_into_binary).map_err(Error::unexpected)
 }
 
 impl Sample {
@@ -158,10 +158,6 @@ fn interleave(numbers: &[usize], bytes: usize) -> Vec<u8> {
         key[at / 8] |= (bit as u8) << (7 - at % 8);
     }
     key
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }
 
 #[cfg(test)]

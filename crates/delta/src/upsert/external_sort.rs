@@ -142,9 +142,12 @@ impl ExternalSort {
         for chunk in chunks {
             for batch in chunk?.borrow().sorted().batches(batch_rows) {
                 let batch = batch?;
-                let columns = batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(internal)?;
+                let columns =
+                    batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(Error::unexpected)?;
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                run.write(&RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(internal)?)?;
+                run.write(
+                    &RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(Error::unexpected)?,
+                )?;
             }
         }
         let run = run.finish()?;
@@ -159,9 +162,9 @@ impl ExternalSort {
 
     /// The runs' keys, in rows of the key columns alone.
     pub fn merge_keys(&self) -> Result<MergedChunks> {
-        let at = |name: &str| self.schema.index_of(name).map_err(internal);
+        let at = |name: &str| self.schema.index_of(name).map_err(Error::unexpected);
         let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
-        let schema = Arc::new(self.schema.project(&columns).map_err(internal)?);
+        let schema = Arc::new(self.schema.project(&columns).map_err(Error::unexpected)?);
         self.merged(&self.places, schema, Some(columns), OnDuplicate::Last, MergeOperators::default())
     }
 
@@ -251,7 +254,7 @@ impl MergedChunks {
         let rows: usize = pieces.iter().map(RecordBatch::num_rows).sum();
         if pieces.len() > 1 && rows / pieces.len() < PIECE_ROWS / 2 {
             let schema = pieces[0].schema();
-            let one = concat_batches(&schema, &*pieces).map_err(internal)?;
+            let one = concat_batches(&schema, &*pieces).map_err(Error::unexpected)?;
             pieces.clear();
             return builder.push(one);
         }
@@ -282,10 +285,6 @@ fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         }
         _ => Ok(Arc::clone(array)),
     }
-}
-
-fn internal(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
 }
 
 #[cfg(test)]

@@ -10,9 +10,7 @@ use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
 use super::key_partitions::{Gather, Windows};
-use super::key_prescan::KeyPrescan;
 use super::operator::{MergeOperator, MergeOperators};
-use super::source::Again;
 use super::streaming_write::StreamingWrite;
 use crate::Snapshot;
 use crate::key::KeyColumns;
@@ -105,20 +103,6 @@ impl RowMapping {
         StreamingWrite { fit: &self.fit, run_bytes, job }
     }
 
-    /// The keys of a source, read ahead of its rows, where runs of these take `run_bytes`. `None` where rows and keys have
-    /// to be gathered together.
-    pub fn keys_ahead(
-        &self,
-        source: &Again,
-        run_bytes: usize,
-        options: &UpsertOptions,
-        job: &Job,
-    ) -> Result<Option<KeyPrescan>> {
-        // A run that is written, and the next one.
-        let limit_bytes = memory_bytes(options).saturating_sub(2 * run_bytes);
-        KeyPrescan::read(self, source, options.on_duplicate, limit_bytes, job)
-    }
-
     /// From the key columns of a source to those of the table.
     pub fn fit_keys(&self, source: &SchemaRef) -> Result<Fit> {
         let is_key = |field: &&FieldRef| self.columns.names().any(|name| name == field.name());
@@ -145,7 +129,7 @@ impl RowMapping {
 }
 
 /// What rows and keys may take.
-fn memory_bytes(options: &UpsertOptions) -> usize {
+pub(super) fn memory_bytes(options: &UpsertOptions) -> usize {
     let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
     usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX)
 }

@@ -5,12 +5,13 @@
 //! this machine only need a new name, and get it in the end.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 
-use lakerace_io::{Error, Object, Output, Result};
+use lakerace_io::wait::Watched;
+use lakerace_io::{Error, Object, Result, Unpublished};
 
-use super::files::{AddedFile, Published};
+use super::published::{AddedFile, Published};
 
 /// Files at once at most.
 const FILES_AT_MOST: usize = 16;
@@ -20,7 +21,7 @@ const BYTES_AT_MOST: u64 = 32 << 20;
 /// A file whose bytes are all written.
 pub(super) struct DoneFile {
     pub file: AddedFile,
-    pub output: Output,
+    pub output: Unpublished,
     pub object: Object,
 }
 
@@ -52,8 +53,7 @@ impl UnderWay {
 /// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
 #[derive(Debug, Default)]
 struct ByteBudget {
-    bytes: Mutex<u64>,
-    changed: Condvar,
+    bytes: Watched<u64>,
 }
 
 /// Those of one file.
@@ -65,14 +65,17 @@ struct BudgetPermit {
 impl ByteBudget {
     /// Waits until there is room for so many more; one file has it always.
     fn share(held: &Arc<Self>, bytes: u64) -> BudgetPermit {
-        let is_full = |held: &mut u64| *held > 0 && *held + bytes > BYTES_AT_MOST;
-        let mut all = held.changed.wait_while(held.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
+        let mut all = held.lock();
+        while *all > 0 && *all + bytes > BYTES_AT_MOST {
+            all = held.bytes.wait(all);
+        }
         *all += bytes;
+        drop(all);
         BudgetPermit { held: Arc::clone(held), bytes }
     }
 
     fn lock(&self) -> MutexGuard<'_, u64> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bytes.lock()
     }
 }
 
@@ -81,7 +84,7 @@ impl BudgetPermit {
     fn keep(&mut self, bytes: u64) {
         let kept = bytes.min(self.bytes);
         *self.held.lock() -= std::mem::replace(&mut self.bytes, kept) - kept;
-        self.held.changed.notify_all();
+        self.held.bytes.notify_all();
     }
 }
 
@@ -121,7 +124,7 @@ impl FilePublisher {
         let finish = move || {
             output.prepare()?;
             share.keep(output.unsent_bytes());
-            output.finish()
+            output.publish()
         };
         let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
         let thread = begun.map_err(|e| self.fail(Error::from(e).at("a thread for an upload")))?;
@@ -138,7 +141,7 @@ impl FilePublisher {
         for DoneFile { file, output, object } in std::mem::take(&mut self.waiting) {
             object.store.job.check()?;
             let folders = output.made_folders().to_vec();
-            output.finish()?;
+            output.publish()?;
             self.visible.push(file, object, folders);
         }
         Ok(std::mem::replace(&mut self.visible, Published::none()))

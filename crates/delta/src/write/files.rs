@@ -1,11 +1,10 @@
 //! The data files of a write.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arrow::array::{ArrayRef, RecordBatch, StructArray, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::row::{OwnedRow, RowConverter, SortField};
@@ -15,16 +14,16 @@ use delta_kernel::partition::serialization::serialize_partition_value;
 use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
-use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
-use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result, give_up_folders};
+use lakerace_format::{ParquetSink, Sink, WriteOptions};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result};
 
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
 use super::fit::{Fit, Target};
+use super::published::{AddedFile, Published};
 use super::statistics::Statistics;
 use crate::Table;
 use crate::commit::Targets;
-use crate::commit::outcome::Outcome;
 use crate::kernel::error::from_kernel;
 use crate::paths::CHANGE_FOLDER;
 
@@ -77,18 +76,6 @@ struct OpenFile {
     object: Object,
     /// Its name in the log.
     name: String,
-}
-
-/// A file for the log.
-pub(crate) struct AddedFile {
-    pub name: String,
-    pub rows: u64,
-    pub size_bytes: u64,
-    /// Milliseconds since 1970.
-    pub modified: i64,
-    /// By the stored names of partition columns.
-    pub partition_values: HashMap<String, Option<String>>,
-    pub statistics: StructArray,
 }
 
 impl DataFiles {
@@ -150,7 +137,7 @@ impl DataFiles {
             return self.write_to(partition, &rows);
         };
         let values = partitions.fit.fit(batch)?;
-        let keys = partitions.rows.convert_columns(values.columns()).map_err(internal)?;
+        let keys = partitions.rows.convert_columns(values.columns()).map_err(Error::unexpected)?;
         let mut order: Vec<OwnedRow> = Vec::new();
         let mut members: HashMap<OwnedRow, Vec<u32>> = HashMap::new();
         for row in 0..batch.num_rows() {
@@ -168,7 +155,7 @@ impl DataFiles {
             let part = if numbers.len() == rows.num_rows() {
                 rows.clone()
             } else {
-                take_record_batch(&rows, &UInt32Array::from(numbers)).map_err(internal)?
+                take_record_batch(&rows, &UInt32Array::from(numbers)).map_err(Error::unexpected)?
             };
             self.write_to(partition, &part)?;
         }
@@ -303,107 +290,6 @@ impl DataFiles {
     }
 }
 
-/// Files that are visible, and not the table's until they are in its log. Dropped before that, they are removed.
-pub(crate) struct Published {
-    files: Vec<AddedFile>,
-    objects: Vec<Object>,
-    written: Written,
-    /// Those of this machine that were made for them.
-    folders: BTreeSet<PathBuf>,
-    /// They are the table's, or may be.
-    keep: bool,
-}
-
-impl Published {
-    /// No files.
-    pub fn none() -> Self {
-        let (files, objects, folders) = (Vec::new(), Vec::new(), BTreeSet::new());
-        Self { files, objects, written: Written::default(), folders, keep: true }
-    }
-
-    /// No files yet, of those that are removed again unless the log gets them.
-    pub(super) fn removed() -> Self {
-        let mut published = Self::none();
-        published.keep = false;
-        published
-    }
-
-    /// Takes in a file that is visible, and the folders that were made for it.
-    pub(super) fn push(&mut self, file: AddedFile, object: Object, folders: Vec<PathBuf>) {
-        self.written.rows += file.rows;
-        self.written.bytes += file.size_bytes;
-        self.written.files.push(object.url());
-        self.folders.extend(folders);
-        self.objects.push(object);
-        self.files.push(file);
-    }
-
-    /// Takes in an object that is no file of the write, but may be there.
-    pub(super) fn push_failed(&mut self, object: Object) {
-        self.objects.push(object);
-    }
-
-    pub fn files(&self) -> &[AddedFile] {
-        &self.files
-    }
-
-    /// Their rows.
-    pub fn rows(&self) -> u64 {
-        self.written.rows
-    }
-
-    /// Takes in others.
-    pub fn extend(&mut self, mut other: Self) {
-        other.keep = true;
-        self.keep = false;
-        self.files.append(&mut other.files);
-        self.objects.append(&mut other.objects);
-        self.folders.append(&mut other.folders);
-        self.written.rows += other.written.rows;
-        self.written.bytes += other.written.bytes;
-        self.written.files.append(&mut other.written.files);
-    }
-
-    /// Removes those that are not to be the table's after all.
-    pub fn discard(&mut self, is_unwanted: impl Fn(&AddedFile) -> bool) {
-        let mut unwanted = Vec::new();
-        for number in (0..self.files.len()).rev().filter(|number| is_unwanted(&self.files[*number])).collect::<Vec<_>>()
-        {
-            self.files.remove(number);
-            unwanted.push(self.objects.remove(number));
-            self.written.files.remove(number);
-        }
-        remove(unwanted);
-    }
-
-    /// The log has them.
-    pub fn written(&mut self) -> Written {
-        self.keep = true;
-        std::mem::take(&mut self.written)
-    }
-
-    /// The log does not have them, or nobody knows.
-    pub fn abort(&mut self, outcome: Outcome) {
-        self.keep = outcome == Outcome::Unknown;
-    }
-}
-
-impl Drop for Published {
-    fn drop(&mut self) {
-        if self.keep {
-            return;
-        }
-        remove(std::mem::take(&mut self.objects));
-        give_up_folders(&self.folders.iter().cloned().collect::<Vec<_>>());
-    }
-}
-
-/// What can't be removed now is no part of the table and is left to its next vacuum.
-fn remove(objects: Vec<Object>) {
-    let Some(store) = objects.first().map(|object| object.store.clone()) else { return };
-    store.delete_best_effort(objects.into_iter().map(|object| object.path).collect());
-}
-
 impl Partitions {
     fn new(schema: &Schema, targets: &[Target]) -> Result<Option<Self>> {
         if targets.is_empty() {
@@ -413,7 +299,7 @@ impl Partitions {
         let columns = targets.iter().map(name).collect();
         let fit = Fit::exact(schema, targets)?;
         let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));
-        Ok(Some(Self { columns, rows: RowConverter::new(fields.collect()).map_err(internal)?, fit }))
+        Ok(Some(Self { columns, rows: RowConverter::new(fields.collect()).map_err(Error::unexpected)?, fit }))
     }
 }
 
@@ -421,8 +307,4 @@ impl Partitions {
 fn not_a_path(error: &Error) -> Error {
     Error::unsupported(format!("a value that Delta has no text for: {}", error.message()))
         .advice("leave the row out, or write to a table that is partitioned by another column")
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::WriteMode;
 use super::by_key::ByKey;
-use super::files::{AddedFile, DataFiles, Published};
+use super::files::DataFiles;
 use super::memory::within_memory;
+use super::published::{AddedFile, Published};
 use super::replace::{Replaced, ReplacedPartitions};
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase};
 use crate::protocol::check_defaults;
@@ -45,8 +46,8 @@ impl PendingFile {
     fn of(file: &AddedFile) -> Result<Self> {
         let batch = RecordBatch::from(file.statistics.clone());
         let mut bytes = Vec::new();
-        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(internal)?;
-        writer.write(&batch).and_then(|()| writer.finish()).map_err(internal)?;
+        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(Error::unexpected)?;
+        writer.write(&batch).and_then(|()| writer.finish()).map_err(Error::unexpected)?;
         drop(writer);
         Ok(Self {
             name: file.name.clone(),
@@ -59,9 +60,9 @@ impl PendingFile {
     }
 
     fn added(self) -> Result<AddedFile> {
-        let bytes = BASE64_STANDARD.decode(&self.statistics).map_err(internal)?;
-        let mut reader = StreamReader::try_new(bytes.as_slice(), None).map_err(internal)?;
-        let batch = reader.next().transpose().map_err(internal)?;
+        let bytes = BASE64_STANDARD.decode(&self.statistics).map_err(Error::unexpected)?;
+        let mut reader = StreamReader::try_new(bytes.as_slice(), None).map_err(Error::unexpected)?;
+        let batch = reader.next().transpose().map_err(Error::unexpected)?;
         let batch = batch.ok_or_else(|| Error::internal(format!("the statistics of {} are gone", self.name)))?;
         Ok(AddedFile {
             name: self.name,
@@ -204,8 +205,4 @@ pub(crate) fn published(table: &Table, files: Vec<PendingFile>) -> Result<Publis
         published.push(file, object, Vec::new());
     }
     Ok(published)
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }

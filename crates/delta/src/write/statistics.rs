@@ -63,7 +63,7 @@ impl Statistics {
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
         let options = RecordBatchOptions::new().with_row_count(Some(2));
-        let two = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).map_err(internal)?;
+        let two = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).map_err(Error::unexpected)?;
         self.kernel.merge(&two).map_err(from_kernel)?;
         let statistics = self.kernel.finish().map_err(from_kernel)?;
         let statistics = statistics.ok_or_else(|| Error::internal("a batch has no statistics"))?;
@@ -103,7 +103,7 @@ impl Column {
         let two = match above.filter(|above| above.null_count() > 0) {
             Some(above) => {
                 let hidden = BooleanArray::new(!above.inner(), None);
-                extremes(&nullif(array, &hidden).map_err(internal)?)?
+                extremes(&nullif(array, &hidden).map_err(Error::unexpected)?)?
             }
             None => extremes(array)?,
         };
@@ -123,7 +123,7 @@ impl Column {
                 }
                 let arrays = columns.iter().zip(fields).map(|(column, field)| column.two(field.data_type()));
                 let arrays = arrays.collect::<Result<Vec<_>>>()?;
-                Ok(Arc::new(StructArray::try_new(fields.clone(), arrays, None).map_err(internal)?))
+                Ok(Arc::new(StructArray::try_new(fields.clone(), arrays, None).map_err(Error::unexpected)?))
             }
             (Values::Leaf(kept), _) => Ok(joined(kept)?.unwrap_or_else(|| new_null_array(data_type, 2))),
             (Values::Struct(_), _) => Err(Error::internal("a file's column has changed its type")),
@@ -136,7 +136,7 @@ fn joined(kept: &[ArrayRef]) -> Result<Option<ArrayRef>> {
     match kept {
         [] => Ok(None),
         [one] => Ok(Some(Arc::clone(one))),
-        many => extremes(&concat(&many.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(internal)?),
+        many => extremes(&concat(&many.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(Error::unexpected)?),
     }
 }
 
@@ -168,7 +168,7 @@ fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<
     let Some(at) = of.fields().iter().position(|field| field.name() == name) else { return Ok(of.clone()) };
     let mut columns = of.columns().to_vec();
     columns[at] = change(&columns[at])?;
-    StructArray::try_new(of.fields().clone(), columns, of.nulls().cloned()).map_err(internal)
+    StructArray::try_new(of.fields().clone(), columns, of.nulls().cloned()).map_err(Error::unexpected)
 }
 
 /// The least and the largest value, in an array of its own. `None` where all are null, or are of a type that the log has no
@@ -197,7 +197,7 @@ fn two_rows<'a>(array: &dyn Array, texts: impl Iterator<Item = Option<&'a str>>)
         largest = largest.filter(|(largest, _)| *largest >= text).or(Some((text, row)));
     }
     let Some(((_, least), (_, largest))) = least.zip(largest) else { return Ok(None) };
-    take(array, &UInt32Array::from(vec![least, largest]), None).map(Some).map_err(internal)
+    take(array, &UInt32Array::from(vec![least, largest]), None).map(Some).map_err(Error::unexpected)
 }
 
 fn two_texts(texts: &StringViewArray) -> Option<ArrayRef> {
@@ -228,10 +228,6 @@ fn extreme_rows(texts: &StringViewArray) -> Option<(usize, usize)> {
         }
     }
     Some((least, largest))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::internal(error.to_string())
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Proof that a target has what was sent: it is read back.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::record_batch::RecordBatch;
 use lakerace_database::OnRejected;
 use lakerace_format::{Batches, Written};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::checksum::{Checksum, of_batch, row_hashes};
@@ -32,10 +33,6 @@ enum Sent {
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
     ByKey { key: Key, rows: HashMap<u128, u128> },
-}
-
-fn lock(sent: &Mutex<Sent>) -> MutexGuard<'_, Sent> {
-    sent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sent {

@@ -9,7 +9,6 @@ use lakerace_format::schema_text::{parse_type, print_type};
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::keys::internal;
 use crate::options::Since;
 use crate::parse_duration;
 
@@ -53,19 +52,19 @@ impl Mark {
     /// No later value is above an infinity, and a filter has no literal for it.
     pub fn highest(mark: Option<Self>, column: &ArrayRef) -> Result<Option<Self>> {
         let Some(kept) = kept_type(column.data_type()) else { return Ok(mark) };
-        let mut column = cast(column, &kept).map_err(internal)?;
+        let mut column = cast(column, &kept).map_err(Error::unexpected)?;
         if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
             let is_left_out = floats.iter().map(|float| Some(float.is_some_and(|float| !float.is_finite()))).collect();
-            column = nullif(&column, &is_left_out).map_err(internal)?;
+            column = nullif(&column, &is_left_out).map_err(Error::unexpected)?;
         }
         if let Some(Self(mark)) = &mark {
             // The column's type may have become wider since.
-            let mark = cast(mark, &kept).map_err(internal)?;
-            column = concat(&[&mark, &column]).map_err(internal)?;
+            let mark = cast(mark, &kept).map_err(Error::unexpected)?;
+            column = concat(&[&mark, &column]).map_err(Error::unexpected)?;
         }
         let highest_first = SortOptions { descending: true, nulls_first: false };
-        let first = sort_to_indices(&column, Some(highest_first), Some(1)).map_err(internal)?;
-        let highest = take(&column, &first, None).map_err(internal)?;
+        let first = sort_to_indices(&column, Some(highest_first), Some(1)).map_err(Error::unexpected)?;
+        let highest = take(&column, &first, None).map_err(Error::unexpected)?;
         Ok(if highest.null_count() == highest.len() { mark } else { Some(Self(highest)) })
     }
 
@@ -100,13 +99,13 @@ impl Mark {
 
     fn text(&self) -> Result<String> {
         let value = match self.0.data_type() {
-            DataType::Timestamp(..) => cast(&self.0, &DataType::Int64).map_err(internal)?,
+            DataType::Timestamp(..) => cast(&self.0, &DataType::Int64).map_err(Error::unexpected)?,
             _ => Arc::clone(&self.0),
         };
         if let Some(floats) = value.as_primitive_opt::<Float64Type>() {
             return Ok(format!("{:?}", floats.value(0)));
         }
-        Ok(cast(&value, &DataType::Utf8).map_err(internal)?.as_string::<i32>().value(0).to_owned())
+        Ok(cast(&value, &DataType::Utf8).map_err(Error::unexpected)?.as_string::<i32>().value(0).to_owned())
     }
 
     /// The filter of rows from this value minus the overlap on.
@@ -122,7 +121,7 @@ impl Mark {
                 let wall = cast(&lower.0, &DataType::Int64)
                     .and_then(|units| cast(&units, &DataType::Timestamp(*unit, None)))
                     .and_then(|wall| cast(&wall, &DataType::Utf8))
-                    .map_err(internal)?;
+                    .map_err(Error::unexpected)?;
                 let wall = wall.as_string::<i32>();
                 format!("TIMESTAMP '{}{}'", wall.value(0), if zone.is_some() { "Z" } else { "" })
             }
@@ -163,7 +162,7 @@ impl Overlap {
                 .map(Self::Float)
                 .ok_or_else(|| wrong("a number")),
             DataType::Decimal128(..) => {
-                let number = cast(&StringArray::from(vec![text]), kept).map_err(internal)?;
+                let number = cast(&StringArray::from(vec![text]), kept).map_err(Error::unexpected)?;
                 let number = number.as_primitive::<Decimal128Type>();
                 let is_number = !number.is_null(0) && number.value(0) >= 0;
                 is_number.then(|| Self::Decimal(number.value(0))).ok_or_else(|| wrong("a number"))
@@ -205,12 +204,12 @@ impl Overlap {
             }
             Self::Days(by) => {
                 let days = value.as_primitive::<Date32Type>().value(0).saturating_sub(*by);
-                cast(&(Arc::new(Int32Array::from(vec![days])) as ArrayRef), kept).map_err(internal)?
+                cast(&(Arc::new(Int32Array::from(vec![days])) as ArrayRef), kept).map_err(Error::unexpected)?
             }
             Self::Units(by) => {
-                let units = cast(value, &DataType::Int64).map_err(internal)?;
+                let units = cast(value, &DataType::Int64).map_err(Error::unexpected)?;
                 let units = units.as_primitive::<Int64Type>().value(0).saturating_sub(*by);
-                cast(&(Arc::new(Int64Array::from(vec![units])) as ArrayRef), kept).map_err(internal)?
+                cast(&(Arc::new(Int64Array::from(vec![units])) as ArrayRef), kept).map_err(Error::unexpected)?
             }
         })
     }

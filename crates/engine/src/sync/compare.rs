@@ -9,11 +9,12 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use lakerace_delta::{DeltaSource, Snapshot, VersionSpec};
 use lakerace_format::{Batches, ReadRequest, Source};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::Run;
 use super::keys::{Gone, MOST_KEYS, kept};
-use super::{Synced, locked, shared};
+use super::{Synced, shared};
 use crate::CopyMode;
 use crate::checksum::row_hashes;
 use crate::keys::Key;
@@ -79,7 +80,7 @@ fn bring_part(run: &Run<'_>, before: &Snapshot, (part, parts): (u128, u128), don
     let changed = rows(to, before)?.map(move |batch| {
         let batch = batch?;
         let (keys, all) = (new_key.hashes(&batch)?, row_hashes(&batch)?);
-        let mut known = locked(&known);
+        let mut known = lock(&known);
         kept(&batch, |row| {
             let mine = keys[row] % parts == part;
             if mine {
@@ -90,7 +91,7 @@ fn bring_part(run: &Run<'_>, before: &Snapshot, (part, parts): (u128, u128), don
     });
     let batches = Batches::new(Arc::clone(to.schema()), changed);
     done.upserted += run.send(batches, CopyMode::Upsert)?;
-    let left = std::mem::take(&mut *locked(&left));
+    let left = std::mem::take(&mut *lock(&left));
     let removed = gone.batches(Arc::clone(&old_key.schema), move |key| !left.contains(&key));
     done.deleted += run.send(removed, CopyMode::Delete)?;
     Ok(true)

@@ -9,13 +9,14 @@ use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_delta::changes;
 use lakerace_format::Batches;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::Run;
 use super::keys::{Gone, MOST_KEYS, kept};
-use super::{Shared, Synced, locked, shared};
+use super::{Shared, Synced, shared};
 use crate::CopyMode;
-use crate::keys::{Key, internal};
+use crate::keys::Key;
 
 /// What came of the feed.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +100,7 @@ impl Part<'_> {
             });
         }
         let Ok((rows, seen)) = self.pass(Pass::PutsAndLearns)? else { return Ok(Sent::NoFeed) };
-        let Seen { came, went, gone, has_too_many, .. } = std::mem::take(&mut *locked(&seen));
+        let Seen { came, went, gone, has_too_many, .. } = std::mem::take(&mut *lock(&seen));
         if has_too_many {
             return Ok(Sent::TooMany);
         }
@@ -128,16 +129,16 @@ impl Part<'_> {
         let (schema, learnt) = (reader.schema(pass), Arc::clone(&seen));
         let rows = batches.map_while(move |batch| match batch {
             Err(error) => {
-                locked(&learnt).feed_error = Some(error.kind());
+                lock(&learnt).feed_error = Some(error.kind());
                 Some(Err(error))
             }
-            Ok(batch) => reader.read(&batch, pass, &mut locked(&learnt)).transpose(),
+            Ok(batch) => reader.read(&batch, pass, &mut lock(&learnt)).transpose(),
         });
         let mode = if pass == Pass::Removes { CopyMode::Delete } else { CopyMode::Upsert };
         match self.run.send(Batches::new(schema, rows), mode) {
             Ok(rows) => Ok(Ok((rows, seen))),
             // The run knows whether rows were sent before.
-            Err(_) if locked(&seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
+            Err(_) if lock(&seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
             Err(error) => Err(error),
         }
     }
@@ -175,14 +176,14 @@ struct Reader {
 
 impl Reader {
     fn new(feed: &Schema, key: &[String]) -> Result<Self> {
-        let index = |name: &str| feed.index_of(name).map_err(internal);
+        let index = |name: &str| feed.index_of(name).map_err(Error::unexpected);
         let (change_type, version) = (index("_change_type")?, index("_commit_version")?);
         let columns: Vec<usize> = (0..feed.fields().len())
             .filter(|at| {
                 !["_change_type", "_commit_version", "_commit_timestamp"].contains(&feed.field(*at).name().as_str())
             })
             .collect();
-        let schema = Arc::new(feed.project(&columns).map_err(internal)?);
+        let schema = Arc::new(feed.project(&columns).map_err(Error::unexpected)?);
         let key = Key::new(&schema, key)?;
         Ok(Self { columns, schema, key, change_type, version })
     }
@@ -193,9 +194,9 @@ impl Reader {
 
     /// The rows that the pass sends. `None`: it ends here.
     fn read(&self, batch: &RecordBatch, pass: Pass, seen: &mut Seen) -> Result<Option<RecordBatch>> {
-        let types = cast(batch.column(self.change_type), &DataType::Utf8).map_err(internal)?;
+        let types = cast(batch.column(self.change_type), &DataType::Utf8).map_err(Error::unexpected)?;
         let types: &StringArray = types.as_string();
-        let versions = cast(batch.column(self.version), &DataType::Int64).map_err(internal)?;
+        let versions = cast(batch.column(self.version), &DataType::Int64).map_err(Error::unexpected)?;
         let versions = versions.as_primitive::<Int64Type>();
         let comes = |row: usize| matches!(types.value(row), "insert" | "update_postimage");
         for row in 0..types.len() {
@@ -204,7 +205,7 @@ impl Reader {
             }
         }
         let rows = batch.project(&self.columns).and_then(|rows| rows.with_schema(Arc::clone(&self.schema)));
-        let rows = rows.map_err(internal)?;
+        let rows = rows.map_err(Error::unexpected)?;
         if pass == Pass::Removes {
             return kept(&self.key.of(&rows)?, |row| !comes(row)).map(Some);
         }

@@ -7,9 +7,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_format::Batches;
-use lakerace_io::Result;
-
-use crate::keys::internal;
+use lakerace_io::{Error, Result};
 
 /// Keys that are held in memory at most; each takes about a hundred bytes.
 ///
@@ -19,7 +17,7 @@ pub(super) const MOST_KEYS: usize = if cfg!(test) { 64 } else { 1 << 20 };
 /// The rows of a batch that a test takes.
 pub(super) fn kept(batch: &RecordBatch, is_kept: impl FnMut(usize) -> bool) -> Result<RecordBatch> {
     let mask: BooleanArray = (0..batch.num_rows()).map(is_kept).map(Some).collect();
-    filter_record_batch(batch, &mask).map_err(internal)
+    filter_record_batch(batch, &mask).map_err(Error::unexpected)
 }
 
 /// Keys of rows that have gone, unless rows with them have come.

@@ -8,12 +8,13 @@
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::wait::{into_value, lock};
 use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
 use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, check_streams};
 use serde::Serialize;
@@ -154,14 +155,14 @@ impl TableProgress {
 
     /// Encoded bytes so far, and seconds since its first row; to its last byte, once it is complete.
     pub fn bytes_and_seconds(&self) -> (u64, f64) {
-        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = lock(&self.times);
         let seconds = times.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
         (self.bytes.load(Ordering::Relaxed), seconds)
     }
 
     fn touch(&self) {
         let now = Instant::now();
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = lock(&self.times);
         *times = Some((times.map_or(now, |(first, _)| first), now));
     }
 }
@@ -348,10 +349,10 @@ impl Generation {
         });
         joined.map_err(|_| Error::internal("a thread that generates a table panicked"))?;
         let Run { done, error, .. } = run;
-        if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(error) = into_value(error) {
             return Err(error);
         }
-        self.publish(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+        self.publish(into_value(done))
     }
 
     fn publish(self, mut done: Vec<Done>) -> Result<Vec<GeneratedTable>> {
@@ -368,7 +369,7 @@ impl Generation {
             table.rows += file.written.rows;
             table.bytes += file.written.bytes;
             if let Some(output) = file.deferred.and_then(|deferred| deferred.take()) {
-                output.finish()?;
+                output.publish()?;
             }
             for name in &file.written.files {
                 left_over.retain(|path| !name.ends_with(path.as_ref()));
@@ -489,8 +490,4 @@ fn stream_weight(spec: Spec) -> u64 {
 
 fn without_slash(folder: &str) -> &str {
     if folder.len() > 1 { folder.trim_end_matches('/') } else { folder }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

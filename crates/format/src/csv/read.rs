@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
 
 use arrow::array::{Array, AsArray, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use lakerace_io::wait::{lock, wait_briefly};
 use lakerace_io::{Error, Fetcher, Job, Result};
 
 use super::chain::{Chain, Records, ScannedBlock, without_bom};
@@ -19,9 +19,6 @@ use crate::{Constants, Predicate};
 
 /// Blocks that may be under way or ready beyond one for every thread.
 const READ_AHEAD: usize = 2;
-
-/// How often a waiting thread looks whether it should stop.
-const STOP_POLL: Duration = Duration::from_millis(100);
 
 /// What to do with every block.
 pub(super) struct Work {
@@ -311,7 +308,7 @@ impl Shared {
             if self.is_stopped() {
                 return None;
             }
-            done = self.room.wait_timeout(done, STOP_POLL).map_or_else(|e| e.into_inner().0, |(guard, _)| guard);
+            done = wait_briefly(&self.room, done);
         }
         if done.end.is_some() {
             return None;
@@ -332,7 +329,7 @@ impl Shared {
             if self.is_stopped() {
                 return None;
             }
-            turns = self.turn.wait_timeout(turns, STOP_POLL).map_or_else(|e| e.into_inner().0, |(guard, _)| guard);
+            turns = wait_briefly(&self.turn, turns);
         }
         let records = scanned.and_then(|scanned| turns.chain.resolve(&scanned));
         if records.is_ok() {
@@ -363,12 +360,7 @@ impl Shared {
                 return Ok(None);
             }
             self.work.job.check()?;
-            done = self.ready.wait_timeout(done, STOP_POLL).map_or_else(|e| e.into_inner().0, |(guard, _)| guard);
+            done = wait_briefly(&self.ready, done);
         }
     }
-}
-
-/// A lock whose holder panicked is taken all the same: the panic is reported as an error of its block.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

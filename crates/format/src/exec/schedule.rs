@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::and;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use lakerace_io::wait::{lock, wait_briefly};
 use lakerace_io::{Error, Job, Result};
 
 use super::batch_plan::{BatchPlan, Step};
@@ -82,9 +82,6 @@ struct Slot {
     batch: Option<RecordBatch>,
 }
 
-/// How often a waiting thread looks at the job's cancel flag.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
-
 impl<U: DecodeUnits> StepBatches<U> {
     /// Starts the threads.
     pub fn start(scan: ScanTask<U>) -> Result<Self> {
@@ -145,7 +142,7 @@ impl<U: DecodeUnits> Drop for StepBatches<U> {
 
 impl<U: DecodeUnits> Shared<U> {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Waits for, or decodes, the next step.
@@ -184,8 +181,7 @@ impl<U: DecodeUnits> Shared<U> {
                 self.run(task.ok_or_else(|| Error::internal("a step has nothing left to do and is not done"))?);
                 state = self.lock();
             } else {
-                let waited = self.done.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner);
-                state = waited.0;
+                state = wait_briefly(&self.done, state);
             }
         }
     }
@@ -218,7 +214,7 @@ impl<U: DecodeUnits> Shared<U> {
             if self.scan.job.is_cancelled() {
                 return;
             }
-            state = self.work.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_briefly(&self.work, state);
         }
     }
 
@@ -291,7 +287,7 @@ impl<U: DecodeUnits> Shared<U> {
         let Step { unit, gap, rows, .. } = self.step(step)?;
         let selection = self.selection(step)?;
         let unit_lanes = self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
-        let mut lane = unit_lanes[column].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lane = lock(&unit_lanes[column]);
         let lane_ref = match lane.as_mut() {
             Some(open) => open,
             None => lane.insert(self.scan.units.open(unit, column)?),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result};
+use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result, Unpublished};
 
 use super::listing::{list, list_once, relative};
 use super::marker::{Marker, State, new_name};
@@ -13,7 +13,7 @@ pub(super) struct Commit {
     store: JobStore,
     folder: Path,
     mode: FolderMode,
-    outputs: Vec<Output>,
+    outputs: Vec<Unpublished>,
     names: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Commit {
     }
 
     /// Takes a file that is complete and prepared.
-    pub(super) fn add(&mut self, output: Output) {
+    pub(super) fn add(&mut self, output: Unpublished) {
         let url = output.url();
         self.names.push(url.rsplit_once('/').map_or(url, |(_, name)| name).to_owned());
         self.outputs.push(output);
@@ -55,12 +55,12 @@ impl Commit {
         let outputs = std::mem::take(&mut self.outputs);
         if outputs.len() == 1 && removes.is_empty() {
             // One file appears whole by itself.
-            return outputs.into_iter().try_for_each(Output::finish).map(|()| urls);
+            return outputs.into_iter().try_for_each(Unpublished::publish).map(|()| urls);
         }
         let marker_name = new_name();
         let mut marker = Marker { state: State::Pending, adds: self.names.clone(), removes };
         self.put(&marker_name, &marker)?;
-        if let Err(error) = outputs.into_iter().try_for_each(Output::finish) {
+        if let Err(error) = outputs.into_iter().try_for_each(Unpublished::publish) {
             self.take_back(&marker_name);
             return Err(error);
         }

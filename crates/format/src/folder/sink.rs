@@ -97,7 +97,7 @@ impl FolderSink {
         };
         match &mut self.target {
             // Nobody looks into the hidden folder.
-            Target::Staged(_) => output.finish(),
+            Target::Staged(_) => output.publish(),
             Target::Marked(commit) => {
                 commit.add(output);
                 Ok(())

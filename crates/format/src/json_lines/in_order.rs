@@ -1,18 +1,15 @@
 //! Work on a sequence of items on several threads, its outcomes in the order of the items.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use crossbeam_channel::{Sender, unbounded};
+use lakerace_io::wait::{InOrder as Outcomes, lock};
 use lakerace_io::{Error, Job, Result};
 
 /// Items that may be under way or done and not taken, beyond one for every thread.
 const AHEAD: usize = 2;
-
-/// How often a waiting caller looks whether its job was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Where items come from, one after the other. `None`: that was all.
 pub(super) trait Items: Send + 'static {
@@ -25,7 +22,7 @@ pub(super) trait Items: Send + 'static {
 type Work<I, T> = dyn Fn(<I as Items>::Item) -> Result<T> + Send + Sync;
 
 /// An item's outcome by its number; `None` behind the last one.
-type Numbered<T> = (usize, Result<Option<T>>);
+type Numbered<T> = (u64, Result<Option<T>>);
 
 /// The outcomes. After an error, the caller takes no more. Dropped, it stops its threads.
 pub(super) struct InOrder<I: Items, T> {
@@ -39,11 +36,9 @@ enum Crew<I: Items, T> {
         work: Box<Work<I, T>>,
     },
     Threads {
-        outcomes: Receiver<Numbered<T>>,
+        outcomes: Outcomes<Result<Option<T>>>,
         /// One for each item that may be begun. The threads end when it is gone.
         permits: Sender<()>,
-        early: BTreeMap<usize, Result<Option<T>>>,
-        next: usize,
     },
 }
 
@@ -54,7 +49,7 @@ struct Shared<I: Items, T> {
 
 struct Queue<I> {
     items: I,
-    next: usize,
+    next: u64,
     has_ended: bool,
 }
 
@@ -69,7 +64,7 @@ impl<I: Items, T: Send + 'static> InOrder<I, T> {
         for _ in 0..threads + AHEAD {
             permits.send(()).map_err(|_| ended())?;
         }
-        let (sender, outcomes) = bounded(threads + AHEAD);
+        let (sender, outcomes) = sync_channel(threads + AHEAD);
         let queue = Mutex::new(Queue { items, next: 0, has_ended: false });
         let shared = Arc::new(Shared { queue, work });
         for number in 0..threads {
@@ -84,7 +79,7 @@ impl<I: Items, T: Send + 'static> InOrder<I, T> {
             };
             std::thread::Builder::new().name(format!("lakerace-jsonl-{number}")).spawn(run)?;
         }
-        let crew = Crew::Threads { outcomes, permits, early: BTreeMap::new(), next: 0 };
+        let crew = Crew::Threads { outcomes: Outcomes::new(outcomes), permits };
         Ok(Self { crew, job: job.clone() })
     }
 
@@ -93,18 +88,11 @@ impl<I: Items, T: Send + 'static> InOrder<I, T> {
         self.job.check()?;
         match &mut self.crew {
             Crew::Inline { items, work } => items.next_item()?.map(work).transpose(),
-            Crew::Threads { outcomes, permits, early, next } => loop {
-                if let Some(outcome) = early.remove(next) {
-                    *next += 1;
-                    let _ = permits.send(());
-                    return outcome;
-                }
-                match outcomes.recv_timeout(CANCEL_POLL) {
-                    Ok((number, outcome)) => drop(early.insert(number, outcome)),
-                    Err(RecvTimeoutError::Timeout) => self.job.check()?,
-                    Err(RecvTimeoutError::Disconnected) => return Err(ended()),
-                }
-            },
+            Crew::Threads { outcomes, permits } => {
+                let outcome = outcomes.take(&self.job)?.ok_or_else(ended)?;
+                let _ = permits.send(());
+                outcome
+            }
         }
     }
 }
@@ -113,7 +101,7 @@ impl<I: Items, T> Shared<I, T> {
     /// Takes an item and works on it. `None`: there are no more.
     fn one(&self) -> Option<Numbered<T>> {
         let (number, item) = {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = lock(&self.queue);
             if queue.has_ended {
                 return None;
             }

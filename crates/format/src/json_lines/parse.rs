@@ -42,10 +42,6 @@ pub(super) struct Parsed {
     pub error: Option<Error>,
 }
 
-fn internal(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
-}
-
 impl Parser {
     /// A block's rows: parsed, filtered, projected.
     pub fn parse(&self, block: &Block) -> Result<Parsed> {
@@ -69,7 +65,7 @@ impl Parser {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), object.finish(rows)?, &options);
-        let batch = self.finish(batch.map_err(internal)?, block.file)?;
+        let batch = self.finish(batch.map_err(Error::unexpected)?, block.file)?;
         Ok(Parsed { batch, bad_rows: bad_lines.len() as u64, error })
     }
 
@@ -87,12 +83,12 @@ impl Parser {
     /// The columns that are asked for, of the rows that are.
     fn finish(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
         let batch = self.with_constants(batch, file)?;
-        let result = batch.project(&self.projection).map_err(internal)?;
+        let result = batch.project(&self.projection).map_err(Error::unexpected)?;
         let result = match &self.filter {
-            Some(filter) => filter_record_batch(&result, &filter.evaluate(&batch)?).map_err(internal)?,
+            Some(filter) => filter_record_batch(&result, &filter.evaluate(&batch)?).map_err(Error::unexpected)?,
             None => result,
         };
-        result.with_schema(Arc::clone(&self.output)).map_err(internal)
+        result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
     }
 
     /// The batch with the columns that its file's place gives.
@@ -107,7 +103,7 @@ impl Parser {
             columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(internal)
+        RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(Error::unexpected)
     }
 }
 

@@ -11,10 +11,11 @@ use lakerace_io::{Error, ErrorKind, Fetcher, Result};
 use lakerace_orc::read::{BatchReader, ReadOptions};
 
 use super::error::from_orc;
-use super::timestamps::{FINEST, advise, read_options, unit_of};
+use super::file::FINEST;
+use super::timestamps::{advise, read_options, unit_of};
 use super::unit::{Unit, spans};
 use crate::OrcOptions;
-use crate::columns::widen;
+use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
 
 /// The stripes of a read, and what their columns are decoded with.

@@ -1,20 +1,23 @@
 //! Opened files, and what is known of their stripes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Object, Result};
 use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
 use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
-use super::groups::RowGroups;
-use super::timestamps::FINEST;
+use super::row_groups::RowGroups;
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::{Constants, InputFile};
+
+/// The unit where nothing says otherwise: the digits that ORC has.
+pub(crate) const FINEST: TimeUnit = TimeUnit::Nanosecond;
 
 /// Footer and metadata above this are refused: their decoded form takes several times as much memory.
 const TAIL_BYTES_AT_MOST: u64 = 512 << 20;
@@ -168,12 +171,12 @@ impl OrcFile {
 
     /// What the last filter left of a stripe, if it was some of its row groups.
     pub fn known_groups(&self, stripe: usize) -> Option<Arc<RowGroups>> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner).get(&stripe).cloned()
+        lock(&self.groups).get(&stripe).cloned()
     }
 
     /// Notes what a filter has left of a stripe: reading follows planning mostly.
     pub fn keep_groups(&self, stripe: usize, groups: &Arc<RowGroups>) {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(stripe, Arc::clone(groups));
+        lock(&self.groups).insert(stripe, Arc::clone(groups));
     }
 
     /// Takes the footers of stripes that lie within these bytes. A damaged one is read again when its stripe is wanted:

@@ -12,6 +12,7 @@ use lakerace_orc::schema::OrcKind;
 
 use super::error::{from_orc, named};
 use super::fetch::{fetch, footer_range};
+use super::row_groups::RowGroups;
 use super::statistics::{column_of, excludes_group};
 use super::unit::Unit;
 use crate::files::profile;
@@ -20,40 +21,6 @@ use crate::{Expr, RowGroupsPlan};
 
 /// Row indexes and bloom filters of a stripe above this are not read: the data they could spare is hardly larger.
 const INDEX_BYTES_AT_MOST: u64 = 64 << 20;
-
-/// A stripe of which a filter leaves some row groups.
-#[derive(Debug)]
-pub(crate) struct RowGroups {
-    filter: Expr,
-    /// The ids of the columns that can be read, with those below them.
-    columns: Vec<u32>,
-    /// The stripe, with the row indexes of these.
-    pub stripe: Stripe,
-    /// For each row group whether it is read.
-    pub kept: Vec<bool>,
-    /// The same in words.
-    pub plan: RowGroupsPlan,
-}
-
-impl RowGroups {
-    /// The rows that are read: ascending, not empty, not touching.
-    pub fn rows(&self) -> Vec<Range<u64>> {
-        let mut rows: Vec<Range<u64>> = Vec::new();
-        for group in (0..self.kept.len()).filter(|group| self.kept[*group]) {
-            let (first, count) = self.stripe.row_group(group);
-            match rows.last_mut() {
-                Some(last) if last.end == first => last.end += count,
-                _ => rows.push(first..first + count),
-            }
-        }
-        rows
-    }
-
-    /// Whether it is what this filter leaves, and these columns can be read.
-    fn serves(&self, filter: &Expr, columns: &[u32]) -> bool {
-        self.filter == *filter && columns.iter().all(|column| self.columns.contains(column))
-    }
-}
 
 /// What a filter leaves of a stripe.
 pub(crate) enum Left {

@@ -8,11 +8,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use lakerace_orc::read::{Bounds, ReadOptions};
 use lakerace_orc::schema::{OrcKind, OrcType};
 
-use super::file::OrcFile;
+use super::file::{FINEST, OrcFile};
 use crate::TimestampUnit;
-
-/// The unit where nothing says otherwise: the digits that ORC has.
-pub(crate) const FINEST: TimeUnit = TimeUnit::Nanosecond;
 
 /// Gives the timestamps of each root column one unit in all files.
 pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Result<()> {

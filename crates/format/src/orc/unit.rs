@@ -9,7 +9,7 @@ use lakerace_orc::read::StripeRead;
 
 use super::error::{from_orc, named};
 use super::file::OrcFile;
-use super::groups::RowGroups;
+use super::row_groups::RowGroups;
 
 /// The bytes that a column needs, ascending. Streams that touch are one range: they are read together or not at all.
 pub(crate) fn spans(read: &StripeRead) -> Vec<Range<u64>> {

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::StreamExt;
 use object_store::{GetResult, GetResultPayload};
 
+use crate::lock::lock;
 use crate::store::error::store_error;
 use crate::{Error, Result};
 
@@ -331,7 +332,7 @@ impl Drop for Growing {
 
 impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Memory of this class, or of one that is little larger: that is better than new pages beside those that lie unused.

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bytes::Bytes;
 
+use crate::lock::lock;
 use crate::store::error as store_error;
 use crate::{Error, Object, Request, Result};
 
@@ -133,7 +134,7 @@ impl LocalFiles {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.slots)
     }
 }
 

@@ -1,8 +1,7 @@
 //! Which pieces of a plan are waiting, under way, there, or gone, and who may be fetched next.
 
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use tokio::task::AbortHandle;
@@ -11,10 +10,8 @@ use super::buffers::{Filler, Growing, PoolUser, fill_from_body};
 use super::local::LocalFiles;
 use crate::profile::Stopwatch;
 use crate::store::error as store_error;
+use crate::wait::Watched;
 use crate::{Error, Job, Object, Request, RequestPlan, Result};
-
-/// How often a waiting thread looks at the job's cancel flag.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Waiting threads are told of arrived bytes in steps of this many.
 const PROGRESS_BYTES: usize = 256 << 10;
@@ -32,8 +29,7 @@ pub(super) struct Shared {
     job: Job,
     local: LocalFiles,
     _pool: PoolUser,
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Watched<State>,
 }
 
 #[derive(Debug)]
@@ -102,8 +98,7 @@ impl Shared {
             requests_in_flight: plan.requests_in_flight.max(1),
             prefetch_bytes,
             job: job.clone(),
-            state: Mutex::new(state),
-            changed: Condvar::new(),
+            state: Watched::new(state),
         }
     }
 
@@ -199,8 +194,7 @@ impl Shared {
                 At::Failed(error) => return Err(error.clone()),
                 At::Loading { .. } => {
                     self.job.check()?;
-                    let wait = self.changed.wait_timeout(state, CANCEL_POLL);
-                    state = wait.unwrap_or_else(PoisonError::into_inner).0;
+                    state = self.state.wait_briefly(state);
                 }
                 At::Waiting | At::Released if object.store.is_local => {
                     let ticket = state.begin(piece);
@@ -349,7 +343,7 @@ impl Shared {
                 told = growing.filled();
                 // Under the lock, so that a thread that has just looked is waiting by now.
                 drop(self.lock());
-                self.changed.notify_all();
+                self.state.notify_all();
             }
         };
         fill_from_body(answer, &mut filler, &object.url(), progress).await?;
@@ -394,7 +388,7 @@ impl Shared {
             waiting.for_each(|p| p.at = At::Failed(error.clone()));
         }
         drop(state);
-        self.changed.notify_all();
+        self.state.notify_all();
     }
 
     /// A local piece was read.
@@ -407,11 +401,11 @@ impl Shared {
             };
         }
         drop(state);
-        self.changed.notify_all();
+        self.state.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::{CWD, RenameFlags};
 
 use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
+use crate::lock::lock;
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(crate) struct HiddenFile {
 static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&FOLDERS)
 }
 
 impl HiddenFile {

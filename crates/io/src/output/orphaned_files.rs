@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::hidden_name::is_own_name;
+use crate::lock::lock;
 
 /// What was not changed for so long, nobody is writing.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -24,7 +25,7 @@ static LOOKED: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
 /// Removes hidden files and staged folders of this user from a folder that were not changed for a day, and that no process holds.
 /// A folder is looked through once an hour at most. What can't be removed stays hidden: no write fails for it.
 pub fn remove_orphaned_files(folder: &Path) {
-    let mut looked = LOOKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut looked = lock(&LOOKED);
     if looked.get(folder).is_some_and(|last| last.elapsed() < LOOK_AGAIN) {
         return;
     }

@@ -7,7 +7,8 @@
 //! that has become dear, and come back where who encodes has waited for the disk longer than the cache would have taken.
 //! What is saved is paid once at most: by the first who reads all of the file.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::lock::lock;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Processor time of a byte into the cache from which it is dear: twice what it takes where memory is at hand.
@@ -101,7 +102,7 @@ impl PageCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -70,9 +70,9 @@ fn a_store_has_what_was_prepared_unless_it_is_one_part() {
     for (bytes, unsent) in [(8 << 20, 8 << 20), ((8 << 20) + 1, 0), (20 << 20, 0)] {
         let mut output = Output::create(&memory.store, &memory.path, IfExists::Replace).unwrap();
         output.write(vec![7; bytes].into()).unwrap();
-        assert!(output.unsent_bytes() > 0);
+        assert!(output.object.unsent_bytes() > 0);
         output.prepare().unwrap();
-        assert_eq!(output.unsent_bytes(), unsent, "{bytes}");
+        assert_eq!(output.object.unsent_bytes(), unsent, "{bytes}");
         output.finish().unwrap();
         assert_eq!(memory.read_tail(1 << 30).unwrap().size_bytes, bytes as u64);
     }
@@ -80,7 +80,7 @@ fn a_store_has_what_was_prepared_unless_it_is_one_part() {
     let file = target(&folder, "x", &job);
     let mut output = Output::create(&file.store, &file.path, IfExists::Error).unwrap();
     output.write(vec![7; 3 << 20].into()).unwrap();
-    assert_eq!(output.unsent_bytes(), 0);
+    assert_eq!(output.object.unsent_bytes(), 0);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn parts_under_way_are_bounded_where_a_store_is_slow() {
     let mut most = 0;
     for _ in 0..64 {
         output.write(vec![1; 1 << 20].into()).unwrap();
-        most = most.max(output.unsent_bytes());
+        most = most.max(output.object.unsent_bytes());
     }
     output.finish().unwrap();
     // Two parts under way, and what is kept back for the next one.

@@ -1,8 +1,7 @@
 //! An object under way to an object store: one PUT, or parts sent while the caller goes on.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
@@ -16,6 +15,7 @@ use super::IfExists;
 use crate::job::block_with_grace;
 use crate::store::error::{is_transient, store_error};
 use crate::store::wrap::if_absent;
+use crate::wait::Watched;
 use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
@@ -34,9 +34,6 @@ const SMALL_WRITE_BYTES: usize = 64 << 10;
 /// Names the metadata that tells by which upload an object was made.
 const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakerace-upload"));
 
-/// How often a waiting thread looks at the job's cancel flag.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
-
 #[derive(Debug)]
 pub(super) struct Upload {
     store: JobStore,
@@ -52,7 +49,7 @@ pub(super) struct Upload {
     parts: usize,
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
-    under_way: Arc<UnderWay>,
+    under_way: Arc<Watched<Sending>>,
     /// Bytes of parts under way at most.
     in_flight_bytes: usize,
     published: bool,
@@ -68,12 +65,6 @@ async fn is_made_by(store: &Arc<dyn ObjectStore>, path: &Path, token: &str) -> b
 type Multipart = Arc<tokio::sync::Mutex<Box<dyn MultipartUpload>>>;
 
 /// Parts that are being sent.
-#[derive(Debug, Default)]
-struct UnderWay {
-    state: Mutex<Sending>,
-    changed: Condvar,
-}
-
 #[derive(Debug, Default)]
 struct Sending {
     bytes: usize,
@@ -249,7 +240,7 @@ impl Upload {
                 sending.error.get_or_insert(store_error(e, &url));
             }
             drop(sending);
-            under_way.changed.notify_all();
+            under_way.notify_all();
         });
         self.tasks.retain(|task| !task.is_finished());
         self.tasks.push(task.abort_handle());
@@ -257,18 +248,11 @@ impl Upload {
     }
 
     fn wait_until(&self, reached: impl Fn(&Sending) -> bool) -> Result<()> {
-        let mut sending = self.under_way.lock();
-        loop {
-            if let Some(error) = &sending.error {
-                return Err(error.clone());
-            }
-            if reached(&sending) {
-                return Ok(());
-            }
-            self.store.job.check()?;
-            let wait = self.under_way.changed.wait_timeout(sending, CANCEL_POLL);
-            sending = wait.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let is_over = |sending: &Sending| match &sending.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(reached(sending)),
+        };
+        self.under_way.wait_until(&self.store.job, is_over).map(drop)
     }
 }
 
@@ -276,12 +260,6 @@ fn exists() -> Error {
     Error::conflict("it exists already").advice(
         "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
     )
-}
-
-impl UnderWay {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sending> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Upload {

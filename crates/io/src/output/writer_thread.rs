@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom, Write};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use bytes::Bytes;
 use super::direct::{Kept, Past};
 use super::page_cache::Way;
 use crate::semaphore::Permit;
+use crate::wait::Watched;
 use crate::{Error, Job, RequestKind, Result};
 
 /// Files of this process that have such a thread at most: others are written by who encodes them. Two of a job's files, one
@@ -27,9 +28,6 @@ const WRITERS: usize = 2;
 const PIECES: usize = 256;
 /// Bytes that are written at once, unless one piece is longer: an error comes out, and a cancelled job ends, behind it.
 const WRITE_BYTES: usize = 4 << 20;
-
-/// How often who waits looks whether the job was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 static WRITERS_IN_USE: AtomicUsize = AtomicUsize::new(0);
 
@@ -43,10 +41,7 @@ pub(super) struct Behind {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    queue: Mutex<Queue>,
-    changed: Condvar,
-}
+struct Shared(Watched<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -97,14 +92,14 @@ impl Behind {
         queue.bytes += bytes.len();
         queue.waiting.push_back(bytes);
         drop(queue);
-        self.shared.changed.notify_all();
+        self.shared.0.notify_all();
         Ok(())
     }
 
     /// Nothing more comes: the thread ends when everything is written, and another file may have one.
     pub(super) fn close(&self) {
         self.shared.lock().is_closed = true;
-        self.shared.changed.notify_all();
+        self.shared.0.notify_all();
     }
 
     /// Waits until everything is written, and says how long the file is.
@@ -115,23 +110,19 @@ impl Behind {
     }
 
     fn wait(&self, is_over: impl Fn(&Queue) -> bool) -> Result<MutexGuard<'_, Queue>> {
-        let mut queue = self.shared.lock();
-        loop {
+        self.shared.0.wait_until(&self.job, |queue| {
             if let Some(error) = &queue.failed {
                 return Err(error.clone());
             }
             self.job.check()?;
             // With the lock in hand: what it had to say, it has said.
             let has_ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-            if is_over(&queue) {
-                return Ok(queue);
-            }
-            if has_ended {
+            let is_over = is_over(queue);
+            if has_ended && !is_over {
                 return Err(Error::internal("the thread that writes a file has ended before its time"));
             }
-            let waited = self.shared.changed.wait_timeout(queue, CANCEL_POLL);
-            queue = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(queue, _)| queue);
-        }
+            Ok(is_over)
+        })
     }
 }
 
@@ -140,7 +131,7 @@ impl Drop for Behind {
         let mut queue = self.shared.lock();
         (queue.is_closed, queue.is_given_up) = (true, true);
         drop(queue);
-        self.shared.changed.notify_all();
+        self.shared.0.notify_all();
         if let Some(thread) = self.thread.take() {
             // It can't panic; if it did, the file is not finished.
             let _ = thread.join();
@@ -150,7 +141,7 @@ impl Drop for Behind {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn run(&self, writer: &mut Writer) {
@@ -164,7 +155,7 @@ impl Shared {
             queue.bytes -= bytes;
             queue.failed = outcome.err();
             drop(queue);
-            self.changed.notify_all();
+            self.0.notify_all();
         }
         let mut queue = self.lock();
         if queue.is_given_up || queue.failed.is_some() {
@@ -178,7 +169,7 @@ impl Shared {
             Err(e) => queue.failed = Some(e),
         }
         drop(queue);
-        self.changed.notify_all();
+        self.0.notify_all();
     }
 
     /// Takes what is to be written next. Nothing, and `false`: it is over.
@@ -195,7 +186,7 @@ impl Shared {
             if queue.is_closed {
                 return false;
             }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.0.wait(queue);
         }
         let mut bytes = 0;
         while pieces.len() < PIECES

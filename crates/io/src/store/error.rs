@@ -60,6 +60,15 @@ pub(crate) fn is_not_partial(error: &StoreError) -> bool {
     chain_text(error).contains("non-partial response")
 }
 
+/// Whether a range lies behind the object's end, in part or whole. The types that `object_store` has for it are private, and differ
+/// from store to store: a file's, memory's, and an answer with fewer bytes.
+pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
+    let text = error.to_string();
+    text.contains("Requested range was invalid")
+        || text.contains("Requested") && text.contains("got")
+        || text.contains("Wanted range")
+}
+
 /// Whether the store answered 416: the range begins behind the object's end.
 pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)

@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 
-use super::error::{is_not_partial, is_range_not_satisfiable, replaced, store_error};
+use super::error::{is_not_partial, is_range_behind_end, is_range_not_satisfiable, replaced, store_error};
 use super::local::{e_tag, open_file, orphaned_files};
 use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{Buffer, collect_body};
@@ -349,15 +349,7 @@ impl Object {
     }
 
     fn range_error(&self, error: object_store::Error, range: &Range<u64>) -> Error {
-        // Stores word a range behind the end in their own ways; the kind must be the same everywhere.
-        let text = error.to_string();
-        if text.contains("Requested range was invalid")
-            || text.contains("Requested") && text.contains("got")
-            || text.contains("Wanted range")
-        {
-            return self.too_short(range, None);
-        }
-        store_error(error, &self.url())
+        if is_range_behind_end(&error) { self.too_short(range, None) } else { store_error(error, &self.url()) }
     }
 
     pub(crate) fn too_short(&self, range: &Range<u64>, size: Option<u64>) -> Error {

@@ -4,33 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 
 use super::column::{Builder, Column};
 use super::input::SharedDecompressor;
-use super::stripe::{Section, Stripe};
+use super::options::ReadOptions;
+use super::stripe::{Section, Stripe, StripeRead};
 use super::zone::Zone;
 use crate::compress::Decompressor;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
-
-/// How batches are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadOptions {
-    /// The most rows of a batch.
-    pub batch_rows: usize,
-    /// The unit of timestamps. In nanoseconds they reach from 1677 to 2262 only.
-    pub timestamp_unit: TimeUnit,
-    /// Whether a timestamp with digits below the unit is an error; else it is rounded down.
-    pub exact_timestamps: bool,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self { batch_rows: 8192, timestamp_unit: TimeUnit::Nanosecond, exact_timestamps: false }
-    }
-}
 
 /// The batches of some rows of a stripe, one after the other; ends after the first error.
 pub struct BatchReader {
@@ -52,13 +36,26 @@ struct Current {
     left: u64,
 }
 
+impl StripeRead {
+    /// The batches, from the bytes of every range in the order of [`ranges`](Self::ranges).
+    ///
+    /// # Errors
+    /// Invalid where bytes and ranges don't fit; Unsupported for a time zone that isn't known or a version of the format.
+    pub fn read(self, bytes: Vec<Bytes>, options: &ReadOptions) -> Result<BatchReader> {
+        let fits = bytes.iter().zip(&self.ranges).all(|(bytes, range)| bytes.len() as u64 == range.length);
+        if !fits || bytes.len() != self.ranges.len() {
+            return Err(Error::invalid(format!(
+                "the bytes of {} ranges aren't those that were asked for",
+                bytes.len()
+            )));
+        }
+        let place = format!("stripe {}", self.stripe.number);
+        BatchReader::new(self.stripe, self.sections, bytes, options).map_err(|e| e.at(place))
+    }
+}
+
 impl BatchReader {
-    pub(crate) fn new(
-        stripe: Arc<Stripe>,
-        mut sections: Vec<Section>,
-        bytes: Vec<Bytes>,
-        options: &ReadOptions,
-    ) -> Result<Self> {
+    fn new(stripe: Arc<Stripe>, mut sections: Vec<Section>, bytes: Vec<Bytes>, options: &ReadOptions) -> Result<Self> {
         if options.batch_rows == 0 {
             return Err(Error::invalid("a batch must have a row at least"));
         }

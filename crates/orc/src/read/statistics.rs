@@ -1,9 +1,12 @@
 //! Statistics of a column in a file, stripe or row group, with what is known to be wrong in those of old writers left out.
 
+use prost::Message;
+
 use super::calendar::from_julian;
 use super::tail::{FileTail, Writer};
-use crate::proto;
+use super::wire;
 use crate::schema::{OrcKind, OrcType};
+use crate::{Error, Result, proto};
 
 /// The version of Java's writer that repaired the statistics of strings (HIVE-8732).
 const STRINGS_REPAIRED: u32 = 1;
@@ -46,8 +49,29 @@ pub enum Bounds {
     True(u64),
 }
 
+impl FileTail {
+    /// The file's statistics of a column; `None` where it has none.
+    pub fn statistics(&self, column: u32) -> Option<ColumnStats> {
+        let wire = self.footer.statistics.get(column as usize)?;
+        Some(ColumnStats::new(wire, self.root.find(column)?, self))
+    }
+
+    /// A stripe's statistics of all columns; `None` where the file has none.
+    ///
+    /// # Errors
+    /// Corrupt where they can't be decoded.
+    pub fn stripe_statistics(&self, stripe: usize) -> Result<Option<Vec<ColumnStats>>> {
+        let Some(&(from, to)) = self.stripe_statistics.get(stripe) else { return Ok(None) };
+        let place = |e: Error| e.at(format!("metadata, stripe {stripe}"));
+        let wire = proto::StripeStatistics::decode(&self.metadata[from..to]).map_err(|e| place(wire::broken(&e)))?;
+        let typed = wire.col_stats.iter().enumerate();
+        let typed = typed.map_while(|(id, wire)| Some(ColumnStats::new(wire, self.root.find(id as u32)?, self)));
+        Ok(Some(typed.collect()))
+    }
+}
+
 impl ColumnStats {
-    pub(crate) fn new(wire: &proto::ColumnStatistics, column: &OrcType, file: &FileTail) -> Self {
+    pub(super) fn new(wire: &proto::ColumnStatistics, column: &OrcType, file: &FileTail) -> Self {
         let java = file.writer() == Writer::Java;
         // Java's writers gather statistics with the row index: without one, they write empty ones.
         if java && file.row_group_rows().is_none() {

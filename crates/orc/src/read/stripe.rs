@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use prost::Message;
 
-use super::batch::{BatchReader, ReadOptions};
 use super::index::{ColumnIndex, Position};
 use super::projection::Projection;
 use super::tail::{FileTail, MAX_FOOTER_BYTES, StripeInfo};
@@ -85,22 +83,6 @@ impl StripeRead {
     /// Rows that will be read.
     pub fn rows(&self) -> u64 {
         self.sections.iter().map(|section| section.rows).sum()
-    }
-
-    /// The batches, from the bytes of every range in the order of [`ranges`](Self::ranges).
-    ///
-    /// # Errors
-    /// Invalid where bytes and ranges don't fit; Unsupported for a time zone that isn't known or a version of the format.
-    pub fn read(self, bytes: Vec<Bytes>, options: &ReadOptions) -> Result<BatchReader> {
-        let fits = bytes.iter().zip(&self.ranges).all(|(bytes, range)| bytes.len() as u64 == range.length);
-        if !fits || bytes.len() != self.ranges.len() {
-            return Err(Error::invalid(format!(
-                "the bytes of {} ranges aren't those that were asked for",
-                bytes.len()
-            )));
-        }
-        let place = format!("stripe {}", self.stripe.number);
-        BatchReader::new(self.stripe, self.sections, bytes, options).map_err(|e| e.at(place))
     }
 }
 

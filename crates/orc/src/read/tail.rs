@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use prost::Message;
 
-use super::statistics::ColumnStats;
 use super::wire;
 use crate::compress::{Codec, DEFAULT_BLOCK_SIZE, Decompressor, MAX_BLOCK_SIZE};
 use crate::proto::{self, CalendarKind};
@@ -77,12 +76,12 @@ pub enum Writer {
 pub struct FileTail {
     pub(crate) footer: proto::Footer,
     pub(crate) postscript: proto::PostScript,
-    root: OrcType,
+    pub(super) root: OrcType,
     stripes: Vec<StripeInfo>,
     codec: Codec,
     block: usize,
-    metadata: Bytes,
-    stripe_statistics: Vec<(usize, usize)>,
+    pub(super) metadata: Bytes,
+    pub(super) stripe_statistics: Vec<(usize, usize)>,
 }
 
 impl FileTail {
@@ -217,25 +216,6 @@ impl FileTail {
     /// Names and values that the user of the writer put into the file.
     pub fn user_metadata(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.footer.metadata.iter().map(|item| (item.name(), item.value()))
-    }
-
-    /// The file's statistics of a column; `None` where it has none.
-    pub fn statistics(&self, column: u32) -> Option<ColumnStats> {
-        let wire = self.footer.statistics.get(column as usize)?;
-        Some(ColumnStats::new(wire, self.root.find(column)?, self))
-    }
-
-    /// A stripe's statistics of all columns; `None` where the file has none.
-    ///
-    /// # Errors
-    /// Corrupt where they can't be decoded.
-    pub fn stripe_statistics(&self, stripe: usize) -> Result<Option<Vec<ColumnStats>>> {
-        let Some(&(from, to)) = self.stripe_statistics.get(stripe) else { return Ok(None) };
-        let place = |e: Error| e.at(format!("metadata, stripe {stripe}"));
-        let wire = proto::StripeStatistics::decode(&self.metadata[from..to]).map_err(|e| place(wire::broken(&e)))?;
-        let typed = wire.col_stats.iter().enumerate();
-        let typed = typed.map_while(|(id, wire)| Some(ColumnStats::new(wire, self.root.find(id as u32)?, self)));
-        Ok(Some(typed.collect()))
     }
 
     /// Whether days before 1582-10-15 are counted by the Julian calendar: Java's old writers did, which say nothing.

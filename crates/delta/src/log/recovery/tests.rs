@@ -3,7 +3,8 @@
 use lakerace_io::ObjectInfo;
 use lakerace_io::object_store::path::Path;
 
-use super::{LeftOut, checkpoint_version, is_hint, steps};
+use super::{LeftOut, steps};
+use crate::log::distrust::{checkpoint_version, is_hint};
 use crate::log::files::{LogFile, LogFileKind};
 
 fn files(entries: impl IntoIterator<Item = u64>, checkpoints: &[(u64, u64, u64)]) -> Vec<LogFile> {

@@ -11,13 +11,14 @@ use std::ops::RangeInclusive;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 
 #[cfg(target_os = "linux")]
 use super::arena::{Cursor, LARGEST_BYTES, Part};
+use lakerace_io::wait::lock;
 
 /// Arrow's recommendation, and the size of a cache line.
 const ALIGNMENT: usize = 64;
@@ -171,7 +172,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

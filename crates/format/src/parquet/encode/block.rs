@@ -3,11 +3,12 @@
 //! A row group is held encoded until its last column is complete, then it is written and dropped. Taking that memory
 //! from the system anew each time costs a page fault for every 4 KiB, about as much as copying it twice.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
 use super::literals::Body;
+use lakerace_io::wait::lock;
 
 /// A block's size once a chunk has grown large: one write to a disk.
 const BLOCK_BYTES: usize = 2 << 20;
@@ -70,7 +71,7 @@ impl Blocks {
 
 impl BlockPool {
     fn take(&self) -> Vec<u8> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let waiting = lock(&self.0).pop();
         waiting.unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES))
     }
 }
@@ -85,7 +86,7 @@ impl Drop for Returning {
     fn drop(&mut self) {
         let mut block = std::mem::take(&mut self.block);
         block.clear();
-        self.pool.0.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        lock(&self.pool.0).push(block);
     }
 }
 

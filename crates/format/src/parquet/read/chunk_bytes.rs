@@ -2,13 +2,14 @@
 
 use super::column_source::ColumnSource;
 use bytes::{Buf, Bytes};
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Fetcher, Result};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::io::Read;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The fetcher as the crate reads from it: page by page, releasing what lies behind.
 pub(crate) struct ChunkBytes {
@@ -98,7 +99,7 @@ pub(crate) type Failure = Arc<Mutex<Option<Error>>>;
 /// Keeps an error of ours aside and gives the crate a stand-in.
 pub(crate) fn keep(failure: &Failure, error: Error) -> ParquetError {
     let stand_in = ParquetError::General(error.to_string());
-    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    *lock(failure) = Some(error);
     stand_in
 }
 

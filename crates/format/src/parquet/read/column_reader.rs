@@ -10,8 +10,8 @@ use super::column_source::ColumnSource;
 use super::flat_reader::FlatReader;
 use super::nested_reader::NestedReader;
 use crate::FindBy;
-use crate::columns::widen;
 use crate::conform::conform;
+use crate::conform::widen;
 use crate::exec::{ColumnReader, RowMask};
 use crate::projection::narrow;
 

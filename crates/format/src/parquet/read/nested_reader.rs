@@ -1,10 +1,11 @@
 //! Columns that the parquet crate decodes: nested ones and rare types, one root column at a time.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -87,7 +88,7 @@ impl NestedReader {
 
     fn decode(&mut self) -> Result<ArrayRef> {
         let next = guarded("the column", || self.reader.next().transpose().map_err(ParquetError::from));
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failure = lock(&self.failure).take();
         let batch = match (next, failure) {
             (Err(_), Some(failure)) => return Err(failure),
             (Err(error), None) if error.to_string().contains(OFFSET_OVERFLOW) => {

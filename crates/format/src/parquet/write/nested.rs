@@ -1,11 +1,12 @@
 //! Encoding nested columns with the `parquet` crate's column writers.
 
 use std::io::Sink as Nowhere;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field, FieldRef, Schema};
 use bytes::Bytes;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{
@@ -207,7 +208,7 @@ struct Pages {
 
 impl Pages {
     fn take(&self, leaf: usize) -> Vec<Bytes> {
-        let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaves = lock(&self.leaves);
         leaves.get_mut(leaf).map(std::mem::take).unwrap_or_default()
     }
 }
@@ -215,7 +216,7 @@ impl Pages {
 impl PageStoreFactory for Pages {
     fn create(&self, args: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>, ParquetError> {
         let leaf = args.column_index();
-        let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaves = lock(&self.leaves);
         let length = leaves.len().max(leaf + 1);
         leaves.resize_with(length, Vec::new);
         Ok(Box::new(LeafPages { pages: self.clone(), leaf }))
@@ -230,7 +231,7 @@ struct LeafPages {
 
 impl PageStore for LeafPages {
     fn put(&mut self, value: Bytes) -> Result<PageKey, ParquetError> {
-        let mut leaves = self.pages.leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut leaves = lock(&self.pages.leaves);
         let pages = leaves.get_mut(self.leaf).ok_or_else(|| ParquetError::General("unknown leaf".to_owned()))?;
         pages.push(value);
         Ok(PageKey::new(pages.len() as u64 - 1))

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use arrow::array::ArrayRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use lakerace_io::wait::{Watched, lock};
 use lakerace_io::{Error, Job, Result};
 
 use super::options::Settings;
@@ -16,8 +16,6 @@ use crate::parquet::encode::page::EncodedChunk;
 
 /// Bytes of arrays that may wait for a thread; where row groups are small, a quarter of one.
 const WAITING_BYTES: u64 = 32 << 20;
-/// How often a waiting caller looks whether its job was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// Threads that encode columns.
 pub(crate) struct Pool {
@@ -41,8 +39,7 @@ struct GroupState {
 }
 
 struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Watched<State>,
     stop: AtomicBool,
 }
 
@@ -74,11 +71,7 @@ struct Task {
 impl Pool {
     /// Starts this many threads.
     pub(crate) fn start(threads: usize, settings: &Settings) -> Result<Self> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::default()),
-            changed: Condvar::new(),
-            stop: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared { state: Watched::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
         let mut pool = Self { shared, room_bytes, sender: Some(sender), threads: Vec::with_capacity(threads) };
@@ -95,7 +88,7 @@ impl Pool {
 
     /// Hands an array, which holds about `bytes`, to a column of a group.
     pub(crate) fn submit(&self, group: &Group, column: usize, array: ArrayRef, bytes: u64) -> Result<()> {
-        lock(&self.shared.state).waiting_bytes += bytes;
+        self.shared.state.lock().waiting_bytes += bytes;
         self.schedule(group, column, |state| state.waiting.push((array, bytes)))
     }
 
@@ -134,22 +127,15 @@ impl Pool {
 
     /// Bytes of arrays that wait.
     pub(crate) fn waiting_bytes(&self) -> u64 {
-        lock(&self.shared.state).waiting_bytes
+        self.shared.state.lock().waiting_bytes
     }
 
     fn wait(&self, job: &Job, is_over: impl Fn(&State) -> bool) -> Result<()> {
-        let mut state = lock(&self.shared.state);
-        loop {
-            if let Some(error) = &state.error {
-                return Err(error.clone());
-            }
-            if is_over(&state) {
-                return Ok(());
-            }
-            job.check()?;
-            let waited = self.shared.changed.wait_timeout(state, CANCEL_POLL);
-            state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
-        }
+        let is_over = |state: &State| match &state.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(is_over(state)),
+        };
+        self.shared.state.wait_until(job, is_over).map(drop)
     }
 }
 
@@ -211,8 +197,8 @@ fn work(shared: &Shared, tasks: &Receiver<Task>, settings: &Settings) {
             Ok(Err(error)) => error.at(format!("column {:?}", column.name)),
             Err(_) => Error::internal(format!("encoding column {:?} panicked", column.name)),
         };
-        lock(&shared.state).error.get_or_insert(error);
-        shared.changed.notify_all();
+        shared.state.lock().error.get_or_insert(error);
+        shared.state.notify_all();
     }
 }
 
@@ -231,8 +217,8 @@ fn run(shared: &Shared, group: &GroupState, column: &Column, scratch: &mut Scrat
                 lock(&column.state).chunks = chunks;
                 group.unfinished.fetch_sub(1, Ordering::AcqRel);
                 // Whoever waits checks under this lock: taking it keeps the news from being missed.
-                drop(lock(&shared.state));
-                shared.changed.notify_all();
+                drop(shared.state.lock());
+                shared.state.notify_all();
                 return Ok(());
             }
             state.encoder = encoder;
@@ -251,12 +237,8 @@ fn run(shared: &Shared, group: &GroupState, column: &Column, scratch: &mut Scrat
                 group.encoded_bytes.fetch_add(encoder.bytes().wrapping_sub(before), Ordering::AcqRel);
             }
             drop(array);
-            lock(&shared.state).waiting_bytes -= bytes;
-            shared.changed.notify_all();
+            shared.state.lock().waiting_bytes -= bytes;
+            shared.state.notify_all();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -113,7 +113,7 @@ fn a_file_that_is_left_unwritten_appears_whole_when_it_is_finished() {
     let begun: Vec<_> = begun.collect();
     assert!(names(folder.path()).iter().all(|name| name.ends_with(".tmp")));
     for (file, (output, all)) in begun.into_iter().enumerate() {
-        output.finish().unwrap();
+        output.publish().unwrap();
         assert!(std::fs::read(folder.path().join(format!("{file}"))).unwrap() == all);
     }
 }

@@ -1,7 +1,7 @@
 //! A slower path, simulated.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use object_store::{
 };
 
 use super::rate_limit::Pace;
+use crate::lock::lock;
 
 /// Bytes that pass between two looks at the clock.
 const STEP_BYTES: usize = 64 << 10;
@@ -67,7 +68,7 @@ impl Line {
         self.connection.begin();
         while bytes > 0 {
             let step = bytes.min(STEP_BYTES);
-            let due = self.total.lock().unwrap_or_else(PoisonError::into_inner).reserve(step);
+            let due = lock(&self.total).reserve(step);
             self.connection.passed(step).await;
             if let Some(due) = due {
                 tokio::time::sleep_until(due).await;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use arrow::datatypes::Field;
 use bytes::Bytes;
 
-use super::super::ReadOptions;
 use super::super::input::{Input, SharedDecompressor};
 use super::super::ints::Ints;
+use super::super::options::ReadOptions;
 use super::super::rle_byte::{Bits, ByteRuns};
 use super::super::stripe::{Section, Stripe};
 use super::super::zone::Zone;

@@ -1,0 +1,63 @@
+//! What of a log is left out when it is read, as it is damaged.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard};
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::wait::lock;
+use lakerace_io::{Error, ErrorKind};
+
+/// The file that names the last checkpoint.
+pub(super) const HINT: &str = "_delta_log/_last_checkpoint";
+
+/// What of a log is left out.
+#[derive(Debug, Default)]
+pub(crate) struct Distrust(Mutex<LeftOut>);
+
+#[derive(Debug, Default, Clone)]
+pub(super) struct LeftOut {
+    /// `_last_checkpoint`.
+    pub hint: bool,
+    /// Versions of checkpoints.
+    pub checkpoints: HashSet<u64>,
+    /// Whether a checkpoint, or a part of one, could not be read.
+    saw_damage: bool,
+}
+
+impl Distrust {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LeftOut> {
+        lock(&self.0)
+    }
+
+    /// Whether a file, by its path in the table's folder, is left out.
+    pub fn hides(&self, path: &Path) -> bool {
+        let left_out = self.lock();
+        (left_out.hint && is_hint(path)) || checkpoint_version(path).is_some_and(|v| left_out.checkpoints.contains(&v))
+    }
+
+    /// Notes that a checkpoint or a part of one can't be read.
+    pub fn note_damage(&self) {
+        self.lock().saw_damage = true;
+    }
+
+    /// Whether a checkpoint, or a part of one, could not be read since this was asked.
+    pub fn take_damage(&self) -> bool {
+        std::mem::take(&mut self.lock().saw_damage)
+    }
+}
+
+/// Whether this is `_last_checkpoint`.
+pub(crate) fn is_hint(path: &Path) -> bool {
+    path.as_ref() == HINT
+}
+
+/// The version of a checkpoint, or of a part of one, by its path in the table's folder.
+pub(super) fn checkpoint_version(path: &Path) -> Option<u64> {
+    let (digits, _) = path.as_ref().strip_prefix("_delta_log/")?.split_once(".checkpoint.")?;
+    digits.parse().ok()
+}
+
+/// Whether an error may be one of `_last_checkpoint` or a checkpoint.
+pub(crate) fn may_be_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Internal)
+}

@@ -1,0 +1,55 @@
+//! How a job has written its files, and what its user should know.
+
+use crate::{FileIo, Job};
+
+impl Job {
+    /// How this job's files on this machine are written: as asked for, or what was left of that. `None` until it writes one.
+    pub fn file_io(&self) -> Option<FileIo> {
+        self.file_io_seen().lock().effective
+    }
+
+    /// Bytes of this job that were written past the page cache.
+    pub fn bytes_past_cache(&self) -> u64 {
+        self.page_cache().bytes_past()
+    }
+
+    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why.
+    pub fn warnings(&self) -> Vec<String> {
+        self.file_io_seen().lock().warnings.clone()
+    }
+
+    /// How a new file is to be written. For the first one, `probe` asks the kernel what is left of the wanted way here, and
+    /// why.
+    pub(crate) fn begin_file(&self, probe: impl FnOnce(FileIo) -> (FileIo, Option<String>)) -> FileIo {
+        let mut seen = self.file_io_seen().lock();
+        if let Some(effective) = seen.effective {
+            return effective;
+        }
+        let (effective, warning) = match self.options().file_io {
+            io @ (FileIo::Auto | FileIo::Sync) => (io, None),
+            wanted => probe(wanted),
+        };
+        seen.effective = Some(effective);
+        seen.warnings.extend(warning);
+        effective
+    }
+
+    /// From here on, files are written this way; the user is told once.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
+    pub(crate) fn fall_back(&self, to: FileIo, warning: String) {
+        let mut seen = self.file_io_seen().lock();
+        if seen.effective != Some(to) {
+            seen.effective = Some(to);
+            seen.warnings.push(warning);
+        }
+    }
+
+    /// Tells the user something, once.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
+    pub fn warn(&self, warning: &str) {
+        let mut seen = self.file_io_seen().lock();
+        if seen.warnings.iter().all(|known| known != warning) {
+            seen.warnings.push(warning.to_owned());
+        }
+    }
+}

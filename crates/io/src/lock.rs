@@ -1,0 +1,27 @@
+//! Locks and waits that outlive a panic of another thread.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a waiting thread looks at its job's cancel flag.
+pub const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// The value of a mutex. A thread that panicked with the lock in its hand has left the value whole: each change is one step.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The value of a mutex that nobody else has any more.
+pub fn into_value<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets the lock go until somebody notifies.
+pub fn wait<'a, T>(changed: &Condvar, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    changed.wait(value).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets the lock go until somebody notifies, or for [`CANCEL_POLL`]: who calls it looks at the job then.
+pub fn wait_briefly<'a, T>(changed: &Condvar, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    changed.wait_timeout(value, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0
+}

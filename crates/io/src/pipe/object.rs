@@ -1,0 +1,35 @@
+//! Pipes as objects.
+
+use std::sync::Arc;
+
+use super::{Pipe, Spooled};
+use crate::{Error, Job, JobStore, Object, Result, store};
+
+impl Pipe {
+    /// The pipe as an object of unknown size that only [`Self::reader`] and [`Self::peek`] read.
+    pub fn object(self: &Arc<Self>, job: &Job) -> Object {
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::memory("", job) };
+        Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
+    }
+
+    /// All bytes as a file that can be read anywhere: a temporary one that nobody else can read and that is gone when
+    /// the process ends. Blocks until the pipe has ended.
+    pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
+        let known = self.lock().spooled.as_ref().map(Spooled::path);
+        let path = match known {
+            Some(path) => path,
+            None => {
+                let (spooled, bytes) = Spooled::fill(self.reader(job)?, job)?;
+                job.warn(&format!(
+                    "{}: {bytes} bytes went to a temporary file in {} first, as {why}",
+                    self.name,
+                    std::env::temp_dir().display()
+                ));
+                self.lock().spooled.insert(spooled).path()
+            }
+        };
+        let path = object_store::path::Path::parse(&path).map_err(|e| Error::internal(e.to_string()).at(&self.name))?;
+        let store = JobStore { pipe: Some(Arc::clone(self)), ..store::local(job) };
+        Ok(store.object(path))
+    }
+}
