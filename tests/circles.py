@@ -17,6 +17,16 @@ from pathlib import Path
 #: Files of a circle by their crate, below its `src`, and why they know each other.
 NATURAL: list[tuple[str, frozenset[str], str]] = [
     (
+        "io",
+        frozenset({"job", "pipe"}),
+        "a job has its pipes, for its parts to share, and who waits for a pipe looks at the job",
+    ),
+    (
+        "delta",
+        frozenset({"snapshot", "table"}),
+        "a table opens its versions, and a version knows its table, as in the kernel",
+    ),
+    (
         "database",
         frozenset({"elasticsearch/sink", "elasticsearch/target"}),
         "a target begins a sink, which ends by the target's steps",
@@ -31,33 +41,9 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
 TO_CUT: list[tuple[str, frozenset[str], str]] = [
     ("database", frozenset({"state", "elasticsearch", "mongodb", "sqlite"}), "a leaf for each system's state"),
     (
-        "delta",
-        frozenset({"table", "snapshot", "kernel/engine", "log/files", "log/recovery", "log/store"}),
-        "a leaf for what is left out",
-    ),
-    ("delta", frozenset({"commit", "write/files", "write/file_publisher"}), "a leaf for files that are published"),
-    ("delta", frozenset({"upsert/key_prescan", "upsert/row_mapping"}), "the caller reads keys ahead"),
-    (
         "files",
         frozenset({f"sqlite/{name}" for name in ("fork", "inner", "keeper", "queue", "writer")}),
         "a leaf for what threads share",
-    ),
-    ("format", frozenset({"columns", "conform"}), "widening beside conforming"),
-    (
-        "format",
-        frozenset({f"orc/{name}" for name in ("fetch", "file", "groups", "statistics", "timestamps", "unit")}),
-        "a leaf for row groups",
-    ),
-    (
-        "io",
-        frozenset({"file_io", "job", "location", "pipe", "store", "store/object"}),
-        "leaves for paths, and pipes as objects",
-    ),
-    ("orc", frozenset({"read/statistics", "read/tail"}), "the tail's statistics beside the others"),
-    (
-        "orc",
-        frozenset({"read/batch", "read/stripe", "read/column/build"}),
-        "a leaf for options; batches begin in their own file",
     ),
 ]
 
