@@ -48,18 +48,27 @@ fn bench_plain(bencher: Bencher, gather: impl Fn(&[RecordBatch], &[(usize, usize
     });
 }
 
+fn interleave(batches: &[RecordBatch], at: &[(usize, usize)]) -> RecordBatch {
+    interleave_record_batch(&batches.iter().collect::<Vec<_>>(), at).unwrap()
+}
+
 #[divan::bench(sample_count = 10)]
-fn sorted_ours(bencher: Bencher) {
+fn packed_ours(bencher: Bencher) {
     let batches = batches();
     bencher.bench_local(|| sort_rows(&batches, BATCH_ROWS).unwrap());
 }
 
 #[divan::bench(sample_count = 10)]
-fn sorted_by_columns(bencher: Bencher) {
+fn columns_ours(bencher: Bencher) {
     bench_plain(bencher, |batches, at| gather_rows(batches, at).unwrap());
 }
 
 #[divan::bench(sample_count = 10)]
-fn sorted_plain(bencher: Bencher) {
-    bench_plain(bencher, |batches, at| interleave_record_batch(&batches.iter().collect::<Vec<_>>(), at).unwrap());
+fn packed_plain(bencher: Bencher) {
+    bench_plain(bencher, interleave);
+}
+
+#[divan::bench(sample_count = 10)]
+fn columns_plain(bencher: Bencher) {
+    bench_plain(bencher, interleave);
 }

@@ -22,14 +22,12 @@ fn encode(piece: &Bytes) -> Bytes {
     Bytes::copy_from_slice(piece)
 }
 
-fn write_ours(path: &Path, way: &str, piece: &Bytes, is_behind: bool) {
+fn write_ours(path: &Path, way: &str, piece: &Bytes) {
     let file_io: FileIo = way.parse().unwrap();
     let job = Job::new(JobOptions { file_io, ..JobOptions::default() });
     let object = Location::parse(path.to_str().unwrap()).unwrap().object(&StorageOptions::default(), &job).unwrap();
     let mut output = Output::create(&object.store, &object.path, IfExists::Replace).unwrap();
-    if is_behind {
-        output.write_behind(BEHIND_BYTES);
-    }
+    output.write_behind(BEHIND_BYTES);
     for _ in 0..PIECES {
         output.write(encode(piece)).unwrap();
     }
@@ -62,7 +60,7 @@ fn bench(bencher: Bencher, is_synced: bool, write: impl Fn(&Path, &Bytes)) {
 
 #[divan::bench(args = WAYS, sample_count = 5, sample_size = 1)]
 fn encoded_ours(bencher: Bencher, way: &str) {
-    bench(bencher, false, |path, piece| write_ours(path, way, piece, true));
+    bench(bencher, false, |path, piece| write_ours(path, way, piece));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
@@ -72,16 +70,10 @@ fn encoded_plain(bencher: Bencher) {
 
 #[divan::bench(args = WAYS, sample_count = 5, sample_size = 1)]
 fn synced_ours(bencher: Bencher, way: &str) {
-    bench(bencher, true, |path, piece| write_ours(path, way, piece, true));
+    bench(bencher, true, |path, piece| write_ours(path, way, piece));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn synced_plain(bencher: Bencher) {
     bench(bencher, true, write_plain);
-}
-
-/// `sync` without a thread of its own beside the plain file: what `Output` itself costs.
-#[divan::bench(sample_count = 5, sample_size = 1)]
-fn inline_ours(bencher: Bencher) {
-    bench(bencher, false, |path, piece| write_ours(path, "sync", piece, false));
 }
