@@ -39,7 +39,6 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
 
 #: The same of circles that are to be cut, and how. None is added here.
 TO_CUT: list[tuple[str, frozenset[str], str]] = [
-    ("database", frozenset({"state", "elasticsearch", "mongodb", "sqlite"}), "a leaf for each system's state"),
     (
         "files",
         frozenset({f"sqlite/{name}" for name in ("fork", "inner", "keeper", "queue", "writer")}),

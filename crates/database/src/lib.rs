@@ -19,7 +19,7 @@ use lakerace_io::{Job, Result};
 
 pub use dead_letter::DeadLetters;
 pub use options::{BatchRows, OnRejected, SinkOptions, SourceOptions, WriteMode};
-pub use state::{TargetState, open_state};
+pub use state::TargetState;
 pub use system::System;
 
 /// Opens the collection, index or table that `location` names.
@@ -43,5 +43,14 @@ pub fn open_sink(
         System::MongoDb => mongodb::open_sink(location, schema, options, job),
         System::Elasticsearch => elasticsearch::open_sink(location, schema, options, job),
         System::Sqlite => sqlite::open_sink(location, schema, options, job),
+    }
+}
+
+/// What the collection, index or table that `location` names keeps. It need not exist.
+pub fn open_state(system: System, location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+    match system {
+        System::MongoDb => mongodb::open_state(location, job),
+        System::Elasticsearch => elasticsearch::open_state(location, job),
+        System::Sqlite => sqlite::open_state(location, job),
     }
 }

@@ -1,8 +1,6 @@
 //! What a target keeps for jobs that follow a source: how far they have come.
 
-use lakerace_io::{Job, Result};
-
-use crate::{System, elasticsearch, mongodb, sqlite};
+use lakerace_io::Result;
 
 /// Short texts by name, kept beside a collection, an index or a table.
 pub trait TargetState: Send {
@@ -17,13 +15,4 @@ pub trait TargetState: Send {
     /// # Errors
     /// Like [`Self::read`].
     fn write(&self, name: &str, text: &str) -> Result<()>;
-}
-
-/// What the collection, index or table that `location` names keeps. It need not exist.
-pub fn open_state(system: System, location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
-    match system {
-        System::MongoDb => mongodb::open_state(location, job),
-        System::Elasticsearch => elasticsearch::open_state(location, job),
-        System::Sqlite => sqlite::open_state(location, job),
-    }
 }
