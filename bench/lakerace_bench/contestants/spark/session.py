@@ -62,6 +62,9 @@ def s3a(s3: dict[str, str]) -> dict[str, str]:
         "fs.s3a.secret.key": s3["secret_key"],
         "fs.s3a.path.style.access": "true",
         "fs.s3a.connection.ssl.enabled": "false",
+        # The default of Hadoop from 3.4 on. Before, S3A deletes the names of all parent folders behind each file, which are no objects on
+        # the bench's server, and waits and tries again where it is told so.
+        "fs.s3a.directory.marker.retention": "keep",
     }
 
 
