@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest spark test-spark test-servers fuzz soak soak-files bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -31,7 +31,7 @@ $(VENV)/.built: $(STAMP) $(RUST_SOURCES)
 demo: build
 	$(BIN)/lakerace demo
 
-test: lint test-rust test-python test-lowest
+test: lint test-rust test-python test-lowest test-connector
 	$(BIN)/python tests/python/summary.py
 
 lint: lint-rust lint-python lint-crates
@@ -72,10 +72,12 @@ test-lowest: build
 spark: setup
 	$(BIN)/python spark/build.py
 
-# The Spark connector on Spark 3.5.8 and 4.3.0, and whether Spark reads the ORC files and the change data feeds that we write. Not part of
-# `test`: it needs a JDK 17, and downloads about 1 GB the first time, of which the bench uses some, too.
-test-spark: build
+# The Spark connector on Spark 3.5.8 and 4.3.0. Needs a JDK 17, and downloads about 1 GB the first time.
+test-connector: build
 	$(BIN)/python tests/spark_connector/run.py
+
+# The same, and whether Spark reads the ORC files and the change data feeds that we write, in an environment of the bench.
+test-spark: test-connector
 	$(BIN)/pytest tests/spark
 
 # The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9 and OpenSearch 3.

@@ -61,9 +61,9 @@ def metadata() -> tuple[str, Path]:
 
 def library(profile: str, target: Path) -> Path:
     """The native library, built and stripped of what only a debugger reads."""
-    subprocess.run(
-        ["cargo", "build", "--locked", "--quiet", "-p", "lakerace-spark", "--profile", profile], check=True, cwd=ROOT
-    )
+    # For tests with the features of all tests, which have compiled all that it links.
+    what = ["--workspace", "--all-features", "--lib"] if profile == "dev" else ["-p", "lakerace-spark"]
+    subprocess.run(["cargo", "build", "--locked", "--quiet", *what, "--profile", profile], check=True, cwd=ROOT)
     built = target / ("debug" if profile == "dev" else profile) / LIBRARY[platform.system()]
     if profile != "dev" or platform.system() != "Linux":
         return built

@@ -1,4 +1,4 @@
-"""Runs the tests of the Spark connector on each Spark that it is for: `make test-spark`.
+"""Runs the tests of the Spark connector on each Spark that it is for: `make test-connector`, a part of `make test`.
 
 Each Spark has an environment of its own in .cache/spark, which is made where it is absent; a JDK 17 must be there.
 Arguments go to pytest.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -21,8 +23,19 @@ PATIENCE = [
     "-Wignore::FutureWarning",
 ]
 
-sys.path.insert(0, str(ROOT / "spark"))
+sys.path[:0] = [str(ROOT / "spark"), str(ROOT / "tests" / "python")]
 import build  # noqa: E402
+import summary  # noqa: E402
+
+
+def numbers(report: Path) -> summary.Numbers:
+    """What a run of pytest came to; one that ended without a report has failed."""
+    if not report.exists():
+        return summary.Numbers(failed=1)
+    [suite] = ElementTree.parse(report).getroot().iter("testsuite")
+    tests, failures, errors = (int(suite.get(name, "0")) for name in ("tests", "failures", "errors"))
+    skipped = [str(skip.get("message")) for skip in suite.iter("skipped")]
+    return summary.Numbers(tests - failures - errors - len(skipped), failures + errors, skipped)
 
 
 def main(arguments: list[str]) -> int:
@@ -42,9 +55,13 @@ def main(arguments: list[str]) -> int:
         for name in ("SPARK_HOME", "VIRTUAL_ENV"):
             environment.pop(name, None)
         places = [] if any(Path(argument.split("::")[0]).exists() for argument in arguments) else [str(HERE)]
-        command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *PATIENCE, *places, *arguments]
-        if subprocess.run(command, check=False, env=environment).returncode != 0:
-            failed.append(version)
+        with tempfile.TemporaryDirectory() as scratch:
+            report = Path(scratch) / "report.xml"
+            written = f"--junit-xml={report}"
+            command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *PATIENCE, written, *places, *arguments]
+            if subprocess.run(command, check=False, env=environment).returncode != 0:
+                failed.append(version)
+            summary.write(f"spark-{version}", numbers(report))
     print(f"Spark connector: failed on {failed}" if failed else f"Spark connector: passed on {', '.join(VERSIONS)}")
     return 1 if failed else 0
 
