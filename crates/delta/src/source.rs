@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::SchemaRef;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::{
-    Batches, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, Extremes, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo,
+    UnitPlan,
 };
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
@@ -168,6 +169,19 @@ impl Source for DeltaSource {
         let mut plan = self.open_files(&kept)?.source.plan(&request)?;
         plan.files.extend(pruned);
         Ok(plan)
+    }
+
+    fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        if self.only.is_some() {
+            return Ok(None);
+        }
+        let files = &self.snapshot.files()?.files;
+        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = match known.filter(|known| known.urls.len() == files.len()) {
+            Some(opened) => opened,
+            None => self.open_files(&files.iter().collect::<Vec<_>>())?,
+        };
+        opened.source.extremes(column)
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {

@@ -6,8 +6,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
 use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    ArrowSource, Batches, ColumnUnion, Constants, Expr, FilePlan, Format, InputFile, JsonLinesSource, OrcSource,
-    ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    ArrowSource, Batches, ColumnUnion, Constants, Expr, Extremes, FilePlan, Format, InputFile, JsonLinesSource,
+    OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
 
@@ -194,6 +194,10 @@ impl Source for Dataset {
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         self.inner.read(&self.opened(plan))
+    }
+
+    fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        if self.pruned.is_empty() { self.inner.extremes(column) } else { Ok(None) }
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {

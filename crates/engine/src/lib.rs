@@ -57,9 +57,10 @@ pub use lakerace_delta::{
     MergeOperator, OnDuplicate, PendingFile, Replaced, Restored, RowFile, SourceRows, UpsertOptions as RowOptions,
     UpsertPlan, VacuumOptions, Vacuumed,
 };
+pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
-    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Format, OnBadRow, OrcOptions, ReadPlan, ReadRequest,
-    Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
+    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, Format, OnBadRow, OrcOptions, ReadPlan,
+    ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
 };
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::SourceRows;
-use lakerace_format::{Batches, ReadPlan, ReadRequest, Source};
+use lakerace_format::{Batches, Extremes, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
@@ -75,6 +75,14 @@ impl Scan {
     pub fn explain(&self) -> Explain {
         let wanted = self.source.wanted(&self.plan).unwrap_or_default();
         Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges)
+    }
+
+    /// The least and the greatest value of a column, where metadata tell them exactly and there is neither a filter nor a limit.
+    pub fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        if self.plan.request.filter.is_some() || self.plan.request.limit.is_some() {
+            return Ok(None);
+        }
+        self.source.extremes(column)
     }
 
     /// The format of what is read.

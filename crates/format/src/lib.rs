@@ -51,5 +51,5 @@ pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};
 pub use sink::{Sink, Written};
-pub use source::{Batches, Source, SourceInfo};
+pub use source::{Batches, Extremes, Source, SourceInfo};
 pub use table_schema::TableSchema;

@@ -5,6 +5,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::{PathProfile, Result, Wanted};
 use serde::{Deserialize, Serialize};
 
+use crate::predicate::Value;
 use crate::{ReadPlan, ReadRequest};
 
 /// Something with a schema that can be read: files, a table, a generator. Opening it has read what
@@ -29,6 +30,21 @@ pub trait Source: Send + Sync {
         let _ = plan;
         Ok(None)
     }
+
+    /// The least and the greatest value of a column in all rows, where metadata tell them exactly. Reads metadata at most.
+    fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        let _ = column;
+        Ok(None)
+    }
+}
+
+/// The least and the greatest value of a column; `None` where no row has one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extremes {
+    /// The least.
+    pub min: Option<Value>,
+    /// The greatest.
+    pub max: Option<Value>,
 }
 
 /// A stream of batches, pulled by a blocking `next`. After an error it ends. Dropped, it stops its threads.

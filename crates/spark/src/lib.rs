@@ -7,6 +7,7 @@ mod arrow_type;
 mod call;
 mod commit;
 mod counters;
+mod extremes;
 mod feed;
 mod fit;
 mod plan;

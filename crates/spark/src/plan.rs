@@ -4,6 +4,7 @@ use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_wit
 use serde::{Deserialize, Serialize};
 
 use crate::call::{RECORD, UNIT_OF_NAMES};
+use crate::extremes;
 use crate::feed::Feed;
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
@@ -18,7 +19,8 @@ const MOST_TASKS: u64 = 100_000;
 /// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
-/// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan.
+/// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan, or one for each column of
+/// which the extremes are asked for.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     if let Some(feed) = Feed::of(&settings)? {
@@ -29,7 +31,8 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     if settings.get("columns").is_some() {
         read.columns = Some(settings.names("columns"));
     }
-    if let Some(columns) = settings.get("query.columns") {
+    let extreme_of = settings.get("query.extremes");
+    if let Some(columns) = settings.get("query.columns").or(extreme_of) {
         let is_read = |name: &&str| !(name.is_empty() || with_ids && IDS.contains(name));
         read.columns = Some(columns.split(UNIT_OF_NAMES).filter(is_read).map(str::to_owned).collect());
     }
@@ -42,7 +45,9 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
     let scan = Scan::open(location, &read, &settings.job_of_driver()?)?;
     let mut records = described(&scan)?;
-    if with_ids {
+    if let Some(names) = extreme_of {
+        records.extend(extremes::records(&scan, names)?);
+    } else if with_ids {
         records.extend(row_tasks(location, scan.plan(), &settings)?);
     } else if settings.get("query.tasks").is_some() {
         records.extend(tasks(scan.plan(), &settings)?);

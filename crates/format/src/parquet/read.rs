@@ -3,6 +3,7 @@
 pub(super) mod chunk_bytes;
 pub(super) mod column_reader;
 pub(super) mod column_source;
+pub(super) mod extremes;
 pub(super) mod flat_decoder;
 pub(super) mod flat_reader;
 pub(super) mod nested_int96;

@@ -7,6 +7,7 @@ use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result,
 
 use super::footer::{FileMeta, open};
 use super::read::RowGroups;
+use super::read::extremes::extremes;
 use super::read::planning::{default_step_rows, row_bytes, want};
 use super::read::prune::Pruner;
 use super::read::unit::Unit;
@@ -14,6 +15,7 @@ use crate::columns::{Columns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
+use crate::source::Extremes;
 use crate::{Batches, ColumnUnion, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
@@ -179,6 +181,10 @@ impl Source for ParquetSource {
         let units = self.units_of_plan(plan, &files, &columns)?;
         let (wanted, _) = self.ranges(units.iter(), &columns.fields(&self.schema))?;
         Ok(Some((wanted, profile(&self.files))))
+    }
+
+    fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        Ok(extremes(&self.files, &self.schema, &self.job, column))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {

@@ -7,6 +7,7 @@ mod csv_fuzz;
 mod csv_inferred;
 mod csv_read;
 mod csv_round_trip;
+mod extremes;
 mod folder_sink;
 mod foreign_files;
 mod foreign_statistics;

@@ -134,6 +134,11 @@ impl<'a> Pruner<'a> {
         if array.data_type() == field.data_type() { Some(array) } else { cast(&array, field.data_type()).ok() }
     }
 
+    /// What the footer says of a column in a row group.
+    pub fn group_bounds(&self, file: &FileMeta, group: &RowGroupMetaData, column: &ColumnRef) -> Bounds {
+        GroupStatistics { pruner: self, file, group }.bounds(column)
+    }
+
     /// Why the bloom filters of a unit exclude it.
     fn excluded_by_bloom_filter(&self, unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
         for (column, values) in predicate.equalities() {
@@ -168,7 +173,7 @@ impl<'a> Pruner<'a> {
 }
 
 /// The root and the leaf of a column that is neither nested nor missing in the file.
-fn flat_leaf(file: &FileMeta, column: &ColumnRef) -> Option<(usize, usize)> {
+pub(super) fn flat_leaf(file: &FileMeta, column: &ColumnRef) -> Option<(usize, usize)> {
     let [name] = column.path.as_slice() else { return None };
     let root = file.schema().fields().iter().position(|field| field.name() == name)?;
     let leaves = file.leaves.get(root)?;

@@ -1,6 +1,7 @@
 package lakerace.spark;
 
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +44,13 @@ final class Plan {
     } catch (NativeException error) {
       throw error.forSpark().forAnalysis();
     }
+  }
+
+  /** The least and the greatest values of columns, as whole numbers by {@link Native#UNIT}; an empty text where metadata do not tell. */
+  static List<String> extremes(String location, Map<String, String> options, Collection<String> columns) {
+    Map<String, String> query = new HashMap<>(options);
+    query.put("query.extremes", String.join(String.valueOf(Native.NAME), columns));
+    return of(location, query).tasks;
   }
 
   /** Whether comparisons with a column can be left to the engine; null where there is no such column. */

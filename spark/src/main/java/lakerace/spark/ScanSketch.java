@@ -4,12 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
-import org.apache.spark.sql.connector.expressions.NamedReference;
-import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
-import org.apache.spark.sql.connector.expressions.aggregate.Count;
-import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
@@ -32,8 +27,8 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   private Filter[] pushed = new Filter[0];
   private String where;
   private Integer limit;
-  /** The rows that metadata tell, where a query wants their number alone. */
-  private CountScan count;
+  /** What metadata tell, where a query wants no more. */
+  private MetadataScan metadata;
 
   ScanSketch(String location, Map<String, String> options, Plan table) {
     this.location = location;
@@ -90,33 +85,18 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
     return where == null && !options.containsKey("where") && !isFeed(options) && aggregation.groupByExpressions().length == 0
-        && Arrays.stream(aggregation.aggregateExpressions()).allMatch(this::countsRows);
+        && query(aggregation).isPossible();
   }
 
-  /** Whether a function is the number of all rows. */
-  private boolean countsRows(AggregateFunc function) {
-    if (function instanceof CountStar) {
-      return true;
-    }
-    if (!(function instanceof Count) || ((Count) function).isDistinct() || !(((Count) function).column() instanceof NamedReference)) {
-      return false;
-    }
-    String[] names = ((NamedReference) ((Count) function).column()).fieldNames();
-    return names.length == 1 && Arrays.asList(table.schema.fieldNames()).contains(names[0]) && !table.schema.apply(names[0]).nullable();
+  private MetadataQuery query(Aggregation aggregation) {
+    return new MetadataQuery(location, options, table, aggregation.aggregateExpressions());
   }
 
-  /** Deleted rows are left out of the number, and a number that is not exact is not given. */
+  /** What is not exact is not given. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    if (!supportCompletePushDown(aggregation)) {
-      return false;
-    }
-    // Files may be others by now; a version is the same for ever.
-    OptionalLong rows = table.version.isEmpty() ? Plan.of(location, options).rows : table.rows;
-    if (rows.isPresent()) {
-      count = new CountScan(location, aggregation.aggregateExpressions().length, rows.getAsLong());
-    }
-    return rows.isPresent();
+    metadata = supportCompletePushDown(aggregation) ? query(aggregation).scan() : null;
+    return metadata != null;
   }
 
   @Override
@@ -146,6 +126,6 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public Scan build() {
-    return count != null ? count : new ScanPlan(location, options, schema, where, limit, table);
+    return metadata != null ? metadata : new ScanPlan(location, options, schema, where, limit, table);
   }
 }

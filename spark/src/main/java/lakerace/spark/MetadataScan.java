@@ -7,34 +7,32 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The number of rows, which metadata tell: one row, and nothing is read. */
-final class CountScan implements Scan, Batch {
+/** What metadata tell of all rows: one row, and nothing is read. */
+final class MetadataScan implements Scan, Batch {
   private final String location;
-  private final int columns;
-  private final long rows;
+  private final StructType schema;
+  private final Object[] values;
 
-  /** A row with the number in so many columns. */
-  CountScan(String location, int columns, long rows) {
+  MetadataScan(String location, StructType schema, Object[] values) {
     this.location = location;
-    this.columns = columns;
-    this.rows = rows;
+    this.schema = schema;
+    this.values = values;
   }
 
   @Override
   public StructType readSchema() {
-    StructType schema = new StructType();
-    for (int at = 0; at < columns; at++) {
-      schema = schema.add("count " + at, DataTypes.LongType, false);
-    }
     return schema;
   }
 
   @Override
   public String description() {
-    return "lakerace " + Locations.shown(location) + ", " + rows + " rows by metadata";
+    StringBuilder text = new StringBuilder("lakerace " + Locations.shown(location) + ", by metadata");
+    for (int at = 0; at < values.length; at++) {
+      text.append(at == 0 ? " " : ", ").append(schema.fieldNames()[at]).append(' ').append(values[at]);
+    }
+    return text.toString();
   }
 
   @Override
@@ -49,24 +47,20 @@ final class CountScan implements Scan, Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new Readers(columns, rows);
+    return new Readers(values);
   }
 
   private static final class Readers implements PartitionReaderFactory {
     private static final long serialVersionUID = 1;
 
-    private final int columns;
-    private final long rows;
+    private final Object[] values;
 
-    Readers(int columns, long rows) {
-      this.columns = columns;
-      this.rows = rows;
+    Readers(Object[] values) {
+      this.values = values;
     }
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      Object[] values = new Object[columns];
-      java.util.Arrays.fill(values, rows);
       return new OneRow(new GenericInternalRow(values));
     }
   }
