@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -73,3 +75,11 @@ def test_a_failed_task_frees_its_batches(spark: SparkSession, tmp_path: Path) ->
     with pytest.raises(Exception, match="on purpose"):
         frame.selectExpr("if(o_orderkey > 100, raise_error('on purpose'), o_orderkey)").collect()
     until(lambda: counters.readers() == counters.batches() == counters.threads() == 0)
+
+
+def test_batches_are_in_the_memory_that_spark_counts(tmp_path: Path) -> None:
+    lr.copy("tpch:orders?sf=0.1", tmp_path / "o.parquet")
+    command = [sys.executable, str(Path(__file__).with_name("memory.py")), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.split() == ["150000", "0", "0", "True", "0", "0"]

@@ -157,21 +157,23 @@ fn foreign_schema(schema: &Schema) -> Result<FFI_ArrowSchema> {
     FFI_ArrowSchema::try_from(schema).map_err(|e| Error::unsupported(e.to_string()))
 }
 
-/// A batch that Java holds.
+/// A batch that Java holds, and reads the fields of.
 #[repr(C)]
 struct Held {
     array: FFI_ArrowArray,
+    bytes: i64,
     _alive: Alive,
 }
 
 /// Gives a batch to Java. The array is the first field, so its address is the batch's.
 fn hand_over(batch: RecordBatch) -> i64 {
     let rows = batch.num_rows();
+    let bytes = i64::try_from(batch.get_array_memory_size()).unwrap_or(i64::MAX);
     let array = match batch.num_columns() {
         0 => StructArray::new_empty_fields(rows, None),
         _ => StructArray::from(batch),
     };
-    let held = Held { array: FFI_ArrowArray::new(&array.to_data()), _alive: Alive::new(&BATCHES) };
+    let held = Held { array: FFI_ArrowArray::new(&array.to_data()), bytes, _alive: Alive::new(&BATCHES) };
     Box::into_raw(Box::new(held)) as i64
 }
 

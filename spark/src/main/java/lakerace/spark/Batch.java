@@ -12,13 +12,17 @@ final class Batch {
   // Offsets in `struct ArrowArray`.
   private static final int OFFSET = 16;
   private static final int CHILDREN = 48;
+  /** Behind it: the bytes of the batch. */
+  private static final int BYTES = 80;
 
   private final AtomicLong address;
   private int openColumns;
   final ColumnarBatch columns;
+  final long bytes;
 
   Batch(long address, StructType schema, NativeType type) {
     this.address = new AtomicLong(address);
+    this.bytes = Platform.getLong(null, address + BYTES);
     StructField[] fields = schema.fields();
     ColumnVector[] vectors = new ColumnVector[fields.length];
     long shift = Platform.getLong(null, address + OFFSET);

@@ -17,12 +17,15 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
   private final StructType schema;
   private final NativeType type;
   private final TaskContext task;
+  /** Null where Spark counts no memory outside of the heap. */
+  private final NativeMemory memory;
   private long reader;
   private Batch batch;
 
   BatchReader(String location, Map<String, String> options, String part, StructType schema) {
     this.schema = schema;
     this.task = TaskContext.get();
+    this.memory = NativeMemory.of(task);
     try {
       this.reader = Native.open(Native.bytes(location), Native.options(options), Native.bytes(part));
     } catch (NativeException error) {
@@ -72,6 +75,9 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
       return false;
     }
     batch = next == Native.NO_MORE ? null : new Batch(next, schema, type);
+    if (batch != null && memory != null) {
+      memory.holdBatches(batch.bytes);
+    }
     return true;
   }
 
@@ -93,6 +99,9 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     if (reader != 0) {
       Native.close(reader);
       reader = 0;
+      if (memory != null) {
+        memory.release();
+      }
     }
   }
 

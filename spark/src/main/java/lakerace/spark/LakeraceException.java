@@ -26,6 +26,11 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
     return new LakeraceException("unsupported", message, null);
   }
 
+  /** What does not fit in memory. */
+  static LakeraceException outOfMemory(String message) {
+    return new LakeraceException("out_of_memory", message, null);
+  }
+
   /** The same for what the driver does before a job runs: what the query is at fault for fails its analysis. */
   RuntimeException forAnalysis() {
     switch (kind) {
@@ -71,6 +76,8 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
         return "40001";
       case "unavailable":
         return "08000";
+      case "out_of_memory":
+        return "53200";
       default:
         return "XX000";
     }

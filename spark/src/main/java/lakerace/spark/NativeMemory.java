@@ -1,0 +1,50 @@
+package lakerace.spark;
+
+import org.apache.spark.TaskContext;
+import org.apache.spark.memory.MemoryConsumer;
+import org.apache.spark.memory.MemoryMode;
+import org.apache.spark.memory.TaskMemoryManager;
+
+/**
+ * The memory of a task's batches in Spark's own accounting, where Spark has memory outside of the heap.
+ *
+ * <p>What it holds can't be spilled: others of the task spill for it.
+ */
+final class NativeMemory extends MemoryConsumer {
+  /** The batch that Spark reads, one that waits, and one that is made. */
+  private static final int BATCHES = 3;
+
+  private NativeMemory(TaskMemoryManager manager) {
+    super(manager, MemoryMode.OFF_HEAP);
+  }
+
+  /** For a task; null where Spark counts no memory outside of the heap. */
+  static NativeMemory of(TaskContext task) {
+    TaskMemoryManager manager = task == null ? null : task.taskMemoryManager();
+    return manager == null || manager.getTungstenMemoryMode() != MemoryMode.OFF_HEAP ? null : new NativeMemory(manager);
+  }
+
+  /** Takes what batches of so many bytes need, if that is more than is held. An error where Spark has no more. */
+  void holdBatches(long bytes) {
+    long missing = bytes * BATCHES - getUsed();
+    if (missing <= 0) {
+      return;
+    }
+    long granted = acquireMemory(missing);
+    if (granted < missing) {
+      freeMemory(granted);
+      throw LakeraceException.outOfMemory("batches of " + bytes + " bytes need " + missing + " bytes more outside of the heap, and Spark has " + granted
+          + ": raise spark.memory.offHeap.size, run fewer tasks at once, or lower option(\"batch_rows\", ...)");
+    }
+  }
+
+  /** Gives all of it back. */
+  void release() {
+    freeMemory(getUsed());
+  }
+
+  @Override
+  public long spill(long bytes, MemoryConsumer trigger) {
+    return 0;
+  }
+}
