@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import lakerace as lr
 
 HERE = Path(__file__).parent
@@ -17,3 +19,16 @@ def test_local_cluster(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.split()[-2:] == ["15000", "2"]
+
+
+@pytest.mark.parametrize("what", ["killed", "twins", "again"])
+def test_a_write_counts_once(tmp_path: Path, what: str) -> None:
+    command = [sys.executable, str(HERE / "faults.py"), str(tmp_path), what]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    rows = 40_000
+    assert done.stdout.split()[-3:] == [str(rows), "0", str(rows * (rows - 1) // 2)]
+    marks = {"killed": ["killed"], "twins": ["second"], "again": []}[what]
+    assert all((tmp_path / mark).exists() for mark in marks)
+    # The empty table, and one commit.
+    assert len(lr.Table(tmp_path / "t").history()) == 2
