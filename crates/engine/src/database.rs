@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
+use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode};
+#[cfg(feature = "databases")]
+use lakerace_database::{open_sink, open_source};
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
+#[cfg(not(feature = "databases"))]
+use self::absent::{open_sink, open_source};
 use crate::{CopyMode, CopyOptions, ReadOptions};
+
+#[cfg(not(feature = "databases"))]
+mod absent;
 
 /// The source that a location names; `None` where it names no database.
 pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Arc<dyn Source>>> {

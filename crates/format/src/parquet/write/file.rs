@@ -188,7 +188,7 @@ impl Write for Tail {
 }
 
 fn feed_zeros(out: &mut impl Write, mut count: u64) -> std::io::Result<()> {
-    static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     while count > 0 {
         let part = count.min(ZEROS.len() as u64);
         out.write_all(&ZEROS[..part as usize])?;
