@@ -84,6 +84,9 @@ CHANGED = following.REPLACED + following.NEW + following.GONE
 SYNCS = (("feed", "the change feed"), ("comparison", "comparing versions"))
 #: `files`: a contestant that has measured so long in one case sits out its other rounds.
 _FILES_PATIENCE_SECONDS = 60.0
+#: `files`: so many of them take long.
+_FILES_LONG = 1_000_000
+_FILES_LONG_PATIENCE_SECONDS = 900.0
 
 
 def full(size: str = "small") -> Inputs:
@@ -318,11 +321,15 @@ def _tenths(store: str, variants: list[str]) -> list[tuple[str, str, str]]:
 def _files(threads: list[int], inputs: Inputs) -> list[Case]:
     works = [("local", *one) for one in small_files.ON_DISK.items()]
     works += [("memory", *one) for one in small_files.IN_MEMORY.items()]
+    works += [("s3", *one) for one in small_files.ON_S3.items()]
     found = []
     for store, variant, work in works:
         count = max(threads) if work.parts > 1 else 1
         case = Case("files", store, variant, count, work.title, inputs.small_files, "files")
-        found.append(replace(case, patience_seconds=_FILES_PATIENCE_SECONDS))
+        # Who puts a million or more files does that in each round, and learns nothing from a warm-up.
+        takes_long = work.files >= _FILES_LONG
+        patience = _FILES_LONG_PATIENCE_SECONDS if takes_long else _FILES_PATIENCE_SECONDS
+        found.append(replace(case, patience_seconds=patience, warm_up=not takes_long))
     return found
 
 

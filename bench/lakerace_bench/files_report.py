@@ -75,7 +75,13 @@ DEMANDS = (
 
 def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Section, ...]:
     """All tables of a home."""
-    found = (_demands(results, names), _operations(results, names, who), _spaces(results, names))
+    found = (
+        _demands(results, names),
+        _operations(results, names, who),
+        _growth(results, names),
+        _objects(results, names),
+        _spaces(results, names),
+    )
     return tuple(section for section in found if section.table.rows)
 
 
@@ -122,6 +128,44 @@ def _operations(results: list[Result], names: dict[str, str], who: str) -> Secti
         "of SQLite's log were counted in the warm-up"
     )
     return Section("Each operation", about, Table(tuple(headings), tuple(rows), numbers_from=2, grouped_by=1))
+
+
+def _growth(results: list[Result], names: dict[str, str]) -> Section:
+    rows = []
+    for result in results:
+        for entry in result.entries:
+            found = [sample.tenths for sample in entry.samples if sample.tenths]
+            if not found:
+                continue
+            tenths = [median(one) for one in zip(*found, strict=True)]
+            puts = (entry.samples[0].operations or 0) / len(tenths)
+            rates = [puts / seconds for seconds in tenths]
+            cells = [result.title, names[entry.contestant], *(count(rates[at]) for at in (0, 1, 4, 8, 9))]
+            cells += [f"{rates[-1] / rates[0]:.2f}", f"{(entry.peak_rss_bytes or 0) / 1e6:.0f}"]
+            rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
+    headings = ("operation", "contestant", "1st tenth", "2nd", "5th", "9th", "10th", "10th / 1st", "peak MB")
+    about = "Files put a second by wall, for tenths of all files; the making of files is in no time, but in the peak of memory"
+    return Section("Growth", about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
+
+
+def _objects(results: list[Result], names: dict[str, str]) -> Section:
+    rows = []
+    for result in results:
+        for entry in result.entries:
+            if entry.requests is None or entry.seconds is None:
+                continue
+            before = median(sample.rss_before_bytes or 0 for sample in entry.samples)
+            cells = [result.title, names[entry.contestant], count(entry.samples[0].operations or 0)]
+            cells += [
+                count(entry.requests),
+                f"{entry.seconds.median:.2f}",
+                f"{entry.cpu.median:.2f}" if entry.cpu else "",
+            ]
+            cells += [f"{(entry.peak_rss_bytes or 0) / 1e6:.0f}", f"{before / 1e6:.0f}"]
+            rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
+    headings = ("operation", "contestant", "gets or puts", "requests", "seconds", "CPU s", "peak MB", "MB before")
+    about = "Requests as the proxy counts them. Names and contents are in the process's memory before files are put"
+    return Section("Requests", about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
 
 
 def _spaces(results: list[Result], names: dict[str, str]) -> Section:

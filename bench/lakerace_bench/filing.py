@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakerace_bench import check, process, small_files
+from lakerace_bench import check, process, s3, small_files
 from lakerace_bench.cases import Case
 from lakerace_bench.contestant import KIT
 from lakerace_bench.entrant import Entrant
@@ -21,7 +21,8 @@ from lakerace_bench.small_files import SmallFiles, Work
 
 def work(case: Case) -> Work:
     """What a case asks for."""
-    return (small_files.IN_MEMORY if case.store == "memory" else small_files.ON_DISK)[case.variant]
+    works = {"memory": small_files.IN_MEMORY, "s3": small_files.ON_S3}.get(case.store, small_files.ON_DISK)
+    return works[case.variant]
 
 
 @dataclass
@@ -38,8 +39,8 @@ class Filing:
     #: What is to be read, by the job's fields that tell it.
     _expected: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def sample(self, case: Case, entrant: Entrant, known: dict[str, Any]) -> Sample:
-        """One sample; `known` are the fields that tell which."""
+    def sample(self, case: Case, entrant: Entrant, known: dict[str, Any], server: s3.S3 | None) -> Sample:
+        """One sample; `known` are the fields that tell which. `server` is there for cases on S3."""
         assert isinstance(case.input, SmallFiles)
         files = case.input.job(work(case), f"{case.name} round {known['round']}")
         try:
@@ -47,18 +48,40 @@ class Filing:
                 "kind": "files",
                 "threads": case.threads,
                 "options": entrant.options,
-                "home": "memory" if case.store == "memory" else "local",
+                "home": "local" if case.store == "local" else case.store,
                 "place": str(self._place()),
                 "counts_frames": known["round"] == 0 and files["work"] == "put",
             }
-            measured = self.processes.run(entrant.contestant, job, process.cpus_for(case.threads)[0])
-            numbers = process.numbers(measured, known["round"] == 0)
+            measured, counts = self._run(case, entrant, job, server)
+            numbers = process.numbers(measured, known["round"] == 0) | process.traffic(counts)
             numbers["written_bytes"] = measured.written_bytes
             return Sample(**known, **numbers, **self._verdict(files, measured.held))
         except (process.SampleUnableError, NoEnvironmentError) as why:
             return Sample(**known, verdict=UNABLE, why=str(why))
         except (process.SampleFailedError, check.CheckError, OSError) as why:
             return Sample(**known, verdict=FAILED, why=str(why))
+
+    def _run(
+        self, case: Case, entrant: Entrant, job: dict[str, Any], server: s3.S3 | None
+    ) -> tuple[process.Measured, dict[str, Any]]:
+        """What was measured, and what a proxy has counted meanwhile."""
+        cpus, counts = process.cpus_for(case.threads)[0], dict[str, Any]()
+        if server is None:
+            return self.processes.run(entrant.contestant, job, cpus), counts
+        server.make_bucket()
+        door, key = server.doors[case.store], Path(job["place"]).name
+
+        def around(moment: str) -> None:
+            if moment == "before":
+                door.reset_counts()
+            else:
+                counts.update(door.counts())
+
+        try:
+            measured = self.processes.run(entrant.contestant, job | {"s3": door.settings(key)}, cpus, around)
+            return measured, counts
+        finally:
+            server.remove(key)
 
     def _place(self) -> Path:
         """A new folder."""
@@ -77,7 +100,7 @@ class Filing:
             "verdict": WRONG if why else RIGHT,
             "why": why,
             "operations": operations,
-            **{name: held.get(name) for name in ("wal_frames", "store_bytes", "content_bytes")},
+            **{name: held.get(name) for name in ("wal_frames", "store_bytes", "content_bytes", "tenths")},
             **{name: held.get(name) for name in ("rows", "checksum", "checked_by")},
         }
 

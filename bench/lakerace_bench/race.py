@@ -130,7 +130,8 @@ class Race:
         if case.bench == "load":
             return self.loading.sample(case, entrant, known, server)
         if case.bench == "files":
-            return self.filing.sample(case, entrant, known)
+            assert not isinstance(server, str)
+            return self.filing.sample(case, entrant, known, server)
         assert not isinstance(server, str)
         door = server.doors[case.store] if server else None
         counts: dict[str, Any] = {}

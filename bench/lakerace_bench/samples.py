@@ -79,6 +79,8 @@ class Sample:
     #: `files`: what the store takes, and what the contents in it do, as they are stored.
     store_bytes: int | None = None
     content_bytes: int | None = None
+    #: `files`: seconds that each tenth of the puts took, where they are many.
+    tenths: list[float] | None = None
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None

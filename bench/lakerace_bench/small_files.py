@@ -56,6 +56,7 @@ def _works() -> dict[str, Work]:
         found[f"{name}-get"] = Work(f"{title}: get, one by one", "get", files, size, 2 * files)
         found[f"{name}-put-normal"] = Work(f"{title}: put, a commit each", "put", files, size)
         found[f"{name}-put-full"] = Work(f"{title}: durable put, a commit each", "put", files, size, durability="full")
+    found["10m-fill"] = Work("64 B: ten million, names in no order, 1,000 a commit", "fill", 10_000_000, small)
     found["json-put"] = Work("JSON: put, 1,000 a commit", "put-group", many, 0)
     found["json-get"] = Work("JSON: get, one by one", "get", many, 0, many)
     return found
@@ -69,6 +70,13 @@ IN_MEMORY = {
     for name, work in ON_DISK.items()
     if name.endswith(("b-get", "-put-normal", "-get-many"))
 }
+#: On S3, where lakerace makes its table of names once and then keeps it in a file.
+ON_S3 = {
+    "1m-put": Work("64 B: a million, durable once", "put-group", 1_000_000, 64),
+    "1m-get": Work("64 B: get of a million, one by one", "get", 1_000_000, 64, 200),
+}
+#: The fewest files of a work that tells what each tenth of them takes.
+_TENTHS = 10
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ class SmallFiles:
     def job(self, work: Work, seed: str) -> dict[str, Any]:
         """The part of a job that tells which files there are."""
         # Each thread has some.
-        files = max(self.scaled(work.files), work.parts if work.puts else 0)
+        files = max(self.scaled(work.files), work.parts if work.puts else 0, _TENTHS if work.does == "fill" else 0)
         return {
             "work": work.does,
             "form": "random" if work.bytes else "json",

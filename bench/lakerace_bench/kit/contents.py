@@ -7,23 +7,30 @@ No two seeds share a name or a content: a database that is given the same row ag
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 #: Kinds of work that put files; the others get them.
-PUTS = ("put", "put-group", "put-threads", "import")
+PUTS = ("put", "put-group", "put-threads", "import", "fill")
 _WORDS = ("created", "updated", "shipped", "returned", "paid", "cancelled", "viewed", "archived")
 _PLACES = ("Amsterdam", "Bogota", "Chennai", "Dakar", "Edmonton", "Fukuoka", "Geneva", "Hanoi", "Izmir", "Jakarta")
 
 
 def pairs(job: dict[str, Any]) -> list[tuple[str, bytes]]:
     """Names and contents, in no order, or in that of their names where they are imported."""
-    source = random.Random(f"{job['seed']} {job['form']} {job['bytes']}")
-    made = [(_name(source, job["form"]), _content(source, job)) for _ in range(job["files"])]
+    made = list(stream(job))
     return sorted(made) if job["work"] == "import" else made
+
+
+def stream(job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """The same in no order, made one by one."""
+    source = random.Random(f"{job['seed']} {job['form']} {job['bytes']}")
+    for _ in range(job["files"]):
+        yield _name(source, job["form"]), _content(source, job)
 
 
 def asked(job: dict[str, Any], names: Sequence[str], part: int = 0) -> list[str]:
@@ -61,6 +68,10 @@ def added(digests: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def expected(job: dict[str, Any]) -> dict[str, Any]:
     """What a contestant must have read, or must have put."""
+    if job["work"] == "fill":
+        import fill
+
+        return digest(itertools.islice(stream(job), 0, None, fill.SAMPLED)) | {"rows": job["files"]}
     made = pairs(job)
     if job["work"] in PUTS:
         return digest(made)

@@ -19,6 +19,7 @@ from typing import Any
 
 import contents
 import contest
+import fill
 
 Pairs = Sequence[tuple[str, bytes]]
 #: Names of one call of `get_many`.
@@ -61,6 +62,14 @@ class Store:
         """All files, which are in the order of their names, in one transaction."""
         self.put_together(files, len(files))
 
+    def read_back(self, names: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+        """The contents of all files, to look at them."""
+        return zip(names, self.get_each(names), strict=True)
+
+    def count(self) -> int:
+        """How many files there are."""
+        return len(self.names())
+
     def names(self) -> list[str]:
         """The names of all files."""
         raise contest.UnableError("has no list of names")
@@ -84,6 +93,8 @@ def main(opens: Open) -> None:
 
 def prepare(job: dict[str, Any], opens: Open) -> contest.Prepared:
     """Makes the files, and a store of them where they are read."""
+    if job["work"] == "fill":
+        return fill.prepare(job, opens)
     made = contents.pairs(job)
     if job["work"] in contents.PUTS:
         return _putting(job, opens, made)
@@ -140,7 +151,7 @@ def _putting(job: dict[str, Any], opens: Open, made: Pairs) -> contest.Prepared:
             store.close()
             again = opens(job, True)
         names = again.names()
-        found |= contents.digest(zip(names, again.get_each(names), strict=True))
+        found |= contents.digest(again.read_back(names))
         return found | _sizes(job, again)
 
     return contest.Prepared(store.version, work, look=look)
@@ -208,7 +219,7 @@ def _reader(job: dict[str, Any], opens: Open, wanted: list[str], gate: Any, pipe
 
 def _sizes(job: dict[str, Any], store: Store) -> dict[str, Any]:
     """Bytes of the store, and of the contents in it."""
-    if job["home"] == "memory":
+    if job["home"] != "local":
         return {}
     content_bytes = store.content_bytes()
     store.close()

@@ -111,6 +111,36 @@ def test_stores_in_memory_do_the_same_work(race: Race) -> None:
     }
 
 
+def test_a_store_that_grows_tells_what_each_tenth_takes(race: Race, tmp_path: Path, monkeypatch: Any) -> None:
+    tiny = SmallFiles(12_345 / 10_000_000)
+    monkeypatch.setattr(cases, "quick", lambda: replace(cases.full(), small_files=tiny))
+    _, samples = race("files/local/10m-fill", only="lakerace,sqlite3_files")
+    assert {sample.contestant for sample in samples} == {"lakerace/sqlite", "sqlite3_files/tuned"}
+    for sample in samples:
+        assert (sample.verdict, sample.rows, sample.operations) == (RIGHT, 12_345, 12_345), sample.why
+        assert sample.tenths is not None
+        assert len(sample.tenths) == 10
+        assert sample.seconds is not None
+        assert sum(sample.tenths) <= sample.seconds
+    [text] = tmp_path.glob("*.md")
+    assert "### Growth" in text.read_text()
+
+
+@pytest.mark.usefixtures("s3_program")
+def test_a_store_on_s3_counts_requests(race: Race, tmp_path: Path) -> None:
+    _, samples = race("files/s3", only="lakerace")
+    assert {sample.verdict for sample in samples} == {RIGHT}, {(s.case, s.why) for s in samples}
+    by_case = {sample.case.split("/")[2]: sample for sample in samples}
+    put, get = by_case["1m-put"], by_case["1m-get"]
+    assert (put.rows, get.rows) == (5_000, 2)
+    # All files are in one pack; names are known.
+    assert put.requests is not None
+    assert put.requests < 50
+    assert get.requests == get.operations
+    [text] = tmp_path.glob("*.md")
+    assert "### Requests" in text.read_text()
+
+
 @pytest.mark.parametrize(
     ("behaviour", "variant", "why"),
     [
@@ -134,7 +164,7 @@ def test_other_work_is_wrong(race: Race, tmp_path: Path, behaviour: str, variant
 def test_what_is_asked_for_names_cases_and_entrants_that_there_are() -> None:
     entered = {one.name: one for one in entrants(discover(), "files")}
     every = {(case.store, case.variant): case for case in cases.all_cases([2], cases.full()) if case.bench == "files"}
-    assert len(every) == len(small_files.ON_DISK) + len(small_files.IN_MEMORY)
+    assert len(every) == len(small_files.ON_DISK) + len(small_files.IN_MEMORY) + len(small_files.ON_S3)
     for demand in DEMANDS:
         case = every[demand.store, demand.variant]
         assert entered[demand.ours].enters(case), demand

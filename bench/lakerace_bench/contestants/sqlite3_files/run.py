@@ -75,6 +75,9 @@ class Table(stores.Store):
     def names(self) -> list[str]:
         return [name for (name,) in self._connection.execute("SELECT name FROM files").fetchall()]
 
+    def count(self) -> int:
+        return int(self._connection.execute("SELECT count(*) FROM files").fetchone()[0])
+
     def content_bytes(self) -> int | None:
         total = self._connection.execute("SELECT sum(length(content)) FROM files").fetchone()[0]
         return int(total)
