@@ -3,39 +3,52 @@
 //! A version with change files (`_change_data`) says by them which rows were inserted, deleted, and how they were before and
 //! after an update. Of other versions it follows from the files and deletion vectors that came and went: a row that was replaced
 //! is one deleted and one inserted. Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files>.
+//!
+//! The kernel says whether the versions have a feed. Their entries are read here: of a file whose deletion vector changed only
+//! the rows are read by which the two vectors differ.
 
+mod entries;
+mod partitions;
 mod pieces;
+mod rows;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
-use delta_kernel::Engine;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
-use delta_kernel::engine::arrow_data::EngineDataArrowExt;
 use delta_kernel::schema::StructType;
 use delta_kernel::table_changes::TableChanges;
-use delta_kernel::table_changes::scan::TableChangesScan;
-use lakerace_format::Batches;
-use lakerace_io::{Error, Job, Result};
+use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
+use lakerace_format::{Batches, TableSchema};
+use lakerace_io::{Error, Result};
 use url::Url;
 
-use self::pieces::Columns;
-use crate::Table;
+use self::entries::Entries;
+use self::partitions::Partitions;
 use crate::kernel::engine::TableEngine;
-use crate::kernel::error::{from_kernel, guarded};
+use crate::kernel::error::guarded;
 use crate::paths::ROOT;
 use crate::snapshot::columns::TableColumns;
+use crate::{Snapshot, Table};
 
 /// The column of change files that says what became of a row.
 pub(crate) const CHANGE_TYPE: &str = "_change_type";
-/// Batches that wait for their reader.
-const AHEAD: usize = 2;
+/// The column that says when a version was made.
+const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 /// Ranges of versions that are read apart: each opens the table's log.
 const RANGES_AT_MOST: u64 = 200;
+
+/// What tells of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeOrigin {
+    /// New data files, and rows that are not deleted any more: each row is an `insert`.
+    Added,
+    /// Data files that went, and rows that a deletion vector hides: each row is a `delete`.
+    Removed,
+    /// Change files: rows of any type.
+    ChangeFile,
+}
 
 /// The changes of the versions from `from` to `to` (the last one where it is not said), both included: the table's columns, and
 /// `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
@@ -46,19 +59,19 @@ const RANGES_AT_MOST: u64 = 200;
 /// The table must have had `delta.enableChangeDataFeed` in all of these versions: else it is an error of kind `Unsupported`. So are
 /// types that can't become those of the last version.
 pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
-    let (pieces, engine, schema, _) = opened(table, from, to)?;
-    Ok(read(pieces, engine, schema, table.job().clone(), table.place().to_owned()))
+    let all = [ChangeOrigin::Added, ChangeOrigin::Removed, ChangeOrigin::ChangeFile];
+    ChangeFeed::open(table, from, to)?.read(&all, None)
 }
 
 /// The same versions in ranges that can be read apart, and the columns of all: each range has these, too. They are the versions one
 /// by one, several together where there are more than [`RANGES_AT_MOST`], and all in one range where the schema changes within them.
 pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
-    let (pieces, _, schema, range) = opened(table, from, to)?;
-    let ranges = match pieces.len() {
-        1 => divided(range),
-        _ => vec![(*range.start(), *range.end())],
+    let feed = ChangeFeed::open(table, from, to)?;
+    let ranges = match feed.pieces.len() {
+        1 => divided(feed.range),
+        _ => vec![(*feed.range.start(), *feed.range.end())],
     };
-    Ok((ranges, schema))
+    Ok((ranges, feed.schema))
 }
 
 /// Consecutive ranges, about alike in length.
@@ -72,94 +85,120 @@ fn divided(range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What a feed is read by: its pieces, their columns, and the versions.
-type Opened = (Vec<Piece>, Arc<TableEngine>, SchemaRef, RangeInclusive<u64>);
-
-fn opened(table: &Table, from: u64, to: Option<u64>) -> Result<Opened> {
-    let named = |error: Error| error.at(table.place());
-    if to.is_some_and(|to| to < from) {
-        return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
-    }
-    // Whether there is a table, and such a version, is said here.
-    let latest = table.snapshot(None)?;
-    if let Some(version) = [Some(from), to].into_iter().flatten().find(|version| *version > latest.version()) {
-        let message = format!("there is no version {version}: the last one is {}", latest.version());
-        return Err(named(Error::not_found(message)));
-    }
-    let engine = Arc::new(TableEngine::new(table.paths())?);
-    let range = from..=to.unwrap_or(latest.version());
-    let pieces = pieces::pieces(engine.as_ref(), range.clone()).map_err(named)?;
-    let scans = pieces.iter().map(|piece| scan(engine.as_ref(), piece)).collect::<Result<Vec<_>>>().map_err(named)?;
-    let (schema, pieces) = conforming(&pieces, scans).map_err(named)?;
-    Ok((pieces, engine, schema, range))
+/// Versions of one schema, and their partitions.
+struct Piece {
+    versions: RangeInclusive<u64>,
+    partitions: Arc<Partitions>,
 }
 
-/// The changes of versions that have one schema.
-fn scan(engine: &TableEngine, versions: &RangeInclusive<u64>) -> Result<TableChangesScan> {
+/// The change data feed of some versions of a table, which can be read in parts.
+pub struct ChangeFeed {
+    table: Table,
+    range: RangeInclusive<u64>,
+    pieces: Vec<Piece>,
+    schema: SchemaRef,
+    /// The columns as data files and change files have them.
+    columns: Arc<TableSchema>,
+}
+
+impl ChangeFeed {
+    /// The feed that [`changes`] reads.
+    ///
+    /// # Errors
+    /// Those of [`changes`], as far as the first and the last version tell of them.
+    pub fn open(table: &Table, from: u64, to: Option<u64>) -> Result<Self> {
+        let named = |error: Error| error.at(table.place());
+        if to.is_some_and(|to| to < from) {
+            return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
+        }
+        // Whether there is a table, and such a version, is said here.
+        let latest = table.snapshot(None)?;
+        if let Some(version) = [Some(from), to].into_iter().flatten().find(|version| *version > latest.version()) {
+            let message = format!("there is no version {version}: the last one is {}", latest.version());
+            return Err(named(Error::not_found(message)));
+        }
+        let range = from..=to.unwrap_or(latest.version());
+        Self::of_versions(table, range, &latest).map_err(named)
+    }
+
+    fn of_versions(table: &Table, range: RangeInclusive<u64>, latest: &Snapshot) -> Result<Self> {
+        let engine = table.engine();
+        let versions = pieces::pieces(engine, range.clone())?;
+        let end_of = |piece: &RangeInclusive<u64>| -> Result<SnapshotRef> {
+            check_feed(engine, piece)?;
+            match *piece.end() {
+                end if end == latest.version() => Ok(Arc::clone(latest.kernel())),
+                end => guarded(|| KernelSnapshot::builder_for(ROOT).at_version(end).build(engine)),
+            }
+        };
+        let ends = versions.iter().map(end_of).collect::<Result<Vec<_>>>()?;
+        let last = ends.last().ok_or_else(|| Error::internal("no version is to be read"))?;
+        let stored = TableColumns::new(&last.schema(), last.table_configuration().column_mapping_mode())?;
+        let schema = feed_schema(&arrow_schema(&last.schema())?, ends.len() > 1);
+        let columns = Arc::new(stored.with_more(&schema)?);
+        let piece = |(versions, end): (&RangeInclusive<u64>, &SnapshotRef)| {
+            pieces::check_columns(&end.schema(), &last.schema(), &schema).map_err(|error| {
+                let end = versions.end();
+                error.advice(format!("read the changes up to version {end} (--to {end}, to) and those behind it apart"))
+            })?;
+            let partitions = Arc::new(Partitions::new(end, &last.schema(), columns.schema())?);
+            Ok(Piece { versions: versions.clone(), partitions })
+        };
+        let pieces = versions.iter().zip(&ends).map(piece).collect::<Result<_>>()?;
+        Ok(Self { table: table.clone(), range, pieces, schema, columns })
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The changes that these origins tell of, in the order of versions, with these columns; `None`: all. Bytes of other columns
+    /// are not read, nor are rows that have not changed, but for those that share pages with others.
+    pub fn read(&self, origins: &[ChangeOrigin], columns: Option<&[String]>) -> Result<Batches> {
+        let schema = match columns {
+            None => Arc::clone(&self.schema),
+            Some(names) => {
+                let field = |name: &String| self.schema.field_with_name(name).cloned();
+                let fields = names.iter().map(field).collect::<std::result::Result<Vec<Field>, _>>();
+                Arc::new(Schema::new(fields.map_err(|e| Error::usage(e.to_string()))?))
+            }
+        };
+        let has_moments = schema.column_with_name(COMMIT_TIMESTAMP).is_some();
+        let entries = Entries::new(&self.table, &self.pieces, origins, has_moments)?;
+        Ok(rows::read(entries, schema, &self.columns))
+    }
+}
+
+/// An error where the kernel can't read a feed of the first and the last of these versions.
+fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>) -> Result<()> {
     let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
     let (from, to) = (*versions.start(), *versions.end());
-    let feed = guarded(|| TableChanges::try_new(root, engine, from, Some(to)))?;
-    guarded(|| feed.into_scan_builder().build())
+    let feed = guarded(|| TableChanges::try_new(root, engine as &dyn Engine, from, Some(to)))?;
+    guarded(|| feed.into_scan_builder().build()).map(drop)
 }
 
-/// Versions that have one schema, and the way from it to the last one.
-struct Piece {
-    scan: TableChangesScan,
-    columns: Columns,
+/// The columns that a feed has beside the table's: what became of a row, the version, and when that was made.
+fn feed_fields() -> [Field; 3] {
+    let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    [
+        Field::new(CHANGE_TYPE, DataType::Utf8, false),
+        Field::new("_commit_version", DataType::Int64, false),
+        Field::new(COMMIT_TIMESTAMP, time, false),
+    ]
 }
 
-/// The last schema, and how the rows of each piece come to it.
-fn conforming(versions: &[RangeInclusive<u64>], scans: Vec<TableChangesScan>) -> Result<(SchemaRef, Vec<Piece>)> {
-    let last = scans.last().ok_or_else(|| Error::internal("no version is to be read"))?.logical_schema().clone();
-    let whole = arrow_schema(&last)?;
-    let schema = Arc::new(if scans.len() == 1 { whole } else { pieces::nullable(&whole) });
-    let piece = |(versions, scan): (&RangeInclusive<u64>, TableChangesScan)| {
-        let own = scan.logical_schema().clone();
-        let columns = Columns::new(&own, &arrow_schema(&own)?, &last, &schema).map_err(|error| {
-            let end = versions.end();
-            error.advice(format!("read the changes up to version {end} (--to {end}, to) and those behind it apart"))
-        })?;
-        Ok(Piece { scan, columns })
-    };
-    let pieces = versions.iter().zip(scans).map(piece).collect::<Result<_>>()?;
-    Ok((schema, pieces))
+/// The columns of a table and those of its feed. Rows of earlier schemas may lack any.
+fn feed_schema(table: &Schema, has_earlier_schemas: bool) -> SchemaRef {
+    let own = feed_fields().into_iter().map(Arc::new);
+    let all = Schema::new(table.fields().iter().cloned().chain(own).collect::<Vec<FieldRef>>());
+    Arc::new(if has_earlier_schemas { pieces::nullable(&all) } else { all })
 }
 
 /// A schema without what the log alone needs to know of it.
 fn arrow_schema(schema: &StructType) -> Result<Schema> {
     let schema: Schema = schema.try_into_arrow().map_err(|e| Error::unsupported(e.to_string()))?;
     Ok(Schema::new(schema.fields().iter().map(TableColumns::plain).collect::<Vec<_>>()))
-}
-
-/// Reads on a thread of its own: the kernel's reader stays on one.
-fn read(pieces: Vec<Piece>, engine: Arc<TableEngine>, schema: SchemaRef, job: Job, place: String) -> Batches {
-    let (sender, receiver) = sync_channel::<Result<RecordBatch>>(AHEAD);
-    let given = Arc::clone(&schema);
-    let work = move || -> Result<()> {
-        for Piece { scan, columns } in pieces {
-            let batches = guarded(|| scan.execute(Arc::clone(&engine) as Arc<dyn Engine>))?;
-            for batch in batches {
-                job.check()?;
-                let batch = batch.and_then(EngineDataArrowExt::try_into_record_batch).map_err(from_kernel)?;
-                if sender.send(Ok(columns.conform(&batch)?)).is_err() {
-                    // Nobody reads them any more.
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    };
-    let worker = thread::spawn(work);
-    let mut worker = Some(worker);
-    let next = move || match receiver.recv() {
-        Ok(batch) => Some(batch),
-        Err(_) => match worker.take()?.join() {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(Err(error.at(&place))),
-            Err(_) => Some(Err(Error::corrupt("the change data feed can't be understood").at(&place))),
-        },
-    };
-    Batches::new(given, std::iter::from_fn(next))
 }
 
 #[cfg(test)]

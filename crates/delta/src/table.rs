@@ -65,11 +65,6 @@ impl Table {
         &self.inner.paths.store
     }
 
-    /// Its folder and store, and what its log may name.
-    pub(crate) fn paths(&self) -> &Arc<Paths> {
-        &self.inner.paths
-    }
-
     /// Its folder in that store.
     pub(crate) fn root(&self) -> &Path {
         &self.inner.paths.root
@@ -151,6 +146,11 @@ impl Table {
     /// What of the log is left out.
     pub(crate) fn distrust(&self) -> &Distrust {
         self.inner.engine.distrust()
+    }
+
+    /// What the kernel reads the log with.
+    pub(crate) fn engine(&self) -> &TableEngine {
+        &self.inner.engine
     }
 
     /// Runs a call of the kernel; its errors and panics become ours.

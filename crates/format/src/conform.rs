@@ -15,10 +15,11 @@ use crate::variant::{self, is_variant};
 pub(crate) fn find(fields: &Fields, stored: &Field, find_by: FindBy) -> Option<usize> {
     match find_by {
         FindBy::Name => fields.iter().position(|field| field.name() == stored.name()),
-        FindBy::Id => {
-            let id = field_id(stored)?;
-            fields.iter().position(|field| field_id(field) == Some(id))
-        }
+        FindBy::Id => match field_id(stored) {
+            Some(id) => fields.iter().position(|field| field_id(field) == Some(id)),
+            // Columns that are none of the table's own: change files have one.
+            None => find(fields, stored, FindBy::Name),
+        },
     }
 }
 

@@ -6,17 +6,17 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
 use delta_kernel::schema::{DataType as KernelType, MetadataValue, StructField, StructType};
 use delta_kernel::{Engine, Snapshot, StorageHandler};
 use lakerace_format::FindBy;
-use lakerace_format::conform::{check, conform};
+use lakerace_format::conform::check;
 use lakerace_io::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use url::Url;
 
+use super::arrow_schema;
 use crate::kernel::error::guarded;
 use crate::paths::LOG;
 use crate::paths::ROOT;
@@ -137,46 +137,23 @@ fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<Struc
 /// What a line with a schema has in it.
 const KEY: &[u8] = b"\"metaData\"";
 
-/// From the columns of a piece to those of the last one.
-pub(super) struct Columns {
-    schema: SchemaRef,
-    /// For each column of the last piece: where it is in this one, and its type with the names that fields have in this one.
-    columns: Vec<(Option<usize>, DataType)>,
-}
-
-impl Columns {
-    /// `own` and `own_fields` are the piece's columns for the kernel and for Arrow, `last` and `schema` those of the last one.
-    pub fn new(own: &StructType, own_fields: &Schema, last: &StructType, schema: &SchemaRef) -> Result<Self> {
-        let own_columns: Vec<&StructField> = own.fields().collect();
-        let column = |(field, to): (&StructField, &FieldRef)| {
-            let at = own_columns.iter().position(|own| stored_name(own) == stored_name(field));
-            let stored = named_as(field.data_type(), at.map(|at| own_columns[at].data_type()), to.data_type());
-            if let Some(at) = at {
-                let from = own_fields.field(at).data_type();
-                check(from, to.data_type(), &stored, FindBy::Name).map_err(|error| {
-                    let message = format!("its type has changed from {from} to {}", to.data_type());
-                    let error = Error::new(ErrorKind::Unsupported, format!("{message}: {}", error.message()));
-                    error.at(format!("column {:?}", field.name()))
-                })?;
-            }
-            Ok((at, stored))
+/// An error where a column of a piece can't have the type of the last one.
+pub(super) fn check_columns(own: &StructType, last: &StructType, schema: &Schema) -> Result<()> {
+    let own_types = arrow_schema(own)?;
+    for (field, to) in last.fields().zip(schema.fields()) {
+        let Some((at, stored)) = own.fields().enumerate().find(|(_, own)| stored_name(own) == stored_name(field))
+        else {
+            continue;
         };
-        let columns = last.fields().zip(schema.fields()).map(column).collect::<Result<_>>()?;
-        Ok(Self { schema: Arc::clone(schema), columns })
+        let from = own_types.field(at).data_type();
+        let stored = named_as(field.data_type(), Some(stored.data_type()), to.data_type());
+        check(from, to.data_type(), &stored, FindBy::Name).map_err(|error| {
+            let message = format!("its type has changed from {from} to {}", to.data_type());
+            let error = Error::new(ErrorKind::Unsupported, format!("{message}: {}", error.message()));
+            error.at(format!("column {:?}", field.name()))
+        })?;
     }
-
-    /// Rows of the piece as rows of the last one.
-    pub fn conform(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let column = |((at, stored), field): (&(Option<usize>, DataType), &FieldRef)| match at {
-            Some(at) => conform(batch.column(*at), field.data_type(), stored, FindBy::Name)
-                .map_err(|error| error.at(format!("column {:?}", field.name()))),
-            None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        };
-        let columns = self.columns.iter().zip(self.schema.fields()).map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|e| Error::internal(format!("changes in another schema: {e}")))
-    }
+    Ok(())
 }
 
 /// A schema in which everything may be null: rows of earlier schemas lack columns.
@@ -194,7 +171,7 @@ fn nullable_field(field: &FieldRef) -> FieldRef {
 }
 
 /// The name that a field has in files.
-fn stored_name(field: &StructField) -> &str {
+pub(super) fn stored_name(field: &StructField) -> &str {
     match field.metadata.get(PHYSICAL_NAME) {
         Some(MetadataValue::String(name)) => name,
         _ => field.name(),

@@ -25,6 +25,7 @@ pub(crate) struct TableColumns {
     logical: Schema,
     /// The same tree with the names that files and statistics have.
     stored: Schema,
+    find_by: FindBy,
 }
 
 impl TableColumns {
@@ -40,7 +41,7 @@ impl TableColumns {
             ColumnMappingMode::Name | ColumnMappingMode::None => FindBy::Name,
         };
         let schema = Arc::new(TableSchema::new(logical.clone(), stored.clone(), find_by)?);
-        Ok(Self { schema, logical, stored })
+        Ok(Self { schema, logical, stored, find_by })
     }
 
     /// A field without what the log alone needs to know of it; the names of extension types stay.
@@ -51,6 +52,13 @@ impl TableColumns {
     /// The columns in the types of the table's schema.
     pub fn logical(&self) -> &Schema {
         &self.logical
+    }
+
+    /// The columns in these types, and behind them further ones, which files have by the same names.
+    pub fn with_more(&self, logical: &Schema) -> Result<TableSchema> {
+        let more = logical.fields().iter().skip(self.stored.fields().len());
+        let stored = Schema::new(self.stored.fields().iter().chain(more).cloned().collect::<Vec<_>>());
+        TableSchema::new(logical.clone(), stored, self.find_by)
     }
 
     /// All columns, as a write needs them.

@@ -1,7 +1,9 @@
 //! How many rows files have, where the log does not say: their footers do.
 
-use lakerace_format::{InputFile, ParquetSource};
-use lakerace_io::Result;
+use std::sync::Arc;
+
+use lakerace_format::{InputFile, ParquetSource, TableSchema};
+use lakerace_io::{Job, Result};
 
 use super::files::TableFile;
 use crate::Snapshot;
@@ -12,6 +14,11 @@ const FILES_AT_ONCE: usize = 256;
 /// The rows of these files of a version, deleted ones included. Files of which the log says it are not opened; the footers of the
 /// others are a request each.
 pub(crate) fn count(snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<u64>> {
+    count_of(files, snapshot.table_schema(), snapshot.table().job()).map_err(|error| snapshot.broken(error))
+}
+
+/// The same of any files with these columns.
+pub(crate) fn count_of(files: &[&TableFile], columns: &Arc<TableSchema>, job: &Job) -> Result<Vec<u64>> {
     let mut counts: Vec<u64> = files.iter().map(|file| file.rows.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..files.len()).filter(|number| files[*number].rows.is_none()).collect();
     for numbers in unknown.chunks(FILES_AT_ONCE) {
@@ -21,8 +28,7 @@ pub(crate) fn count(snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<u64
             hidden: None,
         };
         let inputs = numbers.iter().map(input).collect();
-        let source = ParquetSource::open_table(inputs, snapshot.table_schema(), snapshot.table().job())
-            .map_err(|error| snapshot.broken(error))?;
+        let source = ParquetSource::open_table(inputs, columns, job)?;
         for group in source.row_groups() {
             counts[numbers[group.file]] += group.rows();
         }

@@ -10,6 +10,7 @@ mod counts;
 mod damage;
 mod faults;
 mod feed;
+mod feed_reads;
 mod feed_schemas;
 mod foreign;
 mod foreign_statistics;

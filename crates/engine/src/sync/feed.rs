@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_delta::changes;
+use lakerace_delta::{ChangeFeed, ChangeOrigin};
 use lakerace_format::Batches;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
@@ -17,6 +17,10 @@ use super::keys::{Gone, MOST_KEYS, kept};
 use super::{Shared, Synced, shared};
 use crate::CopyMode;
 use crate::keys::Key;
+
+const CHANGE_TYPE: &str = "_change_type";
+const COMMIT_VERSION: &str = "_commit_version";
+const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
 /// What came of the feed.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,28 +91,32 @@ struct Seen {
 
 impl Part<'_> {
     fn bring(&self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
+        let feed = match ChangeFeed::open(&self.run.follower.table, self.from, Some(self.to)) {
+            Ok(feed) => feed,
+            Err(error) if tells_of_no_feed(error.kind()) => return Ok(Sent::NoFeed),
+            Err(error) => return Err(error),
+        };
+        let seen = shared(Seen::default());
         if removes_first {
-            let removed = self.pass(Pass::Removes)?;
-            let Ok(removed) = removed else { return Ok(Sent::NoFeed) };
-            done.deleted += removed.0;
-            return Ok(match self.pass(Pass::Puts)? {
-                Ok((rows, _)) => {
-                    done.upserted += rows;
-                    Sent::All
-                }
-                Err(NoFeed) => Sent::NoFeed,
-            });
+            let Ok(deleted) = self.send(&feed, Pass::Removes, &seen)? else { return Ok(Sent::NoFeed) };
+            done.deleted += deleted;
+            let Ok(rows) = self.send(&feed, Pass::Puts, &seen)? else { return Ok(Sent::NoFeed) };
+            done.upserted += rows;
+            return Ok(Sent::All);
         }
-        let Ok((rows, seen)) = self.pass(Pass::PutsAndLearns)? else { return Ok(Sent::NoFeed) };
+        if self.learn(&feed, &seen)?.is_err() {
+            return Ok(Sent::NoFeed);
+        }
+        if lock(&seen).has_too_many {
+            return Ok(Sent::TooMany);
+        }
+        let Ok(rows) = self.send(&feed, Pass::PutsAndLearns, &seen)? else { return Ok(Sent::NoFeed) };
         let Seen { came, went, gone, has_too_many, .. } = std::mem::take(&mut *lock(&seen));
         if has_too_many {
             return Ok(Sent::TooMany);
         }
         done.upserted += rows;
-        let schema = match gone.schema() {
-            Some(schema) => schema,
-            None => return Ok(Sent::All),
-        };
+        let Some(schema) = gone.schema() else { return Ok(Sent::All) };
         // A row that went and came in one version was replaced.
         let is_back =
             move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
@@ -116,17 +124,26 @@ impl Part<'_> {
         Ok(Sent::All)
     }
 
-    /// Goes through the feed once.
-    #[allow(clippy::type_complexity, reason = "rows, and what was seen")]
-    fn pass(&self, pass: Pass) -> Result<std::result::Result<(u64, Shared<Seen>), NoFeed>> {
-        let batches = match changes(&self.run.follower.table, self.from, Some(self.to)) {
-            Ok(batches) => batches,
-            Err(error) if tells_of_no_feed(error.kind()) => return Ok(Err(NoFeed)),
-            Err(error) => return Err(error),
-        };
-        let reader = Reader::new(batches.schema(), self.run.key())?;
-        let seen = shared(Seen::default());
-        let (schema, learnt) = (reader.schema(pass), Arc::clone(&seen));
+    /// Goes through the rows that went, of which keys alone are read.
+    fn learn(&self, feed: &ChangeFeed, seen: &Shared<Seen>) -> Result<std::result::Result<(), NoFeed>> {
+        let (batches, reader) = self.read(feed, Pass::Learns)?;
+        for batch in batches {
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(error) if tells_of_no_feed(error.kind()) => return Ok(Err(NoFeed)),
+                Err(error) => return Err(error),
+            };
+            if reader.read(&batch, Pass::Learns, &mut lock(seen))?.is_none() {
+                break;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Goes through the feed once and sends rows of it; gives their number.
+    fn send(&self, feed: &ChangeFeed, pass: Pass, seen: &Shared<Seen>) -> Result<std::result::Result<u64, NoFeed>> {
+        let (batches, reader) = self.read(feed, pass)?;
+        let (schema, learnt) = (reader.schema(pass), Arc::clone(seen));
         let rows = batches.map_while(move |batch| match batch {
             Err(error) => {
                 lock(&learnt).feed_error = Some(error.kind());
@@ -136,11 +153,26 @@ impl Part<'_> {
         });
         let mode = if pass == Pass::Removes { CopyMode::Delete } else { CopyMode::Upsert };
         match self.run.send(Batches::new(schema, rows), mode) {
-            Ok(rows) => Ok(Ok((rows, seen))),
+            Ok(rows) => Ok(Ok(rows)),
             // The run knows whether rows were sent before.
-            Err(_) if lock(&seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
+            Err(_) if lock(seen).feed_error.is_some_and(tells_of_no_feed) => Ok(Err(NoFeed)),
             Err(error) => Err(error),
         }
+    }
+
+    fn read(&self, feed: &ChangeFeed, pass: Pass) -> Result<(Batches, Reader)> {
+        let key = self.run.key();
+        let is_wanted = |name: &str| match pass {
+            Pass::PutsAndLearns | Pass::Puts => name != COMMIT_TIMESTAMP,
+            Pass::Learns | Pass::Removes => {
+                key.iter().any(|key| key == name) || [CHANGE_TYPE, COMMIT_VERSION].contains(&name)
+            }
+        };
+        let names = feed.schema().fields().iter().map(|field| field.name());
+        let names: Vec<String> = names.filter(|name| is_wanted(name)).cloned().collect();
+        let batches = feed.read(pass.origins(), Some(&names))?;
+        let reader = Reader::new(batches.schema(), key)?;
+        Ok((batches, reader))
     }
 }
 
@@ -156,7 +188,9 @@ fn tells_of_no_feed(kind: ErrorKind) -> bool {
 /// What a pass through the feed is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// Rows that have come are put there, and keys are learnt.
+    /// Keys of rows that have gone are learnt, but for those in change files.
+    Learns,
+    /// Rows that have come are put there, and the other keys are learnt.
     PutsAndLearns,
     /// Rows that have come are put there.
     Puts,
@@ -164,9 +198,20 @@ enum Pass {
     Removes,
 }
 
+impl Pass {
+    /// What tells of its rows.
+    fn origins(self) -> &'static [ChangeOrigin] {
+        match self {
+            Self::Learns => &[ChangeOrigin::Removed],
+            Self::PutsAndLearns | Self::Puts => &[ChangeOrigin::Added, ChangeOrigin::ChangeFile],
+            Self::Removes => &[ChangeOrigin::Removed, ChangeOrigin::ChangeFile],
+        }
+    }
+}
+
 /// Takes batches of the feed apart.
 struct Reader {
-    /// The table's columns, without those of the feed.
+    /// The table's columns.
     columns: Vec<usize>,
     schema: SchemaRef,
     key: Key,
@@ -177,12 +222,8 @@ struct Reader {
 impl Reader {
     fn new(feed: &Schema, key: &[String]) -> Result<Self> {
         let index = |name: &str| feed.index_of(name).map_err(Error::unexpected);
-        let (change_type, version) = (index("_change_type")?, index("_commit_version")?);
-        let columns: Vec<usize> = (0..feed.fields().len())
-            .filter(|at| {
-                !["_change_type", "_commit_version", "_commit_timestamp"].contains(&feed.field(*at).name().as_str())
-            })
-            .collect();
+        let (change_type, version) = (index(CHANGE_TYPE)?, index(COMMIT_VERSION)?);
+        let columns: Vec<usize> = (0..feed.fields().len()).filter(|at| *at != change_type && *at != version).collect();
         let schema = Arc::new(feed.project(&columns).map_err(Error::unexpected)?);
         let key = Key::new(&schema, key)?;
         Ok(Self { columns, schema, key, change_type, version })
@@ -209,7 +250,7 @@ impl Reader {
         if pass == Pass::Removes {
             return kept(&self.key.of(&rows)?, |row| !comes(row)).map(Some);
         }
-        if pass == Pass::PutsAndLearns {
+        if matches!(pass, Pass::Learns | Pass::PutsAndLearns) {
             let hashes = self.key.hashes(&rows)?;
             for (row, hash) in hashes.iter().enumerate() {
                 let last = if comes(row) { &mut seen.came } else { &mut seen.went };

@@ -1,0 +1,276 @@
+//! The files by which versions tell of changes, as their entries name them.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
+use delta_kernel::Engine;
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use lakerace_format::Constants;
+use lakerace_format::predicate::Value;
+use lakerace_io::{Error, Object, Result};
+use serde::Deserialize;
+use url::Url;
+
+use super::partitions::Partitions;
+use super::{CHANGE_TYPE, ChangeOrigin, Piece, check_feed, feed_fields};
+use crate::Table;
+use crate::kernel::error::{from_kernel, guarded};
+use crate::log::files as log_files;
+use crate::paths::{LOG, ROOT};
+use crate::snapshot::files::{TableFile, row_count};
+
+/// A file of which some rows have changed.
+pub(super) struct ChangedFile {
+    /// The file with the vector that it has in the version, and with the columns of the feed that all its rows share.
+    pub file: TableFile,
+    /// Which rows.
+    pub rows: ChangedRows,
+}
+
+/// Which rows of a file have changed.
+#[derive(Debug, Clone)]
+pub(super) enum ChangedRows {
+    /// All that its vector does not hide.
+    Visible,
+    /// Those that the first vector hides and the second one does not.
+    Between(Option<DeletionVectorDescriptor>, Option<DeletionVectorDescriptor>),
+}
+
+/// The versions of a feed, and the files of each; reads an entry when its files are asked for.
+pub(super) struct Entries {
+    pub table: Table,
+    origins: Vec<ChangeOrigin>,
+    versions: VecDeque<Version>,
+    /// When versions were made, in milliseconds since 1970, by the store; `None`: nobody asks.
+    moments: Option<BTreeMap<u64, i64>>,
+    /// Of the last entry that was read.
+    files: VecDeque<ChangedFile>,
+}
+
+/// A version that is to be read.
+struct Version {
+    number: u64,
+    partitions: Arc<Partitions>,
+    /// Whether it lies within its piece: whether such versions have a feed is not known yet.
+    is_within: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Line {
+    commit_info: Option<CommitInfo>,
+    add: Option<Action>,
+    remove: Option<Action>,
+    cdc: Option<Action>,
+    #[serde(rename = "metaData")]
+    metadata: Option<serde::de::IgnoredAny>,
+    protocol: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct CommitInfo {
+    in_commit_timestamp: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Action {
+    path: String,
+    partition_values: Option<HashMap<String, Option<String>>>,
+    size: Option<i64>,
+    data_change: Option<bool>,
+    deletion_vector: Option<Vector>,
+    stats: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Vector {
+    storage_type: String,
+    path_or_inline_dv: String,
+    offset: Option<i32>,
+    size_in_bytes: i32,
+    cardinality: i64,
+}
+
+impl Entries {
+    /// Of these origins; `has_moments`: with the times of versions.
+    pub fn new(table: &Table, pieces: &[Piece], origins: &[ChangeOrigin], has_moments: bool) -> Result<Self> {
+        let versions = pieces.iter().flat_map(|piece| {
+            let (first, last) = (*piece.versions.start(), *piece.versions.end());
+            (first..=last).map(move |number| Version {
+                number,
+                partitions: Arc::clone(&piece.partitions),
+                is_within: number != first && number != last,
+            })
+        });
+        let moments = has_moments.then(|| table.list_log().map(|files| log_files::moments(&files)));
+        Ok(Self {
+            table: table.clone(),
+            origins: origins.to_vec(),
+            versions: versions.collect(),
+            moments: moments.transpose()?,
+            files: VecDeque::new(),
+        })
+    }
+
+    /// The next files, at most so many, of which no two are the same file; none at the end.
+    pub fn next_files(&mut self, most: usize) -> Result<Vec<ChangedFile>> {
+        while self.files.len() < most {
+            let Some(version) = self.versions.pop_front() else { break };
+            self.table.job().check()?;
+            let files = self.files_of(&version).map_err(|error| error.at(format!("version {}", version.number)))?;
+            self.files.extend(files);
+        }
+        let mut known = HashSet::new();
+        let different = self.files.iter().take(most).take_while(|file| known.insert(file.file.object.url())).count();
+        Ok(self.files.drain(..different).collect())
+    }
+
+    fn files_of(&self, version: &Version) -> Result<Vec<ChangedFile>> {
+        let entry = Entry::parse(&self.bytes(version.number)?)?;
+        if version.is_within && entry.has_settings {
+            check_feed(self.table.engine(), &(version.number..=version.number))?;
+        }
+        let stored = self.moments.as_ref().map(|moments| moments.get(&version.number).copied().unwrap_or(0));
+        let file = Described { entries: self, version, moment: stored.map(|stored| entry.moment.unwrap_or(stored)) };
+        let mut found = Vec::new();
+        if !entry.change_files.is_empty() {
+            if self.wants(ChangeOrigin::ChangeFile) {
+                for action in &entry.change_files {
+                    found.push(file.of(action, ChangeOrigin::ChangeFile, ChangedRows::Visible)?);
+                }
+            }
+            return Ok(found);
+        }
+        let added: HashSet<&str> = entry.added.iter().map(|action| action.path.as_str()).collect();
+        let removed: HashMap<&str, &Action> =
+            entry.removed.iter().map(|action| (action.path.as_str(), action)).collect();
+        for action in entry.removed.iter().filter(|action| !added.contains(action.path.as_str())) {
+            if self.wants(ChangeOrigin::Removed) {
+                found.push(file.of(action, ChangeOrigin::Removed, ChangedRows::Visible)?);
+            }
+        }
+        for action in &entry.added {
+            let Some(before) = removed.get(action.path.as_str()) else {
+                if self.wants(ChangeOrigin::Added) {
+                    found.push(file.of(action, ChangeOrigin::Added, ChangedRows::Visible)?);
+                }
+                continue;
+            };
+            let (before, after) = (before.vector()?, action.vector()?);
+            if before == after {
+                continue;
+            }
+            if after.is_some() && self.wants(ChangeOrigin::Removed) {
+                let rows = ChangedRows::Between(after.clone(), before.clone());
+                found.push(file.of(action, ChangeOrigin::Removed, rows)?);
+            }
+            if before.is_some() && self.wants(ChangeOrigin::Added) {
+                found.push(file.of(action, ChangeOrigin::Added, ChangedRows::Between(before, after))?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn wants(&self, origin: ChangeOrigin) -> bool {
+        self.origins.contains(&origin)
+    }
+
+    /// An entry of the log. The kernel's snapshots have read most of them, and they are fetched once.
+    fn bytes(&self, version: u64) -> Result<Vec<u8>> {
+        let url = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{version:020}.json")));
+        let url = url.map_err(|e| Error::internal(e.to_string()))?;
+        let storage = self.table.engine().storage_handler();
+        guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
+    }
+}
+
+/// What is told of all files of a version.
+struct Described<'a> {
+    entries: &'a Entries,
+    version: &'a Version,
+    moment: Option<i64>,
+}
+
+impl Described<'_> {
+    fn of(&self, action: &Action, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
+        let mut constants = match &action.partition_values {
+            Some(values) => self.version.partitions.of_file(values)?,
+            None => self.version.partitions.of_file(&HashMap::new())?,
+        };
+        let integer = |value: i64| Some(Value::Integer(value.into()));
+        let [_, version, moment] = feed_fields();
+        constants.push((version, integer(self.version.number as i64)));
+        constants.push((moment, self.moment.and_then(|moment| integer(moment.saturating_mul(1000)))));
+        let kind = match origin {
+            ChangeOrigin::Added => Some("insert"),
+            ChangeOrigin::Removed => Some("delete"),
+            // It has the column itself.
+            ChangeOrigin::ChangeFile => None,
+        };
+        if let Some(kind) = kind {
+            let field = Field::new(CHANGE_TYPE, DataType::Utf8View, false);
+            constants.push((field, Some(Value::Bytes(kind.as_bytes().to_vec()))));
+        }
+        let size = action.size.and_then(|size| u64::try_from(size).ok());
+        let file = TableFile {
+            path: action.path.clone(),
+            object: Object { size_bytes: size, ..self.entries.table.object(&action.path)? },
+            size_bytes: size.unwrap_or(0),
+            modified: 0,
+            vector: action.vector()?,
+            constants: Some(Arc::new(Constants::new(constants))),
+            statistics: None,
+            rows: action.stats.as_deref().and_then(row_count),
+        };
+        Ok(ChangedFile { file, rows })
+    }
+}
+
+/// What a version says of files, as far as its rows have changed.
+#[derive(Default)]
+struct Entry {
+    added: Vec<Action>,
+    removed: Vec<Action>,
+    change_files: Vec<Action>,
+    /// When it was made, where it says so itself.
+    moment: Option<i64>,
+    /// Whether it changes the schema, properties or the protocol.
+    has_settings: bool,
+}
+
+impl Entry {
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut entry = Self::default();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let line: Line = serde_json::from_slice(line)
+                .map_err(|e| Error::corrupt(format!("line {} of an entry of the log: {e}", number + 1)))?;
+            let changes = |action: &Action| action.data_change.unwrap_or(true);
+            entry.added.extend(line.add.filter(changes));
+            entry.removed.extend(line.remove.filter(changes));
+            entry.change_files.extend(line.cdc);
+            entry.moment = entry.moment.or(line.commit_info.and_then(|info| info.in_commit_timestamp));
+            entry.has_settings |= line.metadata.is_some() || line.protocol.is_some();
+        }
+        Ok(entry)
+    }
+}
+
+impl Action {
+    fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
+        let Some(vector) = &self.deletion_vector else { return Ok(None) };
+        let kind = vector.storage_type.parse().map_err(|_| {
+            Error::corrupt(format!("a deletion vector that is stored in the way {:?}", vector.storage_type))
+        })?;
+        let target = vector.path_or_inline_dv.as_str();
+        DeletionVectorDescriptor::try_new(kind, target, vector.offset, vector.size_in_bytes, vector.cardinality)
+            .map(Some)
+            .map_err(from_kernel)
+    }
+}

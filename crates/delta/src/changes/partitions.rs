@@ -1,0 +1,62 @@
+//! The partition columns of versions of one schema, as columns of the last version.
+
+use std::collections::HashMap;
+
+use arrow::compute::cast;
+use arrow::datatypes::{Field, Schema};
+use delta_kernel::SnapshotRef;
+use delta_kernel::schema::{DataType as KernelType, PrimitiveType, StructType};
+use lakerace_format::predicate::Value;
+use lakerace_io::{Error, Result};
+
+use super::pieces::stored_name;
+use crate::kernel::error::from_kernel;
+
+/// The partition columns that the last version has, too.
+pub(super) struct Partitions(Vec<Column>);
+
+struct Column {
+    /// As the log names it.
+    name: String,
+    /// Its type in these versions.
+    kind: PrimitiveType,
+    /// The column of the last version.
+    field: Field,
+}
+
+impl Partitions {
+    /// Those of a version; `last` and `columns` are what the last one has, for the kernel and for readers.
+    pub fn new(version: &SnapshotRef, last: &StructType, columns: &Schema) -> Result<Self> {
+        let own = version.schema();
+        let column = |name: &String| {
+            let missing = || Error::corrupt(format!("the partition column {name:?} is not in the schema"));
+            let field = own.field(name).ok_or_else(missing)?;
+            let KernelType::Primitive(kind) = field.data_type() else {
+                return Err(Error::unsupported(format!("the partition column {name:?} is of a nested type")));
+            };
+            let stored = stored_name(field).to_owned();
+            let at = last.fields().position(|last| stored_name(last) == stored);
+            Ok(at.map(|at| Column { name: stored, kind: kind.clone(), field: columns.field(at).clone() }))
+        };
+        let columns = version.table_configuration().logical_partition_columns().iter().map(column);
+        Ok(Self(columns.filter_map(Result::transpose).collect::<Result<_>>()?))
+    }
+
+    /// The columns with the values that a file has, which the log names by texts. One that it does not name is null.
+    pub fn of_file(&self, values: &HashMap<String, Option<String>>) -> Result<Vec<(Field, Option<Value>)>> {
+        let value = |column: &Column| {
+            let named = |error: Error| error.at(format!("the partition column {:?}", column.name));
+            let text = values.get(&column.name).and_then(Option::as_deref);
+            Ok((column.field.clone(), text.map(|text| column.value(text)).transpose().map_err(named)?.flatten()))
+        };
+        self.0.iter().map(value).collect()
+    }
+}
+
+impl Column {
+    fn value(&self, text: &str) -> Result<Option<Value>> {
+        let value = self.kind.parse_scalar(text).and_then(|scalar| scalar.to_array(1)).map_err(from_kernel)?;
+        let value = cast(&value, self.field.data_type()).map_err(|e| Error::unsupported(e.to_string()))?;
+        Ok(Value::from_array(&value, 0))
+    }
+}
