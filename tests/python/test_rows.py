@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -50,3 +53,33 @@ def test_time_zones_and_nanoseconds(tmp_path: Path) -> None:
     pq.write_table(pa.table({"at": pa.array([1001], pa.timestamp("ns"))}), path)
     with pytest.raises(ValueError, match="nanoseconds"):
         list(lr.scan(path).rows())
+
+
+#: Prints rows of a file, and the types of their values, where the module `datetime` is not what it mostly is.
+FALLBACK = """
+import datetime, sys
+{change}
+import lakerace as lr
+for row in lr.scan(sys.argv[1]).rows():
+    print([type(value).__name__ for value in row], [str(value) for value in row])
+"""
+SUBCLASSES = """
+for name in ("date", "datetime", "time", "timedelta"):
+    setattr(datetime, name, type("My" + name, (getattr(datetime, name),), {}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "prefix"), [("del datetime.datetime_CAPI", ""), (SUBCLASSES, "My")], ids=["no table", "other classes"]
+)
+def test_times_without_the_table_of_c_functions(tmp_path: Path, change: str, prefix: str) -> None:
+    at = datetime.datetime(1969, 2, 28, 23, 59, 58, 7, datetime.timezone.utc)
+    values = [at.date(), at, at.replace(tzinfo=None), at.time(), datetime.timedelta(-3, 5, 9)]
+    kinds = [pa.date32(), pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.time64("us"), pa.duration("us")]
+    columns = [pa.array([value, None], kind) for value, kind in zip(values, kinds, strict=True)]
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns, names=list("abcde")), path)
+    command = [sys.executable, "-c", FALLBACK.format(change=change), str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    types = [prefix + type(value).__name__ for value in values]
+    assert found == [f"{types} {[str(value) for value in values]}", f"{['NoneType'] * 5} {['None'] * 5}"]

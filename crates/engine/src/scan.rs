@@ -26,6 +26,8 @@ pub struct Scan {
 const COLUMNAR: [&str; 3] = ["parquet", "orc", "delta"];
 /// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
 const SOURCE_BATCH_ROWS: usize = 64 << 10;
+/// Rows of a batch for a consumer that takes row by row: its columns stay in the cache while they are gone through.
+const SMALL_BATCH_ROWS: usize = 4096;
 
 impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
@@ -114,6 +116,17 @@ impl Scan {
         let request = ReadRequest { batch_rows: Some(rows.min(SOURCE_BATCH_ROWS)), ..self.plan.request.clone() };
         let batches = self.source.read(&ReadPlan { request, ..self.plan.clone() })?;
         Ok(rebatch(batches, rows))
+    }
+
+    /// Like [`Self::batches`], for a consumer that takes row by row: batches that nobody has set a size for are small, so that few
+    /// decoded rows wait.
+    pub fn small_batches(&self) -> Result<Batches> {
+        if self.plan.request.batch_rows.is_some() || !COLUMNAR.contains(&self.format().as_str()) {
+            return self.batches();
+        }
+        self.note_plan();
+        let request = ReadRequest { batch_rows: Some(SMALL_BATCH_ROWS), ..self.plan.request.clone() };
+        self.source.read(&ReadPlan { request, ..self.plan.clone() })
     }
 
     /// The rows for an upsert, which may read columns of them ahead where these are stored apart.

@@ -138,7 +138,8 @@ impl Scan {
 
     /// One pass over the rows, as tuples or dicts.
     fn rows(&self, py: Python<'_>, named: bool) -> PyResult<Rows> {
-        let (batches, job) = self.batches(py)?;
+        let Open { scan, job, .. } = self.opened(py)?;
+        let batches = interrupt::run(py, &job, move || scan.small_batches())?;
         Ok(Rows::new(py, batches, job, named))
     }
 
