@@ -1,6 +1,7 @@
 //! Rows as the lines of a bulk request.
 
 mod cells;
+mod limits;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
@@ -8,8 +9,9 @@ use lakerace_format::json::write_text;
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::mapping::{ID, ROUTING, find, ignore_above, is_in_document, is_numeric, kind_of};
+use super::mapping::{ID, ROUTING, find, is_in_document, is_numeric, kind_of};
 use cells::Cells;
+use limits::Limits;
 
 /// The longest `_id` that a server takes, in bytes: a longer one refuses its whole request.
 const LONGEST_ID: usize = 512;
@@ -53,8 +55,8 @@ struct Column {
     name: Vec<u8>,
     /// Whether its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
-    /// The field finds no text of more UTF-16 units than these; `None`: it finds all.
-    most_units: Option<usize>,
+    /// The longest texts that its field finds.
+    limits: Limits,
 }
 
 impl Encoder {
@@ -93,7 +95,8 @@ impl Encoder {
                 name.push(b':');
                 let mapped = find(fields, field.name());
                 let is_numeric = mapped.is_some_and(|mapped| is_numeric(kind_of(mapped)));
-                Column { index, name, is_numeric, most_units: mapped.and_then(ignore_above) }
+                let limits = Limits::new(field.name(), field.data_type(), mapped);
+                Column { index, name, is_numeric, limits }
             })
             .collect();
         let action = if matches!(id, Id::Row(_)) && action == Action::Delete {
@@ -131,12 +134,13 @@ impl Encoder {
 
 impl Column {
     fn write(&self, cells: &Cells, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
-        let done = match self.most_units {
+        let done = match self.limits.passed(cells, row) {
             // Elasticsearch would tell of it at the end, and OpenSearch never.
-            Some(most) if cells.is_longer(row, most) => {
-                Err(format!("the text is longer than the {most} characters of its field's ignore_above"))
-            }
-            _ => cells.write(row, out),
+            Some(limit) => Err(format!(
+                "the text of field {:?} is longer than the {} characters of its ignore_above",
+                limit.path, limit.most_units
+            )),
+            None => cells.write(row, out),
         };
         done.map_err(|reason| {
             let name = String::from_utf8_lossy(self.name.strip_suffix(b":").unwrap_or(&self.name));

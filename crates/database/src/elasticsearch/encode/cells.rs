@@ -130,19 +130,14 @@ impl Cells {
         }
     }
 
-    /// Whether the row's text, or one of its texts, has more UTF-16 units than these.
-    pub fn is_longer(&self, row: usize, most: usize) -> bool {
-        let is_long = |text: &str| text.len() > most && text.encode_utf16().count() > most;
+    /// The row's text, where it is one.
+    pub fn text(&self, row: usize) -> Option<&str> {
         match self {
-            _ if !self.is_valid(row) => false,
-            Self::Text(array) => is_long(array.value(row)),
-            Self::LargeText(array) => is_long(array.value(row)),
-            Self::TextView(array) => is_long(array.value(row)),
-            Self::List(array, items) => {
-                let offsets = array.value_offsets();
-                (offsets[row] as usize..offsets[row + 1] as usize).any(|item| items.is_longer(item, most))
-            }
-            _ => false,
+            _ if !self.is_valid(row) => None,
+            Self::Text(array) => Some(array.value(row)),
+            Self::LargeText(array) => Some(array.value(row)),
+            Self::TextView(array) => Some(array.value(row)),
+            _ => None,
         }
     }
 
