@@ -176,7 +176,7 @@ impl Source for DeltaSource {
             return Ok(None);
         }
         let files = &self.snapshot.files()?.files;
-        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.opened).clone();
         let opened = match known.filter(|known| known.urls.len() == files.len()) {
             Some(opened) => opened,
             None => self.open_files(&files.iter().collect::<Vec<_>>())?,
