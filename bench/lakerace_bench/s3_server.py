@@ -43,7 +43,8 @@ def named() -> str | None:
 
 def versitygw() -> str | None:
     """The program that `make versitygw` built, else one on the path."""
-    return shutil.which("versitygw", path=f".cache/bin{os.pathsep}{os.environ.get('PATH', '')}")
+    built = Path(".cache/bin").absolute()
+    return shutil.which("versitygw", path=f"{built}{os.pathsep}{os.environ.get('PATH', '')}")
 
 
 def weed() -> str | None:

@@ -396,6 +396,11 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
         read.load(str(tmp_path / "time.parquet"))
     with pytest.raises(AnalysisException, match='option "header"'):
         spark.read.format("lakerace").option("header", "perhaps").load(str(tmp_path / "time.parquet"))
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.s3a.aws.credentials.provider", "of.Nobody")
+    with pytest.raises(AnalysisException, match=r"add its jar \(hadoop-aws\)"):
+        read.load("s3://bucket/table")
+    hadoop.unset("fs.s3a.aws.credentials.provider")
     whole = tmp_path / "cut.parquet"
     lr.copy("tpch:orders?sf=0.01", whole)
     frame = read.load(str(whole))

@@ -27,7 +27,7 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     this.task = TaskContext.get();
     this.memory = NativeMemory.of(task);
     try {
-      this.reader = Native.open(Native.bytes(location), Native.options(options), Native.bytes(part));
+      this.reader = Native.open(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(part));
     } catch (NativeException error) {
       throw error.forSpark();
     }

@@ -63,7 +63,7 @@ public final class LakeraceCatalog implements TableCatalog {
   }
 
   private Table load(Identifier table, String at) throws NoSuchTableException {
-    Map<String, String> all = Locations.resolved(options);
+    Map<String, String> all = Locations.resolved(location(table), options);
     if (at != null) {
       all.put("at", at);
     }
@@ -107,7 +107,7 @@ public final class LakeraceCatalog implements TableCatalog {
       throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
           + properties.get("location") + "`").forAnalysis();
     }
-    Map<String, String> all = Locations.resolved(options);
+    Map<String, String> all = Locations.resolved(location, options);
     if (Target.of(location, all).version != null) {
       throw new TableAlreadyExistsException(table);
     }

@@ -38,7 +38,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   /** What is there. */
   static LakeraceTable of(CaseInsensitiveStringMap given) {
-    Map<String, String> options = Locations.resolved(given.asCaseSensitiveMap());
+    Map<String, String> options = Locations.resolved(Locations.of(given), given.asCaseSensitiveMap());
     if (options.containsKey("at")) {
       options.put(GIVEN_AT, options.get("at"));
     }
@@ -63,7 +63,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   /** What rows of a schema are written to: an existing Delta table has its own schema, for Spark to hold the rows against. */
   static LakeraceTable forWrite(CaseInsensitiveStringMap given, StructType rows, Transform[] partitioning) {
     String location = Locations.of(given);
-    Map<String, String> options = Locations.resolved(given.asCaseSensitiveMap());
+    Map<String, String> options = Locations.resolved(location, given.asCaseSensitiveMap());
     Target target = Target.of(location, options);
     StructType found = target.schema;
     boolean isUpsert = options.containsKey("key");
@@ -136,7 +136,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap query) {
     Map<String, String> all = new HashMap<>(options);
-    Map<String, String> asked = Locations.resolved(query.asCaseSensitiveMap());
+    Map<String, String> asked = Locations.named(query.asCaseSensitiveMap());
     String at = asked.remove("at");
     if (at != null && !at.equals(options.get(GIVEN_AT))) {
       throw LakeraceException.usage(Locations.shown(location) + ": a table of a catalog has its version by its name: SELECT ... FROM t VERSION AS OF " + at);
@@ -148,7 +148,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     Map<String, String> all = new HashMap<>(options);
-    all.putAll(Locations.resolved(info.options().asCaseSensitiveMap()));
+    all.putAll(Locations.named(info.options().asCaseSensitiveMap()));
     // A write goes behind the last version.
     all.remove("at");
     // Where a write names its location, Spark leaves the mode of overwrites to its target.

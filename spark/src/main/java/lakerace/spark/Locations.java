@@ -3,20 +3,9 @@ package lakerace.spark;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.spark.sql.SparkSession;
 
 /** Locations and the settings of their stores. */
 final class Locations {
-  /** Settings of Hadoop's S3A and what they are called in the engine. */
-  private static final String[][] S3A = {
-    {"fs.s3a.access.key", "aws_access_key_id"},
-    {"fs.s3a.secret.key", "aws_secret_access_key"},
-    {"fs.s3a.session.token", "aws_session_token"},
-    {"fs.s3a.endpoint.region", "aws_region"},
-    {"fs.s3a.endpoint", "aws_endpoint"},
-  };
-
   private Locations() {}
 
   /** What is read or written, by the option {@code path}. */
@@ -40,13 +29,19 @@ final class Locations {
   }
 
   /** Options with the version by one name, and with what Hadoop's configuration says of the store. */
-  static Map<String, String> resolved(Map<String, String> given) {
+  static Map<String, String> resolved(String location, Map<String, String> given) {
+    Map<String, String> options = named(given);
+    S3aSettings.take(location, options);
+    return options;
+  }
+
+  /** Options by their names in lower case, with the version by one name. */
+  static Map<String, String> named(Map<String, String> given) {
     Map<String, String> options = new TreeMap<>();
     // Properties of tables have names with capitals.
     given.forEach((name, value) -> options.put(name.startsWith("table.") ? name : name.toLowerCase(Locale.ROOT), value));
     options.remove("path");
     takeVersion(options);
-    takeHadoop(options);
     return options;
   }
 
@@ -61,25 +56,6 @@ final class Locations {
     }
     if (at != null) {
       options.put("at", at);
-    }
-  }
-
-  private static void takeHadoop(Map<String, String> options) {
-    Configuration hadoop = SparkSession.active().sparkContext().hadoopConfiguration();
-    for (String[] setting : S3A) {
-      String value = hadoop.getTrimmed(setting[0], "");
-      if (!value.isEmpty()) {
-        options.putIfAbsent("storage." + setting[1], value);
-      }
-    }
-    String endpoint = options.get("storage.aws_endpoint");
-    if (endpoint != null && !endpoint.contains("://")) {
-      boolean isTls = hadoop.getBoolean("fs.s3a.connection.ssl.enabled", true);
-      endpoint = (isTls ? "https://" : "http://") + endpoint;
-      options.put("storage.aws_endpoint", endpoint);
-    }
-    if (endpoint != null && endpoint.startsWith("http://")) {
-      options.putIfAbsent("storage.aws_allow_http", "true");
     }
   }
 

@@ -25,7 +25,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     StructField[] fields = schema.fields();
     this.columns = new ColumnBuilder[fields.length];
     try {
-      this.writer = Native.begin(Native.bytes(location), Native.options(options), Native.bytes(schema.json()));
+      this.writer = Native.begin(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(schema.json()));
     } catch (NativeException error) {
       throw error.forSpark();
     }

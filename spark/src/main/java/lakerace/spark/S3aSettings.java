@@ -1,0 +1,158 @@
+package lakerace.spark;
+
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.spark.sql.SparkSession;
+
+/** What Hadoop's configuration says of S3, as the engine's options: those of a bucket before those of all. */
+final class S3aSettings {
+  private static final String PREFIX = "fs.s3a.";
+  private static final String PROVIDER = "aws.credentials.provider";
+  /** Before the settings that Hadoop finds credentials by, in options: tasks ask it anew. */
+  private static final String KEPT = "hadoop.";
+  private static final String BUCKET = "hadoop.bucket";
+  private static final String KEY = "storage.aws_access_key_id";
+  private static final String SECRET = "storage.aws_secret_access_key";
+  private static final String TOKEN = "storage.aws_session_token";
+  /** Settings of Hadoop's S3A and what they are called in the engine. */
+  private static final String[][] NAMES = {
+    {"access.key", KEY}, {"secret.key", SECRET}, {"session.token", TOKEN}, {"endpoint.region", "storage.aws_region"}, {"endpoint", "storage.aws_endpoint"},
+  };
+
+  private S3aSettings() {}
+
+  /** Adds what the session's configuration says of the store of a location; what options say stays. */
+  static void take(String location, Map<String, String> options) {
+    Configuration hadoop = SparkSession.active().sparkContext().hadoopConfiguration();
+    String bucket = bucket(location);
+    boolean hasKeys = options.containsKey(KEY);
+    for (String[] name : NAMES) {
+      String value = secret(hadoop, bucket, name[0]);
+      if (!value.isEmpty() && !(hasKeys && (name[1].equals(SECRET) || name[1].equals(TOKEN)))) {
+        options.putIfAbsent(name[1], value);
+      }
+    }
+    if (bucket != null && !hasKeys && hasProvider(hadoop, bucket)) {
+      options.put(BUCKET, bucket);
+      for (Map.Entry<String, String> setting : hadoop.getPropsWithPrefix(PREFIX).entrySet()) {
+        if (isGiven(hadoop, PREFIX + setting.getKey())) {
+          options.put(KEPT + PREFIX + setting.getKey(), setting.getValue());
+        }
+      }
+      ask(hadoop, bucket, options);
+    }
+    String endpoint = options.get("storage.aws_endpoint");
+    if (endpoint != null && !endpoint.contains("://")) {
+      boolean isTls = hadoop.getBoolean(PREFIX + "connection.ssl.enabled", true);
+      endpoint = (isTls ? "https://" : "http://") + endpoint;
+      options.put("storage.aws_endpoint", endpoint);
+    }
+    if (endpoint != null && endpoint.startsWith("http://")) {
+      options.putIfAbsent("storage.aws_allow_http", "true");
+    }
+  }
+
+  /** The options of a task or a commit that begins now: credentials that Hadoop's providers give may be others than when it was planned. */
+  static Map<String, String> fresh(Map<String, String> options) {
+    String bucket = options.get(BUCKET);
+    if (bucket == null) {
+      return options;
+    }
+    Configuration hadoop = new Configuration();
+    Map<String, String> fresh = new HashMap<>();
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      if (option.getKey().startsWith(KEPT + PREFIX)) {
+        hadoop.set(option.getKey().substring(KEPT.length()), option.getValue());
+      } else {
+        fresh.put(option.getKey(), option.getValue());
+      }
+    }
+    ask(hadoop, bucket, fresh);
+    return fresh;
+  }
+
+  /** The bucket of a location on S3; null for others. */
+  private static String bucket(String location) {
+    String plain = location == null ? "" : location.regionMatches(true, 0, "delta:", 0, 6) ? location.substring(6) : location;
+    int begin = plain.indexOf("://");
+    if (begin < 0 || !plain.substring(0, begin).toLowerCase(Locale.ROOT).matches("s3a?")) {
+      return null;
+    }
+    String name = plain.substring(begin + 3).split("[/?]", 2)[0];
+    return name.isEmpty() ? null : name;
+  }
+
+  /** A setting of a bucket or else of all, which may stand in a store of Hadoop's for secrets. */
+  private static String secret(Configuration hadoop, String bucket, String name) {
+    try {
+      char[] own = bucket == null ? null : hadoop.getPassword(PREFIX + "bucket." + bucket + "." + name);
+      char[] value = own != null ? own : hadoop.getPassword(PREFIX + name);
+      return value == null ? "" : new String(value).trim();
+    } catch (IOException error) {
+      throw LakeraceException.usage("Hadoop can't read its setting " + PREFIX + name + ": " + error.getMessage());
+    }
+  }
+
+  /** Whether somebody has named providers, and not Hadoop itself. */
+  private static boolean hasProvider(Configuration hadoop, String bucket) {
+    return isGiven(hadoop, PREFIX + "bucket." + bucket + "." + PROVIDER) || isGiven(hadoop, PREFIX + PROVIDER);
+  }
+
+  private static boolean isGiven(Configuration hadoop, String name) {
+    String[] sources = hadoop.getPropertySources(name);
+    return hadoop.get(name) != null && !(sources != null && sources.length > 0 && sources[sources.length - 1].endsWith("core-default.xml"));
+  }
+
+  /** Takes the credentials that Hadoop's S3A has for a bucket now. Its classes differ between versions, and may be absent. */
+  private static void ask(Configuration hadoop, String bucket, Map<String, String> options) {
+    try {
+      FileSystem store = FileSystem.get(URI.create("s3a://" + bucket + "/"), hadoop);
+      Object owner = has(store, "getS3AInternals") ? call(store, "getS3AInternals") : store;
+      Method share = owner.getClass().getMethod("shareCredentials", String.class);
+      share.setAccessible(true);
+      Object providers = share.invoke(owner, "lakerace");
+      try {
+        boolean isOld = !has(providers, "resolveCredentials");
+        Object found = call(providers, isOld ? "getCredentials" : "resolveCredentials");
+        options.put(KEY, (String) call(found, isOld ? "getAWSAccessKeyId" : "accessKeyId"));
+        options.put(SECRET, (String) call(found, isOld ? "getAWSSecretKey" : "secretAccessKey"));
+        String token = isOld ? "getSessionToken" : "sessionToken";
+        options.remove(TOKEN);
+        if (has(found, token)) {
+          options.put(TOKEN, (String) call(found, token));
+        }
+      } finally {
+        ((AutoCloseable) providers).close();
+      }
+    } catch (InvocationTargetException error) {
+      throw LakeraceException.usage("Hadoop's " + PREFIX + PROVIDER + " gives no credentials for the bucket " + bucket + ": " + error.getCause());
+    } catch (Exception error) {
+      throw LakeraceException.usage(PREFIX + PROVIDER + " is set, and Hadoop's S3A does not open the bucket " + bucket + ": add its jar (hadoop-aws), or give "
+          + PREFIX + "access.key and " + PREFIX + "secret.key alone; " + Optional.ofNullable(error.getCause()).orElse(error));
+    }
+  }
+
+  private static boolean has(Object object, String method) {
+    for (Method found : object.getClass().getMethods()) {
+      if (found.getName().equals(method) && found.getParameterCount() == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Calls a public method, also of a class that is not public. */
+  private static Object call(Object object, String method) throws Exception {
+    Method found = object.getClass().getMethod(method);
+    found.setAccessible(true);
+    return found.invoke(object);
+  }
+}
