@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sqlite3
 import subprocess
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -144,3 +147,68 @@ def test_compacting_gives_space_back(tmp_path: Path, tree: dict[str, bytes]) -> 
     assert done["bytes_before"] - done["bytes_after"] > 2_500_000
     assert store.stat().st_size < 500_000
     assert lr.files.Store(store).verify().files == 30
+
+
+def _can_open_fuse() -> bool:
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+def _unmount(path: Path) -> None:
+    """What umount(8) does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.umount2(os.fsencode(path), 0) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.parametrize(
+    ("home", "by"),
+    [("pack.db", signal.SIGINT), ("files/", signal.SIGTERM), ("packs", signal.SIGTERM), ("pack.db", None)],
+)
+def test_a_mount_shows_the_files(tmp_path: Path, tree: dict[str, bytes], home: str, by: signal.Signals | None) -> None:
+    store = f"packs:{tmp_path}/packs" if home == "packs" else f"{tmp_path}/{home}"
+    ok("files", "import", store, tmp_path / "tree", "in")
+    point = tmp_path / "mounted"
+    point.mkdir()
+    process = subprocess.Popen(command("files", "mount", store, point), stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not point.is_mount():
+        time.sleep(0.02)
+    if process.poll() is not None:
+        # No FUSE, or nobody may mount here: then the command says what to do.
+        err = process.communicate()[1]
+        assert process.returncode == 6, err
+        assert "or export the files to a directory" in err
+        assert not _can_open_fuse() or "refuses the mount" in err
+        return
+    assert _can_open_fuse()
+    read = {str(path.relative_to(point / "in")): path for path in point.rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in read.items()} == tree
+    sizes = {name: path.stat().st_size for name, path in read.items()}
+    assert sizes == {name: len(data) for name, data in tree.items()}
+    with (point / "in/big").open("rb") as file:
+        file.seek(2_999_990)
+        assert file.read() == tree["big"][-10:]
+    with pytest.raises(OSError, match="Read-only"):
+        (point / "new").write_bytes(b"")
+    assert not (point / "gone").exists()
+    if by is None:
+        _unmount(point)
+    else:
+        process.send_signal(by)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, err
+    assert not point.is_mount()
+    assert f"{store} is at {point}" in err
+
+
+def test_a_mount_wants_an_empty_directory(tmp_path: Path, tree: dict[str, bytes]) -> None:
+    store = tmp_path / "pack.db"
+    ok("files", "import", store, tmp_path / "tree")
+    for point, code in ((tmp_path / "tree", 4), (tmp_path / "absent", 3), (store, 4)):
+        done = run("files", "mount", store, point)
+        assert done.code == code, done.err
+        assert str(point) in done.err
+    done = run("files", "mount", tmp_path / "absent.db", tmp_path / "tree")
+    assert done.code == 3, done.err

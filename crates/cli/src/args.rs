@@ -12,8 +12,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 pub(crate) use self::files::{
-    ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MvArgs, PutArgs,
-    PutEncoding, RmArgs, Taken,
+    ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
+    PutArgs, PutEncoding, RmArgs, Taken,
 };
 pub(crate) use self::load::LoadArgs;
 pub(crate) use self::sync::{SyncArgs, SyncMode};

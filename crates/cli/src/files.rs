@@ -5,14 +5,19 @@ mod show;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use lakerace::{Error, Result};
-use lakerace_files::{Archive, ArchiveKind, IfExists, Key, Options, Progress, PutOptions, Store, Transform};
-use lakerace_io::STANDARD_STREAM;
+use lakerace_files::{
+    Archive, ArchiveKind, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store, Transform,
+};
+use lakerace_io::{STANDARD_STREAM, printable};
 use serde_json::json;
 
 use crate::args::{
-    ExportArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, MvArgs, PutArgs, PutEncoding, RmArgs, Taken,
+    ExportArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, MountArgs, MvArgs, PutArgs, PutEncoding,
+    RmArgs, Taken,
 };
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
@@ -23,6 +28,9 @@ const PART_BYTES: usize = 1 << 20;
 
 /// Contents up to this are put at once, in bytes.
 const WHOLE_BYTES: usize = 16 << 20;
+
+/// How often a mount looks whether it is to end.
+const MOUNT_POLL: Duration = Duration::from_millis(50);
 
 /// The length of a key, and one byte that tells a longer file.
 const KEY_BYTES: u64 = 33;
@@ -38,10 +46,11 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Import(args) => &args.store,
         FilesCommand::Export(args) => &args.store,
         FilesCommand::Stat(args) => &args.store,
+        FilesCommand::Mount(args) => &args.store,
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
     };
     let session = Session::start(global, &store.store);
-    let opened = Opened { session: &session, store: open(store, &args.command, &session)? };
+    let opened = Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) };
     match &args.command {
         FilesCommand::Put(args) => put(args, &opened),
         FilesCommand::Get(args) => get(args, &opened),
@@ -53,6 +62,7 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Stat(args) => show::stat(args, &opened),
         FilesCommand::Verify(_) => return show::verify(&opened),
         FilesCommand::Compact(_) => compact(&opened),
+        FilesCommand::Mount(args) => mount(args, &opened),
     }?;
     Ok(0)
 }
@@ -60,7 +70,7 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
 /// A store that a command works on.
 struct Opened<'a> {
     session: &'a Session,
-    store: Store,
+    store: Arc<Store>,
 }
 
 impl Opened<'_> {
@@ -104,6 +114,7 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
             | FilesCommand::Export(_)
             | FilesCommand::Stat(_)
             | FilesCommand::Verify(_)
+            | FilesCommand::Mount(_)
     );
     let key = store.key_file.as_deref().map(read_key).transpose()?;
     let options = Options {
@@ -315,6 +326,20 @@ fn compact(opened: &Opened<'_>) -> Result<()> {
     let done = opened.store.compact()?;
     let (before, after) = (human::bytes(done.bytes_before), human::bytes(done.bytes_after));
     opened.done(&format!("{before} became {after}"), 0, json!(done))
+}
+
+/// Serves a mount until it is unmounted: by others, or as the job is cancelled.
+fn mount(args: &MountArgs, opened: &Opened<'_>) -> Result<()> {
+    let options = MountOptions { folder: args.folder.clone(), allow_other: args.allow_other };
+    let tell = Box::new(|message: &str| eprintln!("{}", printable(message)));
+    let mounted = Mount::new(Arc::clone(&opened.store), &args.directory, &options, tell)?;
+    let place = args.directory.display();
+    opened.session.note(&format!("{} is at {place} until umount {place} or Ctrl-C", opened.store.location()));
+    while !mounted.is_ended() && !opened.session.job.is_cancelled() {
+        std::thread::sleep(MOUNT_POLL);
+    }
+    mounted.unmount()?;
+    opened.done("unmounted", 0, json!({}))
 }
 
 /// A line on standard output.

@@ -18,6 +18,7 @@ mod encode;
 mod home;
 mod index;
 mod memory;
+mod mount;
 mod name;
 mod options;
 mod packs;
@@ -32,6 +33,7 @@ pub use home::{
     Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
 };
 pub use index::{EachName, Entry, Index, IndexVersion, Segment};
+pub use mount::{FileTree, FolderEntry, Mount, MountOptions, Node, NodeKind, Tell};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};
 pub use store::{Child, Progress, Store};

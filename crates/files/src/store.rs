@@ -12,7 +12,8 @@ use crate::name::{Glob, shown};
 use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
-    Batch, Compacted, Content, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write, random,
+    Batch, Compacted, Content, Each, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write,
+    random,
 };
 
 /// Names that one look at a home gives.
@@ -285,6 +286,28 @@ impl Store {
     }
 }
 
+impl Reads for Store {
+    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+        self.home.get(name, sink)
+    }
+
+    fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        self.home.get_many(names, each)
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        self.home.stat(name)
+    }
+
+    fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        self.home.list(prefix, from, limit)
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+        self.home.open(name)
+    }
+}
+
 /// A content that appears whole or not at all: what a failed write has left out is never missing from it.
 struct WholeWrite {
     writer: Box<dyn Write>,
@@ -337,34 +360,49 @@ fn behind(name: &str) -> String {
     format!("{name}\0")
 }
 
+/// The children of a folder whose stored names are not less than `from`, as one look gives them: in the order of stored names, in which a
+/// folder has a `/` behind its name. A name that is a file and a folder comes twice. Then where the next look begins, if one is needed.
+pub(crate) fn children_page(
+    reads: &(impl Reads + ?Sized),
+    prefix: &str,
+    from: &str,
+) -> Result<(Vec<Child>, Option<String>)> {
+    let page = reads.list(prefix, from, PAGE)?;
+    let is_last = page.len() < PAGE;
+    let (mut last, mut found): (Option<String>, Vec<Child>) = (None, Vec::new());
+    for stat in page {
+        match stat.name[prefix.len()..].split_once('/') {
+            None => {
+                last = Some(behind(&stat.name));
+                found.push(Child::File(stat));
+            }
+            Some((part, _)) => {
+                let name = format!("{prefix}{part}");
+                if found.last() == Some(&Child::Folder(name.clone())) {
+                    continue;
+                }
+                // `0` follows `/`: the next look begins behind the folder, unless it ended in this page.
+                last = Some(format!("{name}0"));
+                found.push(Child::Folder(name));
+            }
+        }
+    }
+    match last {
+        None if !is_last => Err(Error::internal("a page of one folder's files")),
+        _ if is_last => Ok((found, None)),
+        last => Ok((found, last)),
+    }
+}
+
 fn children(reads: &(impl Reads + ?Sized), folder: &str) -> Result<Vec<Child>> {
     let prefix = folder_prefix(folder);
     let (mut from, mut found): (String, Vec<Child>) = (String::new(), Vec::new());
-    'pages: loop {
-        let page = reads.list(&prefix, &from, PAGE)?;
-        let is_last = page.len() < PAGE;
-        let mut last = None;
-        for stat in page {
-            match stat.name[prefix.len()..].split_once('/') {
-                None => {
-                    last = Some(behind(&stat.name));
-                    found.push(Child::File(stat));
-                }
-                Some((part, _)) => {
-                    let name = format!("{prefix}{part}");
-                    if found.last() == Some(&Child::Folder(name.clone())) {
-                        continue;
-                    }
-                    // `0` follows `/`: the next look begins behind the folder, unless it ended in this page.
-                    last = Some(format!("{name}0"));
-                    found.push(Child::Folder(name));
-                }
-            }
-        }
-        match last {
-            Some(last) if !is_last => from = last,
-            None if !is_last => return Err(Error::internal("a page of one folder's files")),
-            _ => break 'pages,
+    loop {
+        let (page, next) = children_page(reads, &prefix, &from)?;
+        found.extend(page);
+        match next {
+            Some(next) => from = next,
+            None => break,
         }
     }
     found.sort_by(|a, b| a.name().cmp(b.name()));

@@ -36,6 +36,8 @@ pub(crate) enum FilesCommand {
     Verify(FilesStore),
     /// Give the space of removed files back, and encode small files with the store's dictionary.
     Compact(FilesStore),
+    /// Show the files in an empty directory, for reading, until that is unmounted or Ctrl-C comes (Linux, by FUSE).
+    Mount(MountArgs),
 }
 
 /// The store and how it is opened.
@@ -192,4 +194,19 @@ pub(crate) struct FileStatArgs {
     /// The files' names.
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MountArgs {
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
+    /// An empty directory.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The folder of the store to show; all of it by default.
+    #[arg(value_name = "FOLDER", default_value = "")]
+    pub(crate) folder: String,
+    /// Let other users read, too; for a user other than root, /etc/fuse.conf must have user_allow_other.
+    #[arg(long)]
+    pub(crate) allow_other: bool,
 }
