@@ -19,9 +19,8 @@ use super::pit::{KEEP_ALIVE, PointInTime};
 
 /// Documents of the first page, as nobody knows yet how large they are.
 const FIRST_PAGE: usize = 256;
-/// Bytes of a page, which are still in the cache when it is decoded, and how many times as many documents as the page before the next
-/// one may have.
-const PAGE_BYTES: usize = 1 << 20;
+/// Bytes of a page, and how many times as many documents as the page before the next one may have.
+const PAGE_BYTES: usize = 4 << 20;
 const GROWTH: usize = 8;
 /// Fewer documents than this are not worth another slice.
 const SLICE_DOCUMENTS: u64 = 20_000;
