@@ -28,7 +28,22 @@ pub(super) fn to_read(path: &Path, job: &Job) -> Result<Connection> {
         return Err(Error::invalid("it is no file, and so no SQLite database").at(path.display()));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    open(path, flags, job)
+    let opened = match connect(path, flags, job) {
+        // A writer was killed. Only a connection that may write takes back what it has left half done.
+        Err(error) if needs_recovery(&error) => {
+            drop(open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, job)?);
+            connect(path, flags, job)
+        }
+        opened => opened,
+    };
+    opened.map_err(|error| failed(error).at(path.display()))
+}
+
+/// Whether the file has a journal that must be played back first.
+fn needs_recovery(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(SQLITE_READONLY_RECOVERY | SQLITE_READONLY_ROLLBACK))
 }
 
 /// A connection that writes; the file is made where there is none.
@@ -38,17 +53,18 @@ pub(super) fn to_write(path: &Path, job: &Job) -> Result<Connection> {
 }
 
 fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {
-    let opened = || {
-        let mut connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        let job = job.clone();
-        let is_cancelled = move || job.is_cancelled();
-        connection.progress_handler(CANCEL_STEPS, Some(is_cancelled))?;
-        // The first statement reads the file.
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        Ok(connection)
-    };
-    opened().map_err(|error| failed(error).at(path.display()))
+    connect(path, flags, job).map_err(|error| failed(error).at(path.display()))
+}
+
+fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let job = job.clone();
+    let is_cancelled = move || job.is_cancelled();
+    connection.progress_handler(CANCEL_STEPS, Some(is_cancelled))?;
+    // The first statement reads the file.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
 }
 
 /// How often a database file has been changed, as its header says; 0 of an empty file.
@@ -85,3 +101,6 @@ pub(super) fn same_state(path: &Path, n: usize, job: &Job) -> Result<Vec<Connect
     begin(&connection).map_err(named)?;
     Ok(vec![connection])
 }
+
+#[cfg(test)]
+mod tests;
