@@ -257,7 +257,7 @@ impl Reader {
         let is_plain = encoding.is_plain();
         let open = |id| self.connection.blob_open(MAIN_DB, "chunks", "data", id, true);
         let mut blob = open(chunk_id(place, 0)).map_err(|e| from_rusqlite(&e))?;
-        let mut stored_hash = Xxh3Default::new();
+        let mut hash = Xxh3Default::new();
         for (piece, part) in (0_u64..).zip(out.chunks_mut(PIECE_BYTES)) {
             if piece > 0 {
                 blob.reopen(chunk_id(place, piece)).map_err(|e| from_rusqlite(&e))?;
@@ -266,20 +266,17 @@ impl Reader {
                 if blob.len() != part.len() {
                     return Err(Error::corrupt(format!("piece {piece} has {} bytes of {}", blob.len(), part.len())));
                 }
-                blob.raw_read_at_exact(part, 0).map_err(|e| from_rusqlite(&e))?;
+                // While the piece is in the processor's cache.
+                hash.update(blob.raw_read_at_exact(part, 0).map_err(|e| from_rusqlite(&e))?);
                 continue;
             }
             let stored = self.scratch.begin(blob.len())?;
             let stored = blob.raw_read_at_exact(stored, 0).map_err(|e| from_rusqlite(&e))?;
-            if !encoding.chain.is_empty() {
-                stored_hash.update(stored);
-            }
             encoding.decode(piece, stored, part)?;
+            // SAFETY: decoding has written all of the part.
+            hash.update(if encoding.chain.is_empty() { unsafe { part.assume_init_ref() } } else { stored });
         }
-        // SAFETY: every part has been read or decoded.
-        let whole = unsafe { out.assume_init_ref() };
-        let hash = if encoding.chain.is_empty() { xxh3_64(whole) } else { stored_hash.digest() };
-        if hash == located.checksum { Ok(()) } else { Err(not_as_written()) }
+        if hash.digest() == located.checksum { Ok(()) } else { Err(not_as_written()) }
     }
 
     /// Appends the decoded piece number `piece` of a content to `out`, which is cleared.

@@ -19,8 +19,8 @@ use crate::{Durability, IfExists, Options};
 /// The pages that the writing connection keeps, in KiB.
 const CACHE_KIB: u32 = 64 << 10;
 
-/// What the log takes before its pages go to the store, in bytes.
-const CHECKPOINT_BYTES: u64 = 16 << 20;
+/// What the log takes at most before its pages go to the store, in bytes: a page that commits change again and again goes there once.
+const CHECKPOINT_BYTES: u64 = 32 << 20;
 
 /// How long a log beyond its limit waits for readers.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
@@ -54,6 +54,8 @@ pub(super) struct Writer {
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
     log_limit_bytes: u64,
+    /// What the log takes before its pages go to the store: half of the limit, where that is less.
+    checkpoint_bytes: u64,
     looked_at_bytes: u64,
     busy_timeout: Duration,
     pub(super) connection: Connection,
@@ -161,6 +163,7 @@ impl Writer {
             log_pages,
             page_bytes: page,
             log_limit_bytes: options.wal_limit_bytes,
+            checkpoint_bytes: CHECKPOINT_BYTES.min(options.wal_limit_bytes / 2),
             looked_at_bytes: 0,
             busy_timeout: options.busy_timeout,
             connection,
@@ -179,7 +182,7 @@ impl Writer {
         if log_bytes < self.looked_at_bytes {
             self.looked_at_bytes = 0;
         }
-        if log_bytes > self.looked_at_bytes + CHECKPOINT_BYTES {
+        if log_bytes > self.looked_at_bytes + self.checkpoint_bytes {
             self.looked_at_bytes = log_bytes;
             self.bound_log(log_bytes);
         }
