@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+# Tests and lints share the compiled dependencies of the package: see tests/profile.toml.
+TESTED := --release --config tests/profile.toml --locked --workspace --all-features
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench versitygw clean
@@ -24,22 +26,27 @@ $(STAMP): requirements-dev.lock
 build: $(VENV)/.built
 
 $(VENV)/.built: $(STAMP) $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --features workspace-dependencies
 	$(BIN)/pip install --quiet --no-deps --editable bench
 	touch $@
 
 demo: build
 	$(BIN)/lakerace demo
 
-test: lint test-rust test-python test-lowest test-connector
+# The Rust tests run beside the Python tests, and are printed behind them.
+test: lint
+	@mkdir -p .cache && { $(MAKE) --no-print-directory test-rust > .cache/test-rust.log 2>&1 & rust=$$!; \
+	  $(MAKE) --no-print-directory test-python; python=$$?; \
+	  wait $$rust; rust=$$?; cat .cache/test-rust.log; exit $$((rust | python)); }
+	$(MAKE) --no-print-directory test-lowest test-connector
 	$(BIN)/python tests/python/summary.py
 
 lint: lint-rust lint-python lint-crates
 
 lint-rust:
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets --all-features --quiet -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --all-features --no-deps --quiet
+	cargo clippy $(TESTED) --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc $(TESTED) --no-deps --quiet
 	tests/portable/check
 
 # Licences, versions that stand side by side, manifests; files that use one another.
@@ -83,7 +90,7 @@ test-spark: test-connector
 # The tests of databases against further servers: Elasticsearch 7, and, with a JDK 25, Elasticsearch 9 and OpenSearch 3.
 test-servers: build
 	for server in elasticsearch-7 elasticsearch-9 opensearch-3; do \
-	  LAKERACE_TEST_ELASTICSEARCH_SERVER=$$server $(BIN)/python tests/rust.py -p lakerace-database --test elasticsearch || exit 1; done
+	  LAKERACE_TEST_ELASTICSEARCH_SERVER=$$server $(BIN)/python tests/rust.py --workspace --test elasticsearch || exit 1; done
 
 # A minute for each parser; see fuzz/README.md for what it needs.
 fuzz:

@@ -1,7 +1,7 @@
 """Builds the jar of the Spark connector: its classes against Spark's own jars, and the native library of this machine.
 
 python spark/build.py                      # spark/target/lakerace-spark-VERSION.jar, with a release build of the library
-python spark/build.py --profile dev        # the same with a debug build, for tests
+python spark/build.py --profile test       # the same with a build of tests (tests/profile.toml)
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ def metadata() -> tuple[str, Path]:
 
 def library(profile: str, target: Path) -> Path:
     """The native library, built and stripped of what only a debugger reads."""
-    # For tests with the features of all tests, which have compiled all that it links.
-    what = ["--workspace", "--all-features", "--lib"] if profile == "dev" else ["-p", "lakerace-spark"]
-    subprocess.run(["cargo", "build", "--locked", "--quiet", *what, "--profile", profile], check=True, cwd=ROOT)
-    built = target / ("debug" if profile == "dev" else profile) / LIBRARY[platform.system()]
+    tested = profile == "test"
+    # For tests as the Rust tests are built, which have compiled all that it links.
+    what = ["--release", "--config", "tests/profile.toml", "--workspace", "--all-features", "--lib"]
+    what = what if tested else ["-p", "lakerace-spark", "--profile", profile]
+    subprocess.run(["cargo", "build", "--locked", "--quiet", *what], check=True, cwd=ROOT)
+    built = target / ("release" if tested else profile) / LIBRARY[platform.system()]
     if platform.system() != "Linux":
         return built
     stripped = HOME / "target" / built.name
@@ -105,7 +107,7 @@ def pack(jar: Path, folders: list[Path], native: Path) -> None:
 def main() -> None:
     """Builds, and prints the jar's path."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", default="jar", help="cargo's profile: jar (a stripped release build) or dev")
+    parser.add_argument("--profile", default="jar", help="jar (a stripped release build) or test")
     profile = parser.parse_args().profile
     version, target = metadata()
     folder = HOME / "target" if profile == "jar" else HOME / "target" / "test"

@@ -1,6 +1,6 @@
 """Runs the benches of crates and prints a table for the design notes: `ours` over `plain`, by the medians, and where and when that was.
 
-python tests/micro.py format io orc delta [-- WORD]
+python tests/micro.py [CRATE...] [-- WORD]  all crates, or some of them: format io orc delta
 python tests/micro.py --read OUTPUT...      of what `cargo bench` has printed before
 """
 
@@ -70,12 +70,14 @@ def main(arguments: list[str]) -> int:
         lines = [line for name in arguments[1:] for line in table(Path(name).read_text(encoding="utf-8"))]
     else:
         words = arguments[arguments.index("--") :] if "--" in arguments else []
-        for crate in arguments[: len(arguments) - len(words)]:
-            command = ["cargo", "bench", "--locked", "--quiet", "-p", f"lakerace-{crate}", *words]
-            done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-            if done.returncode:
-                return done.returncode
-            lines += table(done.stdout)
+        crates = [part for crate in arguments[: len(arguments) - len(words)] for part in ("-p", f"lakerace-{crate}")]
+        # The whole workspace shares its dependencies with `make build`.
+        chosen = crates or ["--workspace", "--all-features"]
+        command = ["cargo", "bench", "--locked", "--quiet", *chosen, "--bench", "micro", *words]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            return done.returncode
+        lines = table(done.stdout)
     print(f"{place()}\n\n| bench | case | ours | plain | ratio |\n| --- | --- | --: | --: | --: |", *lines, sep="\n")
     return 0
 

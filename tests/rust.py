@@ -1,5 +1,6 @@
 """Runs the Rust tests with what they need: an S3 server, a MongoDB server, Elasticsearch, and room for a small file system.
-Arguments go to `cargo test`. LAKERACE_TEST_ELASTICSEARCH_SERVER chooses one of the servers of tests/servers/elastic.py.
+Arguments go to `cargo test`. With --workspace, dependencies are those of `make build`: see tests/profile.toml.
+LAKERACE_TEST_ELASTICSEARCH_SERVER chooses one of the servers of tests/servers/elastic.py.
 
 python tests/rust.py --workspace
 python tests/rust.py -p lakerace-io --test io s3
@@ -23,6 +24,8 @@ import mongoserver
 import s3server
 import summary
 
+#: How our crates are compiled for tests.
+PROFILE = Path(__file__).parent / "profile.toml"
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored")
 
 
@@ -46,7 +49,8 @@ def main(arguments: list[str]) -> int:
             elastic.VARIABLE: elasticsearch,
         }
         # Ignored tests are those that need what is started here.
-        command = ["cargo", "test", "--locked", "--all-features", "--no-fail-fast", *arguments, "--"]
+        profile = ["--release", "--config", str(PROFILE)] if "--workspace" in arguments else []
+        command = ["cargo", "test", *profile, "--locked", "--all-features", "--no-fail-fast", *arguments, "--"]
         code = _run([*command, "--include-ignored"], variables, numbers)
         for line in left_out:
             # Its test passed, and has tested nothing.

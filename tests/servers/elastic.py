@@ -6,6 +6,7 @@ python tests/servers/elastic.py elasticsearch-8      runs one in the foreground 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -108,20 +109,32 @@ def java_home(least: int) -> Path:
 
 
 def install(server: Server) -> Path:
-    """The folder of the server, filled on first use; another process that fills it at once wins or waits for nobody."""
-    home = CACHE / server.name
+    """The folder of the server, filled on first use."""
+    with filled(server.name) as folder:
+        if folder is not None:
+            download(server.artifacts, folder / "jars")
+            _prepare(server, folder)
+    return CACHE / server.name
+
+
+@contextlib.contextmanager
+def filled(name: str) -> Iterator[Path | None]:
+    """A new folder that becomes `CACHE / name` at the end; None where that is there. One process fills one at a time."""
+    home = CACHE / name
     if (home / "ready").exists():
-        return home
+        yield None
+        return
     CACHE.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{server.name}-"))
-    download(server.artifacts, made / "jars")
-    _prepare(server, made)
-    (made / "ready").touch()
-    try:
+    # Two that download into Maven's repository at once would read each other's halves.
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (home / "ready").exists():
+            yield None
+            return
+        made = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{name}-"))
+        yield made
+        (made / "ready").touch()
         made.rename(home)
-    except OSError:
-        shutil.rmtree(made)
-    return home
 
 
 def download(artifacts: tuple[str, ...], folder: Path) -> None:

@@ -6,7 +6,6 @@ It knows fewer commands than SecantusDB, which the tests of MongoDB run against,
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -38,20 +37,12 @@ class Running:
 
 def install() -> Path:
     """The folder of the server, filled on first use."""
-    home = elastic.CACHE / "mongodb"
-    if (home / "ready").exists():
-        return home
-    elastic.CACHE.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=elastic.CACHE, prefix="mongodb-"))
-    elastic.download((ARTIFACT,), made / "jars")
-    javac = elastic.java_home(JAVA) / "bin" / "javac"
-    subprocess.run([javac, "-cp", f"{made}/jars/*", "-d", made / "classes", SOURCE], check=True)
-    (made / "ready").touch()
-    try:
-        made.rename(home)
-    except OSError:
-        shutil.rmtree(made)
-    return home
+    with elastic.filled("mongodb") as folder:
+        if folder is not None:
+            elastic.download((ARTIFACT,), folder / "jars")
+            javac = elastic.java_home(JAVA) / "bin" / "javac"
+            subprocess.run([javac, "-cp", f"{folder}/jars/*", "-d", folder / "classes", SOURCE], check=True)
+    return elastic.CACHE / "mongodb"
 
 
 @contextlib.contextmanager

@@ -40,7 +40,7 @@ def numbers(report: Path) -> summary.Numbers:
 
 def main(arguments: list[str]) -> int:
     """The exit code: 0 where all tests passed on all versions."""
-    command = [sys.executable, str(ROOT / "spark" / "build.py"), "--profile", "dev"]
+    command = [sys.executable, str(ROOT / "spark" / "build.py"), "--profile", "test"]
     jar = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
     failed = []
     for version in VERSIONS:
