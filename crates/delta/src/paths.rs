@@ -72,7 +72,7 @@ impl Paths {
 
     /// The path in the table's store of an absolute path or URL.
     fn in_store<'a>(&self, name: &'a str) -> Option<&'a str> {
-        if self.store.local_files {
+        if self.store.has_local_files() {
             return local_path(name);
         }
         let (scheme, rest) = name.split_once("://")?;

@@ -72,7 +72,7 @@ impl Table {
 
     /// Whether its files are on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.inner.paths.store.is_local
+        self.inner.paths.store.is_local()
     }
 
     /// Whether there is one: its log has an entry or a checkpoint. One LIST at most.

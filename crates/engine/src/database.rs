@@ -19,8 +19,7 @@ use crate::{CopyMode, CopyOptions, ReadOptions};
 mod absent;
 
 /// The source that a location names; `None` where it names no database.
-pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Arc<dyn Source>>> {
-    let Some(system) = System::of(location) else { return Ok(None) };
+pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
     if options.at.is_some() {
         return Err(Error::unsupported("a version is asked for, and a database has none")
             .at(system.name())
@@ -32,12 +31,12 @@ pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<O
             .advice("leave --input-format (format) out"));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
-    open_source(system, location, &SourceOptions { schema }, job).map(Some)
+    open_source(system, location, &SourceOptions { schema }, job)
 }
 
 /// Whether there is the collection, index or table that a location names.
-pub(crate) fn exists(location: &str, job: &Job) -> Result<bool> {
-    match open(location, &ReadOptions::default(), job) {
+pub(crate) fn exists(system: System, location: &str, job: &Job) -> Result<bool> {
+    match open(system, location, &ReadOptions::default(), job) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -63,10 +62,9 @@ pub(crate) struct DatabaseTarget {
 }
 
 impl DatabaseTarget {
-    /// The target that a location names; `None` where it names no database.
-    pub(crate) fn resolve(location: &str) -> Option<Self> {
-        let system = System::of(location)?;
-        Some(Self { system, location: location.to_owned(), load_name: None, on_rejected: OnRejected::default() })
+    /// The collection, index or table that a location names.
+    pub(crate) fn new(system: System, location: &str) -> Self {
+        Self { system, location: location.to_owned(), load_name: None, on_rejected: OnRejected::default() }
     }
 
     /// As the user wrote it.

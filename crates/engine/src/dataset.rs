@@ -17,6 +17,7 @@ use crate::delta;
 use crate::files::{Files, Found, find_files};
 use crate::hive::partitions;
 use crate::piped;
+use crate::resolve::LocationKind;
 use crate::tpch;
 
 /// Files that are read as one table, those that their partition excludes left out.
@@ -47,15 +48,15 @@ impl Opened {
 
 /// Opens a location for a read with `filter`: files that the filter excludes by their partition are not opened.
 pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
-    if let Some(folder) = delta::named(location) {
-        return Opened::table(&Location::parse(folder)?, options, job);
+    match LocationKind::of(location) {
+        LocationKind::Table { folder } => Opened::table(&Location::parse(folder)?, options, job),
+        LocationKind::Tpch => tpch::open(location, options, job).map(|source| Opened::files(Arc::new(source))),
+        LocationKind::Database(system) => database::open(system, location, options, job).map(Opened::files),
+        LocationKind::Path => open_path(location, options, filter, job),
     }
-    if let Some(source) = tpch::open(location, options, job)? {
-        return Ok(Opened::files(Arc::new(source)));
-    }
-    if let Some(source) = database::open(location, options, job)? {
-        return Ok(Opened::files(source));
-    }
+}
+
+fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
     if let Some(files) = piped::find(location, options, job)? {
         refuse_version(location, options)?;
         return open_files(files, options, filter, job).map(Opened::files);

@@ -6,18 +6,18 @@ use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
+use crate::resolve::{DELTA, LocationKind};
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
 const LOG: &str = "_delta_log";
 
-/// What stands before the folder of a Delta table, to say that it is one.
-const SCHEME: &str = "delta:";
-
 /// The folder in `delta:FOLDER`; `None` where the name does not say that it is a Delta table.
 pub(crate) fn named(location: &str) -> Option<&str> {
-    let scheme = location.get(..SCHEME.len())?;
-    scheme.eq_ignore_ascii_case(SCHEME).then(|| &location[SCHEME.len()..])
+    match LocationKind::of(location) {
+        LocationKind::Table { folder } => Some(folder),
+        _ => None,
+    }
 }
 
 /// Whether an object, or a path of a file, is a part of the log of the table in `folder`.
@@ -28,7 +28,7 @@ pub(crate) fn is_log_of(folder: &Path, path: &Path) -> bool {
 
 /// Whether a folder of this machine is a Delta table.
 pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
-    store.local_files && std::fs::metadata(format!("/{path}/{LOG}")).is_ok_and(|metadata| metadata.is_dir())
+    store.has_local_files() && std::fs::metadata(format!("/{path}/{LOG}")).is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// The table of a name, with or without `delta:` in front. Sends no request.
@@ -53,7 +53,7 @@ fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Sna
 
 /// Whether a folder is a Delta table. One LIST where it is not on this machine.
 pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
-    if store.local_files {
+    if store.has_local_files() {
         return Ok(is_local_table(store, path));
     }
     Ok(store.list_unless(&path.clone().join(LOG), |_| true)?.is_none())
@@ -81,7 +81,7 @@ impl TableTarget {
 
     /// As the user wrote it, with `delta:` in front.
     pub(crate) fn place(&self) -> String {
-        format!("{SCHEME}{}", self.table.place())
+        format!("{DELTA}{}", self.table.place())
     }
 
     /// The table, which may be there or not.

@@ -167,7 +167,7 @@ pub fn remove_staged(folder: &str, storage: &StorageOptions, job: &Job) -> Resul
     let (store, path) = location.open(storage, job)?;
     let files = store.list(&path)?;
     store.delete_all(files.into_iter().map(|file| file.path).collect())?;
-    if store.local_files {
+    if store.has_local_files() {
         match std::fs::remove_dir_all(format!("/{path}")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::from(error).at(folder)),
             _ => {}

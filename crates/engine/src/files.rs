@@ -35,7 +35,7 @@ pub(crate) struct Files {
 pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Found> {
     let (store, path) = location.open(&options.storage, job)?;
     let place = location.as_str();
-    let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")));
+    let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")));
     if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
         return of_pattern(&store, &path, options).map(Found::Files).map_err(|e| e.at(place));
     }

@@ -34,6 +34,7 @@ mod piped;
 mod read_ahead;
 mod rebatch;
 mod report;
+mod resolve;
 mod scan;
 mod schema;
 mod since;

@@ -15,9 +15,10 @@ use serde_json::json;
 
 use self::mark::Mark;
 use crate::database::{self, shown};
-use crate::delta::{named, open_table};
+use crate::delta::open_table;
 use crate::load::{self, digest};
 use crate::options::Since;
+use crate::resolve::LocationKind;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
 
@@ -78,9 +79,9 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
         .transpose()
         .map_err(|error| error.at(keeper.place(target)))?;
     // What a database keeps outlives the table beside it: a new one has none of the rows.
-    let kept = match kept {
-        Some(_) if System::of(target).is_some() && !database::exists(target, job)? => None,
-        kept => kept,
+    let kept = match System::of(target) {
+        Some(system) if kept.is_some() && !database::exists(system, target, job)? => None,
+        _ => kept,
     };
     let filter = match &kept {
         None => read.filter.clone(),
@@ -111,7 +112,7 @@ fn check(target: &str, options: &CopyOptions) -> Result<()> {
     if options.mode != CopyMode::Upsert {
         return refuse("rows that are read twice must replace themselves", "say --mode upsert and a --key (mode, key)");
     }
-    if System::of(target).is_none() && named(target).is_none() {
+    if !matches!(LocationKind::of(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
         return refuse(
             "files can't be upserted",
             "name a place in a database, or a Delta table with delta: in front of its folder",

@@ -150,7 +150,7 @@ impl<'a> Follower<'a> {
         let key = self.key(&snapshot)?;
         // A load anew needs no state: one that is damaged does not stop it.
         let state = if overwrite { None } else { self.known_state()? };
-        let exists = database::exists(self.target, self.job)?;
+        let exists = database::exists(self.system, self.target, self.job)?;
         let Some(state) = state else {
             if exists && !overwrite {
                 return Err(self.conflict("it exists, and follows no table"));

@@ -15,6 +15,7 @@ use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
 
 use crate::piped::StreamTarget;
+use crate::resolve::LocationKind;
 use crate::tpch;
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
@@ -34,8 +35,12 @@ impl Target {
     /// What a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one of this
     /// machine, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        if matches!(options.mode, CopyMode::Upsert | CopyMode::Delete) && DatabaseTarget::resolve(target).is_none() {
-            let place = if delta::named(target).is_some() { Place::Delta } else { Place::Files };
+        if matches!(options.mode, CopyMode::Upsert | CopyMode::Delete) {
+            let place = match LocationKind::of(target) {
+                LocationKind::Table { .. } => Place::Delta,
+                LocationKind::Database(_) => Place::Database,
+                LocationKind::Tpch | LocationKind::Path => Place::Files,
+            };
             options.load.check(place, options.mode)?;
         }
         let resolved = Self::find(target, options, job)?;
@@ -54,26 +59,31 @@ impl Target {
     }
 
     fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        if let Some(folder) = delta::named(target) {
-            return TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table);
-        }
-        tpch::refuse_target(target)?;
-        if let Some(database) = DatabaseTarget::resolve(target) {
-            refuse_table_options(target.split(':').next().unwrap_or_default(), options)?;
-            if options.format.is_some() {
-                return Err(
-                    Error::usage("a database has its own format").advice("leave --output-format (output_format) out")
-                );
+        match LocationKind::of(target) {
+            LocationKind::Table { folder } => {
+                TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table)
             }
-            return Ok(Self::Database(database));
+            LocationKind::Tpch => Err(tpch::refused_target(target)),
+            LocationKind::Database(system) => {
+                refuse_table_options(system.name(), options)?;
+                match options.format {
+                    None => Ok(Self::Database(DatabaseTarget::new(system, target))),
+                    Some(_) => Err(Error::usage("a database has its own format")
+                        .advice("leave --output-format (output_format) out")),
+                }
+            }
+            LocationKind::Path => Self::find_path(target, options, job),
         }
+    }
+
+    fn find_path(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if let Some(stream) = StreamTarget::resolve(target, options.format, job)? {
             refuse_table_options(target, options)?;
             return Ok(Self::Stream(stream));
         }
         let location = Location::parse(target)?;
         let (store, path) = location.open(&options.read.storage, job)?;
-        let is_folder = target.ends_with('/') || store.local_files;
+        let is_folder = target.ends_with('/') || store.has_local_files();
         // A file that is added to a table's folder would be no part of the table; one replaced there would break it.
         if is_folder && options.mode != CopyMode::Error && delta::is_table(&store, &path)? {
             return TableTarget::new(&location, options, job).map(Self::Table);
@@ -211,7 +221,7 @@ impl FileTarget {
         let place = location.as_str().to_owned();
         let (store, path) = location.open(&options.read.storage, job)?;
         let format = options.format.or_else(|| format_of(path.as_ref()));
-        let on_disk = store.local_files.then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
+        let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
@@ -239,7 +249,8 @@ impl FileTarget {
                 .advice("name a folder (with / at the end): a file is added to it")),
             CopyMode::Upsert | CopyMode::Delete => Err(Error::internal("a mode that files do not know")),
             CopyMode::Error => {
-                let exists = if self.store.local_files { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
+                let exists =
+                    if self.store.has_local_files() { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
                 if !exists {
                     return Ok(());
                 }
@@ -273,7 +284,7 @@ impl FileTarget {
 
     /// Of a local file the path without symbolic links.
     fn real_name(&self, url: &str) -> String {
-        if !self.store.local_files {
+        if !self.store.has_local_files() {
             return url.to_owned();
         }
         std::fs::canonicalize(url).ok().and_then(|p| p.to_str().map(str::to_owned)).unwrap_or_else(|| url.to_owned())

@@ -99,7 +99,7 @@ impl Opening {
 
     /// Whether so many bytes that came with a tail are to be kept, because another request for them would cost more.
     pub fn may_keep(&self, object: &Object, bytes: usize) -> bool {
-        !object.store.is_local
+        !object.store.is_local()
             && self.kept_bytes.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64 <= KEPT_BYTES
     }
 
@@ -117,7 +117,7 @@ pub(crate) fn open_all<F: OpenFile>(
 ) -> Result<Vec<Arc<F>>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     let store = &first.object.store;
-    let at_once = if store.is_local { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
+    let at_once = if store.is_local() { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
     let at_once = at_once.clamp(1, files.len());
     let opening = Opening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
     if at_once == 1 {

@@ -49,7 +49,7 @@ pub use printable::printable;
 pub use private_file::{private_file, release};
 pub use store::error::store_error;
 pub use store::local_links::FileIds;
-pub use store::object::{JobStore, Object, Tail};
+pub use store::object::{JobStore, Object, StoreKind, Tail};
 pub use store::object_info::ObjectInfo;
 pub use store::options::{ALLOW_FOREIGN_PATHS, StorageOptions};
 pub use store::wrap;

@@ -107,7 +107,7 @@ impl Output {
         if path.is_root() {
             return Err(Error::usage("the target has no name").at(url).advice("name a file"));
         }
-        let target = if store.local_files {
+        let target = if store.has_local_files() {
             Target::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
         } else {
             Target::Upload(Box::new(Upload::create(store, path, if_exists)?))

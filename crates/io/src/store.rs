@@ -13,7 +13,7 @@ use self::local::LocalStore;
 use self::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
 use crate::lock::lock;
 use crate::profile::Observations;
-use crate::{Job, JobStore, Result, StorageOptions};
+use crate::{Job, JobStore, Result, StorageOptions, StoreKind};
 
 pub(crate) mod error;
 pub(crate) mod local;
@@ -54,8 +54,7 @@ pub(crate) fn local(job: &Job) -> JobStore {
     JobStore {
         store: Arc::new(store),
         url_prefix: "/".to_owned(),
-        is_local: true,
-        local_files: true,
+        kind: StoreKind::LocalFiles,
         observed: Arc::clone(&LOCAL.observed),
         pipe: None,
         job: job.clone(),
@@ -73,8 +72,7 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
     JobStore {
         store: Arc::new(Metered::operations(Arc::clone(&shared.store), Arc::clone(job.meter()))),
         url_prefix: format!("memory://{name}/"),
-        is_local: true,
-        local_files: false,
+        kind: StoreKind::Memory,
         observed: Arc::clone(&shared.observed),
         pipe: None,
         job: job.clone(),
@@ -101,8 +99,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     Ok(JobStore {
         store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only())),
         url_prefix: format!("s3://{bucket}/"),
-        is_local: false,
-        local_files: false,
+        kind: StoreKind::Remote,
         observed: shared.observed,
         pipe: None,
         job: job.clone(),

@@ -10,7 +10,7 @@ const KEY_BYTES: usize = 1024;
 /// An error where the path of a file is longer than its store takes; it names the column `name=…` of the longest folder.
 pub(super) fn check_path(object: &Object) -> Result<()> {
     let path = object.path.as_ref();
-    let is_fine = match object.store.local_files {
+    let is_fine = match object.store.has_local_files() {
         true => path.split('/').all(|part| part.len() <= NAME_BYTES),
         false => path.len() <= KEY_BYTES,
     };
@@ -19,7 +19,7 @@ pub(super) fn check_path(object: &Object) -> Result<()> {
     }
     let longest = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
     let (column, value) = longest.split_once('=').unwrap_or(("", longest));
-    let limit = match object.store.local_files {
+    let limit = match object.store.has_local_files() {
         true => format!("a folder's name has at most {NAME_BYTES} bytes, and {column}=… has {}", longest.len()),
         false => format!("an object's key has at most {KEY_BYTES} bytes, and this one has {}", path.len()),
     };

@@ -112,7 +112,7 @@ impl FilePublisher {
             return Err(error.clone());
         }
         self.files += 1;
-        if done.object.store.local_files {
+        if done.object.store.has_local_files() {
             self.waiting.push(done);
             return Ok(());
         }

@@ -245,7 +245,7 @@ impl DataFiles {
         // The next file is encoded meanwhile.
         let deferred = output.defer_unwritten();
         let job = self.table.job();
-        let is_sent = !object.store.local_files;
+        let is_sent = !object.store.has_local_files();
         let row_group_bytes = self.options.row_group_bytes.or(is_sent.then_some(SENT_ROW_GROUP_BYTES));
         let options = WriteOptions { row_group_bytes, ..self.options.clone() };
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &options, job)?;

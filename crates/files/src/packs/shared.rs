@@ -88,7 +88,7 @@ impl Shared {
 
     /// An error in a child of the process that opened a remote store.
     fn check_process(&self) -> Result<()> {
-        if self.store.is_local { Ok(()) } else { self.check_owner() }
+        if self.store.is_local() { Ok(()) } else { self.check_owner() }
     }
 
     /// An error in a child of the process that opened the store: its packs and its pending names are the parent's to send.

@@ -53,7 +53,7 @@ impl FolderSink {
         options: &WriteOptions,
         make: MakeSink,
     ) -> Result<Box<dyn Sink>> {
-        let is_staged = store.local_files && !(mode == FolderMode::Append && Staged::holds_files(store, path)?);
+        let is_staged = store.has_local_files() && !(mode == FolderMode::Append && Staged::holds_files(store, path)?);
         let target = if is_staged {
             Target::Staged(Staged::create(store, path, mode)?)
         } else {

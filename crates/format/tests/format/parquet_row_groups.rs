@@ -136,7 +136,6 @@ fn remote(bytes: Vec<u8>) -> (ParquetSource, Job) {
     runtime.block_on(files.put(&"a.parquet".into(), bytes.into())).unwrap();
     let counted = Metered::operations(files, Arc::clone(job.meter()));
     let store = JobStore::wrapping(Arc::new(counted), "test://", Observations::s3(), &job);
-    let store = JobStore { is_local: false, ..store };
     (ParquetSource::open(vec![store.object("a.parquet".into())], &job).unwrap(), job)
 }
 

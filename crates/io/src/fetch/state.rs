@@ -155,7 +155,7 @@ impl Shared {
 
     /// The gaps of a request whose bytes are not kept. A local piece is read in one go, with all of them.
     fn dropped<'a>(&self, request: &'a Request) -> &'a [Range<u64>] {
-        if self.objects[request.file as usize].store.is_local { &[] } else { &request.gaps }
+        if self.objects[request.file as usize].store.is_local() { &[] } else { &request.gaps }
     }
 
     /// The bytes of a piece that are kept.
@@ -196,7 +196,7 @@ impl Shared {
                     self.job.check()?;
                     state = self.state.wait_briefly(state);
                 }
-                At::Waiting | At::Released if object.store.is_local => {
+                At::Waiting | At::Released if object.store.is_local() => {
                     let ticket = state.begin(piece);
                     drop(state);
                     let outcome = self.load_here(piece, object);
@@ -211,7 +211,7 @@ impl Shared {
     /// Reads `range` of a local file in one go where none of its pieces was begun: no piece is joined by a copy.
     pub(super) fn read_past_pieces(&self, file: u32, pieces: &[usize], range: &Range<u64>) -> Result<Option<Bytes>> {
         let object = &self.objects[file as usize];
-        if !object.store.local_files {
+        if !object.store.has_local_files() {
             return Ok(None);
         }
         let untouched = {
@@ -262,7 +262,7 @@ impl Shared {
     fn drop_piece(&self, state: &mut State, piece: usize) {
         let was = std::mem::replace(&mut state.pieces[piece].at, At::Released);
         let request = &self.requests[piece];
-        let remote = !self.objects[request.file as usize].store.is_local;
+        let remote = !self.objects[request.file as usize].store.is_local();
         match was {
             At::Loading { task, .. } if remote => {
                 if let Some(task) = task {
@@ -279,7 +279,7 @@ impl Shared {
     fn load_here(&self, piece: usize, object: &Object) -> Result<Bytes> {
         self.job.check()?;
         let request = &self.requests[piece];
-        if object.store.local_files {
+        if object.store.has_local_files() {
             return self.local.read(request.file, object, &request.range, (&self.requests, piece + 1));
         }
         object.read_range(request.range.clone())
@@ -288,7 +288,7 @@ impl Shared {
     fn issue_next(self: &Arc<Self>, state: &mut State) -> Result<()> {
         while let Some(piece) = state.pieces.get(state.next) {
             let request = &self.requests[state.next];
-            let local = self.objects[request.file as usize].store.is_local;
+            let local = self.objects[request.file as usize].store.is_local();
             if matches!(piece.at, At::Waiting) && !local {
                 let held = state.held_bytes.saturating_add(self.kept_bytes(request));
                 let fits = state.held_bytes == 0 || held <= self.prefetch_bytes;

@@ -12,7 +12,7 @@ fn open(text: &str) -> (JobStore, Path) {
 #[test]
 fn paths_and_urls_find_their_stores() {
     let (store, path) = open("/a/b.parquet");
-    assert_eq!((store.url(&path).as_str(), store.local_files), ("/a/b.parquet", true));
+    assert_eq!((store.url(&path).as_str(), store.has_local_files()), ("/a/b.parquet", true));
     let here = std::env::current_dir().unwrap();
     let (store, path) = open("./x/../y//z.csv");
     assert_eq!(store.url(&path), here.join("y/z.csv").to_str().unwrap());

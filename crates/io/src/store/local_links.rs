@@ -21,7 +21,7 @@ impl JobStore {
         prefix: &Path,
         stop: impl Fn(&Path) -> bool + Send + 'static,
     ) -> Result<Option<Vec<ObjectInfo>>> {
-        if !self.local_files {
+        if !self.has_local_files() {
             return self.list_unless(prefix, stop);
         }
         self.job.check()?;
@@ -43,7 +43,7 @@ impl JobStore {
     pub fn without_doubles(&self, root: &Path, found: Vec<ObjectInfo>) -> Vec<ObjectInfo> {
         let folder_of = |path: &Path| path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let real = |folder: &str| std::fs::canonicalize(format!("/{folder}")).unwrap_or_else(|_| folder.into());
-        if !self.local_files {
+        if !self.has_local_files() {
             return found;
         }
         let real_root = real(root.as_ref());
@@ -74,7 +74,7 @@ impl JobStore {
 
     /// The files that these paths lead to, whatever names they have. Empty for other stores than the local disk.
     pub fn file_ids<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> FileIds {
-        if !self.local_files {
+        if !self.has_local_files() {
             return FileIds::default();
         }
         let id = |path: &Path| std::fs::metadata(file_path(path)).ok().map(|metadata| (metadata.dev(), metadata.ino()));
@@ -84,7 +84,7 @@ impl JobStore {
     /// Whether removing `path` removes a plain file, and none of `others`: not a link, a pipe or a device. True on other
     /// stores, where an object has one name.
     pub fn is_removable(&self, path: &Path, others: &FileIds) -> bool {
-        if !self.local_files {
+        if !self.has_local_files() {
             return true;
         }
         std::fs::symlink_metadata(file_path(path))

@@ -25,16 +25,25 @@ pub struct JobStore {
     pub store: Arc<dyn ObjectStore>,
     /// What to put in front of an object's path to make the URL that a user knows: `s3://bucket/` or `/`.
     pub url_prefix: String,
-    /// Whether files are read by blocking calls on the thread that needs them (local disk, memory).
-    pub is_local: bool,
-    /// Whether `/` and an object's path is a file of this machine, which is then opened without the store.
-    pub local_files: bool,
+    /// How its objects are reached.
+    pub kind: StoreKind,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
     /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it gives its name.
     pub pipe: Option<Arc<Pipe>>,
     /// The job that pays.
     pub job: Job,
+}
+
+/// How the objects of a store are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreKind {
+    /// `/` and an object's path is a file of this machine, which is opened without the store.
+    LocalFiles,
+    /// The store answers at once, on the thread that asks it.
+    Memory,
+    /// Requests take time, and run on the I/O runtime.
+    Remote,
 }
 
 /// One object: where it is, and what was known of it when it was first seen.
@@ -64,14 +73,23 @@ pub struct Tail {
 }
 
 impl JobStore {
+    /// Whether objects are read by blocking calls on the thread that needs them.
+    pub const fn is_local(&self) -> bool {
+        !matches!(self.kind, StoreKind::Remote)
+    }
+
+    /// Whether objects are files of this machine.
+    pub const fn has_local_files(&self) -> bool {
+        matches!(self.kind, StoreKind::LocalFiles)
+    }
+
     /// A store of the caller's own, or one wrapped anew: its requests go over the I/O runtime as those of a remote
     /// store do, and are counted only if `store` counts them (see [`Metered`](super::wrap::Metered)).
     pub fn wrapping(store: Arc<dyn ObjectStore>, url_prefix: &str, start: PathProfile, job: &Job) -> Self {
         Self {
             store,
             url_prefix: url_prefix.to_owned(),
-            is_local: false,
-            local_files: false,
+            kind: StoreKind::Remote,
             observed: Arc::new(crate::profile::Observations::new(start)),
             pipe: None,
             job: job.clone(),
@@ -177,7 +195,7 @@ impl JobStore {
             let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
             store.delete_stream(locations).for_each(|_| async {}).await;
         };
-        if self.is_local {
+        if self.is_local() {
             futures::executor::block_on(given_up);
         } else {
             block_with_grace(given_up);
@@ -188,7 +206,7 @@ impl JobStore {
     /// other stores. Blocks.
     pub fn orphaned_files(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
         self.job.check()?;
-        match self.local_files {
+        match self.has_local_files() {
             true => orphaned_files(&file_path(prefix)).map_err(|e| store_error(e, &self.url(prefix))),
             false => Ok(Vec::new()),
         }
@@ -200,7 +218,7 @@ impl JobStore {
         future: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         self.job.check()?;
-        if self.is_local { futures::executor::block_on(future) } else { self.job.block_on(future) }
+        if self.is_local() { futures::executor::block_on(future) } else { self.job.block_on(future) }
     }
 }
 
@@ -212,12 +230,12 @@ impl Object {
 
     /// The pipe that it is, where it can't be read anywhere but from the front.
     pub fn stream(&self) -> Option<&Arc<Pipe>> {
-        self.store.pipe.as_ref().filter(|_| !self.store.local_files)
+        self.store.pipe.as_ref().filter(|_| !self.store.has_local_files())
     }
 
     /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.
     pub fn read_tail(&self, n: u64) -> Result<Tail> {
-        if self.store.local_files {
+        if self.store.has_local_files() {
             return self.read_local_tail(n);
         }
         // A suffix of no bytes can't be asked for.
@@ -257,7 +275,7 @@ impl Object {
         if let Some(known) = self.known(&range) {
             return known;
         }
-        if self.store.local_files {
+        if self.store.has_local_files() {
             self.store.job.check()?;
             let (file, size_bytes, _) = self.open_local()?;
             return if range.end > size_bytes {

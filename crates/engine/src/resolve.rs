@@ -1,0 +1,46 @@
+//! What a location's name says, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
+
+use lakerace_database::System;
+
+/// What names of Delta tables begin with.
+pub(crate) const DELTA: &str = "delta:";
+
+/// The kind of place that a location names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocationKind<'a> {
+    /// `delta:FOLDER`.
+    Table {
+        /// The folder, without the scheme.
+        folder: &'a str,
+    },
+    /// `tpch:TABLE`, a generated table.
+    Tpch,
+    /// A collection, an index or a table of a database.
+    Database(System),
+    /// A file or a folder, which may be a Delta table, or a pipe: what is there says which.
+    Path,
+}
+
+impl<'a> LocationKind<'a> {
+    /// Looks at the name alone: nothing is opened.
+    pub(crate) fn of(location: &'a str) -> Self {
+        if let Some(folder) = scheme(location, DELTA) {
+            Self::Table { folder }
+        } else if scheme(location, lakerace_tpch::SCHEME).is_some() {
+            Self::Tpch
+        } else if let Some(system) = System::of(location) {
+            Self::Database(system)
+        } else {
+            Self::Path
+        }
+    }
+}
+
+/// What follows a scheme, in letters of any case; `None` where the location has another.
+fn scheme<'a>(location: &'a str, scheme: &str) -> Option<&'a str> {
+    let front = location.get(..scheme.len())?;
+    front.eq_ignore_ascii_case(scheme).then(|| &location[scheme.len()..])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+use super::*;
+
+#[test]
+fn a_name_says_what_kind_of_place_it_is() {
+    for (location, kind) in [
+        ("delta:lake/orders", LocationKind::Table { folder: "lake/orders" }),
+        ("Delta:s3://lake/orders", LocationKind::Table { folder: "s3://lake/orders" }),
+        ("tpch:lineitem?sf=1", LocationKind::Tpch),
+        ("TPCH:orders", LocationKind::Tpch),
+        ("mongodb://host/db/orders", LocationKind::Database(System::MongoDb)),
+        ("elasticsearch://host:9200/orders", LocationKind::Database(System::Elasticsearch)),
+        ("sqlite:file.db#orders", LocationKind::Database(System::Sqlite)),
+        ("orders.parquet", LocationKind::Path),
+        ("s3://lake/orders/", LocationKind::Path),
+        ("delta", LocationKind::Path),
+        ("délta:x", LocationKind::Path),
+        ("-", LocationKind::Path),
+    ] {
+        assert_eq!(LocationKind::of(location), kind, "{location}");
+    }
+}
