@@ -37,7 +37,7 @@ JOBS = (
     Job("load", "load/delta/all-csv/t2", "CSV on S3 into Delta, 1 million x 50"),
     Job("orc-seek", "orc-seek/s3/128-alternate/t1", "every second ORC column, from S3"),
     Job("tpch", "tpch/local/all-parquet/t2", "TPC-H, scale factor 1, as Parquet"),
-    Job("files", "files/local/64b-get/t1", "get small files of 64 bytes"),
+    Job("files", "files/local/64b-get/t1", "get 20,000 files of 64 bytes"),
 )
 _COLUMNS = 3
 #: Tools of a case at most: lakerace, and the fastest of the others.
