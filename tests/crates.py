@@ -1,4 +1,5 @@
-"""Checks the crates that the build takes: licences, versions that stand side by side, the oldest Rust that is promised, files that nothing compiles."""
+"""Checks the crates that the build takes: licences, versions that stand side by side, the oldest Rust that is promised, files that nothing
+compiles, features that have a crate compiled twice."""
 
 from __future__ import annotations
 
@@ -101,13 +102,35 @@ def unnamed_sources(packages: list[dict[str, Any]]) -> list[str]:
     return found
 
 
+def compiled_twice() -> list[str]:
+    """Crates whose features differ between the package and its tests: `make test` would compile them, and what needs them, twice."""
+    package = _features("--manifest-path", "crates/python/Cargo.toml", "--features", "workspace-dependencies")
+    workspace = _features("--workspace", "--all-features", kinds="normal,build,dev")
+    return [
+        f"{name}: the tests have other features of it than the package; add them to workspace-dependencies in crates/python/Cargo.toml"
+        for name, features in sorted(package.items())
+        if not features <= workspace.get(name, set())
+    ]
+
+
+def _features(*chosen: str, kinds: str = "normal,build") -> dict[str, set[str]]:
+    """The sets of features of each crate of others that a build takes, by name and version."""
+    command = ["cargo", "tree", "--locked", *chosen, "--edges", kinds, "--prefix", "none", "--format", "{p}|{f}"]
+    found = defaultdict(set)
+    for line in subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines():
+        name, _, features = line.removesuffix(" (*)").partition("|")
+        if name and "(/" not in name:
+            found[name].add(features)
+    return found
+
+
 def main() -> int:
     """Prints what is wrong; 1 if anything is."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["packages"]
-    found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages)
+    found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages) + compiled_twice()
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(packages)} crates: {len(found)} faults in licences, versions, manifests and modules")
+    print(f"{len(packages)} crates: {len(found)} faults in licences, versions, manifests, modules and features")
     return 1 if found else 0
 
 
