@@ -1,5 +1,7 @@
 //! Planning a read in the driver.
 
+use std::ops::RangeInclusive;
+
 use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +14,11 @@ use crate::spark_type::{filtering, spark_schema};
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
-/// Bytes that a task has at most, unless `max_task_bytes` says otherwise.
-const MOST_TASK_BYTES: u64 = 128 << 20;
+/// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files anew and waits for their first bytes,
+/// so that large reads have larger tasks, as long as there are [`TASKS_PER_CORE`].
+const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
+/// So many tasks of a core make up for some that take longer.
+const TASKS_PER_CORE: u64 = 3;
 const MOST_TASKS: u64 = 100_000;
 
 /// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
@@ -131,8 +136,14 @@ fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec
 /// The bytes of a task.
 fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
     let cores = settings.positive("query.tasks")?.unwrap_or(1) as u64;
-    let most = settings.positive("max_task_bytes")?.map_or(MOST_TASK_BYTES, |bytes| bytes as u64);
+    let most = settings.positive("max_task_bytes")?.map_or_else(|| most_task_bytes(bytes, cores), |most| most as u64);
     Ok(bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1))
+}
+
+/// The most that a task has of so many bytes.
+fn most_task_bytes(bytes: u64, cores: u64) -> u64 {
+    let (least, most) = MOST_TASK_BYTES.into_inner();
+    bytes.div_ceil(cores.saturating_mul(TASKS_PER_CORE)).clamp(least, most)
 }
 
 /// The tasks, as JSON.
@@ -143,3 +154,6 @@ fn tasks(plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
     let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
     texts.map_err(|e| Error::internal(e.to_string()))
 }
+
+#[cfg(test)]
+mod tests;
