@@ -64,7 +64,7 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
 }
 
 /// The same versions in ranges that can be read apart, and the columns of all: each range has these, too. They are the versions one
-/// by one, several together where there are more than [`RANGES_AT_MOST`], and all in one range where the schema changes within them.
+/// by one, several together where there are more than 200, and all in one range where the schema changes within them.
 pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
     let feed = ChangeFeed::open(table, from, to)?;
     let ranges = match feed.pieces.len() {
