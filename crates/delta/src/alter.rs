@@ -13,6 +13,7 @@ use lakerace_format::suggestions::nearest;
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
+use crate::changes::FEED_COLUMNS;
 use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::DELETION_VECTORS;
@@ -48,8 +49,6 @@ const OF_NEW_TABLES: [&str; 6] = [
     "delta.enableIcebergCompatV2",
     "delta.enableIcebergCompatV3",
 ];
-/// Columns that change feeds have beside the table's own.
-const CHANGE_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
 /// Sets and unsets properties of a table, and upgrades its protocol where they demand it.
 ///
@@ -243,7 +242,7 @@ fn check_together(
         }
     }
     if is_set("delta.enableChangeDataFeed")
-        && let Some(name) = CHANGE_COLUMNS.iter().find(|name| snapshot.schema().field_with_name(name).is_ok())
+        && let Some(name) = FEED_COLUMNS.iter().find(|name| snapshot.schema().field_with_name(name).is_ok())
     {
         return Err(Error::unsupported(format!("a change data feed of a table with a column {name:?}"))
             .at("--set delta.enableChangeDataFeed=true")

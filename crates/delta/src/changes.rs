@@ -32,10 +32,14 @@ use crate::paths::ROOT;
 use crate::snapshot::columns::TableColumns;
 use crate::{Snapshot, Table};
 
-/// The column of change files that says what became of a row.
-pub(crate) const CHANGE_TYPE: &str = "_change_type";
-/// The column that says when a version was made.
-const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
+/// The column of a feed and of change files that says what became of a row.
+pub const CHANGE_TYPE: &str = "_change_type";
+/// The column of a feed that says in which version.
+pub const COMMIT_VERSION: &str = "_commit_version";
+/// The column of a feed that says when that version was made.
+pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
+/// The columns that a feed has beside the table's.
+pub(crate) const FEED_COLUMNS: [&str; 3] = [CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP];
 /// Ranges of versions that are read apart: each opens the table's log.
 const RANGES_AT_MOST: u64 = 200;
 
@@ -183,7 +187,7 @@ fn feed_fields() -> [Field; 3] {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     [
         Field::new(CHANGE_TYPE, DataType::Utf8, false),
-        Field::new("_commit_version", DataType::Int64, false),
+        Field::new(COMMIT_VERSION, DataType::Int64, false),
         Field::new(COMMIT_TIMESTAMP, time, false),
     ]
 }

@@ -18,7 +18,7 @@ use crate::{CopyMode, CopyOptions, ReadOptions};
 #[cfg(not(feature = "databases"))]
 mod absent;
 
-/// The source that a location names; `None` where it names no database.
+/// The source that a location of a database names.
 pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
     if options.at.is_some() {
         return Err(Error::unsupported("a version is asked for, and a database has none")

@@ -16,6 +16,7 @@ use super::partitions::Partitions;
 use super::{CHANGE_TYPE, ChangeOrigin, Piece, check_feed, feed_fields};
 use crate::Table;
 use crate::kernel::error::{from_kernel, guarded};
+use crate::log::entry::Entry;
 use crate::log::files as log_files;
 use crate::paths::{LOG, ROOT};
 use crate::snapshot::files::{TableFile, row_count};
@@ -54,24 +55,6 @@ struct Version {
     partitions: Arc<Partitions>,
     /// Whether it lies within its piece: whether such versions have a feed is not known yet.
     is_within: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Line {
-    commit_info: Option<CommitInfo>,
-    add: Option<Action>,
-    remove: Option<Action>,
-    cdc: Option<Action>,
-    #[serde(rename = "metaData")]
-    metadata: Option<serde::de::IgnoredAny>,
-    protocol: Option<serde::de::IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct CommitInfo {
-    in_commit_timestamp: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -130,16 +113,19 @@ impl Entries {
     }
 
     fn files_of(&self, version: &Version) -> Result<Vec<ChangedFile>> {
-        let entry = Entry::parse(&self.bytes(version.number)?)?;
+        let mut entry = Entry::<Action>::parse(&self.bytes(version.number)?)?;
+        entry.added.retain(Action::changes_data);
+        entry.removed.retain(Action::changes_data);
         if version.is_within && entry.has_settings {
             check_feed(self.table.engine(), &(version.number..=version.number))?;
         }
         let stored = self.moments.as_ref().map(|moments| moments.get(&version.number).copied().unwrap_or(0));
-        let file = Described { entries: self, version, moment: stored.map(|stored| entry.moment.unwrap_or(stored)) };
+        let own = entry.info.and_then(|info| info.in_commit_timestamp);
+        let file = Described { entries: self, version, moment: stored.map(|stored| own.unwrap_or(stored)) };
         let mut found = Vec::new();
-        if !entry.change_files.is_empty() {
+        if !entry.changes.is_empty() {
             if self.wants(ChangeOrigin::ChangeFile) {
-                for action in &entry.change_files {
+                for action in &entry.changes {
                     found.push(file.of(action, ChangeOrigin::ChangeFile, ChangedRows::Visible)?);
                 }
             }
@@ -230,39 +216,12 @@ impl Described<'_> {
     }
 }
 
-/// What a version says of files, as far as its rows have changed.
-#[derive(Default)]
-struct Entry {
-    added: Vec<Action>,
-    removed: Vec<Action>,
-    change_files: Vec<Action>,
-    /// When it was made, where it says so itself.
-    moment: Option<i64>,
-    /// Whether it changes the schema, properties or the protocol.
-    has_settings: bool,
-}
-
-impl Entry {
-    fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut entry = Self::default();
-        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let line: Line = serde_json::from_slice(line)
-                .map_err(|e| Error::corrupt(format!("line {} of an entry of the log: {e}", number + 1)))?;
-            let changes = |action: &Action| action.data_change.unwrap_or(true);
-            entry.added.extend(line.add.filter(changes));
-            entry.removed.extend(line.remove.filter(changes));
-            entry.change_files.extend(line.cdc);
-            entry.moment = entry.moment.or(line.commit_info.and_then(|info| info.in_commit_timestamp));
-            entry.has_settings |= line.metadata.is_some() || line.protocol.is_some();
-        }
-        Ok(entry)
-    }
-}
-
 impl Action {
+    /// Whether rows have come or gone, not only moved.
+    fn changes_data(&self) -> bool {
+        self.data_change.unwrap_or(true)
+    }
+
     fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
         let Some(vector) = &self.deletion_vector else { return Ok(None) };
         let kind = vector.storage_type.parse().map_err(|_| {

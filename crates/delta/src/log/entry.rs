@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use super::files::LogFile;
 use crate::Table;
 
-/// What one version changed, as far as maintenance needs to know.
-#[derive(Debug, Default)]
-pub(crate) struct Entry {
+/// What one version changed. `F` is what is to be known of files: [`FileAction`] is what maintenance needs.
+#[derive(Debug)]
+pub(crate) struct Entry<F = FileAction> {
     pub info: Option<CommitInfo>,
-    pub added: Vec<FileAction>,
-    pub removed: Vec<FileAction>,
+    pub added: Vec<F>,
+    pub removed: Vec<F>,
     /// Change files.
-    pub changes: Vec<FileAction>,
+    pub changes: Vec<F>,
+    /// Whether it changes the schema, properties or the protocol.
+    pub has_settings: bool,
 }
 
 /// Who made a version, and how.
@@ -48,15 +51,18 @@ pub(crate) struct VectorName {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Line {
+#[serde(rename_all = "camelCase", expecting = "an object", bound = "F: Deserialize<'de>")]
+struct Line<F> {
     commit_info: Option<CommitInfo>,
-    add: Option<FileAction>,
-    remove: Option<FileAction>,
-    cdc: Option<FileAction>,
+    add: Option<F>,
+    remove: Option<F>,
+    cdc: Option<F>,
+    #[serde(rename = "metaData")]
+    metadata: Option<IgnoredAny>,
+    protocol: Option<IgnoredAny>,
 }
 
-impl Entry {
+impl<F: DeserializeOwned> Entry<F> {
     /// Reads an entry.
     pub fn read(table: &Table, file: &LogFile) -> Result<Self> {
         let size = file.info.size_bytes;
@@ -65,18 +71,21 @@ impl Entry {
         Self::parse(&bytes).map_err(|error| error.at(object.url()))
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut entry = Self::default();
+    /// An entry from its bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let (added, removed, changes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut entry = Self { info: None, added, removed, changes, has_settings: false };
         for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let line: Line = serde_json::from_slice(line)
+            let line: Line<F> = serde_json::from_slice(line)
                 .map_err(|e| Error::corrupt(format!("line {} of an entry of the log: {e}", number + 1)))?;
             entry.info = entry.info.or(line.commit_info);
             entry.added.extend(line.add);
             entry.removed.extend(line.remove);
             entry.changes.extend(line.cdc);
+            entry.has_settings |= line.metadata.is_some() || line.protocol.is_some();
         }
         Ok(entry)
     }

@@ -7,12 +7,11 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 
 use super::strict::pair;
+use crate::changes::FEED_COLUMNS;
 use crate::properties::COLUMN_MAPPING;
 
 /// Characters that no column has in a table whose files have the same names. Source: Delta's Parquet files.
 const FORBIDDEN: [char; 10] = [' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
-/// Columns that a change data feed has beside the table's.
-const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
 /// Whether columns have other names in files, so that their own may have any characters.
 pub(crate) fn maps_columns(properties: &BTreeMap<String, String>) -> bool {

@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_delta::{ChangeFeed, ChangeOrigin};
+use lakerace_delta::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin};
 use lakerace_format::Batches;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
@@ -17,10 +17,6 @@ use super::keys::{Gone, MOST_KEYS, kept};
 use super::{Shared, Synced, shared};
 use crate::CopyMode;
 use crate::keys::Key;
-
-const CHANGE_TYPE: &str = "_change_type";
-const COMMIT_VERSION: &str = "_commit_version";
-const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
 /// What came of the feed.
 #[derive(Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ fn entries_give_their_files_and_who_wrote_them() {
 {"remove":{"path":"b","dataChange":true}}
 {"txn":{"appId":"x","version":1}}
 "#;
-    let entry = Entry::parse(text).unwrap();
+    let entry: Entry = Entry::parse(text).unwrap();
     let info = entry.info.unwrap();
     assert_eq!(info.operation.as_deref(), Some("WRITE"));
     assert_eq!(info.operation_parameters.unwrap()["mode"], "Append");
@@ -24,8 +24,8 @@ fn entries_give_their_files_and_who_wrote_them() {
 
 #[test]
 fn damaged_lines_are_named() {
-    let error = Entry::parse(b"{\"add\":{\"path\":\"a\"}}\n{\"add\":{\"path\":").unwrap_err();
+    let error = <Entry>::parse(b"{\"add\":{\"path\":\"a\"}}\n{\"add\":{\"path\":").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("line 2"), "{error}");
-    assert_eq!(Entry::parse(b"\xff\n").unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(<Entry>::parse(b"\xff\n").unwrap_err().kind(), ErrorKind::Corrupt);
 }
