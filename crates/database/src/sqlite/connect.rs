@@ -31,12 +31,24 @@ pub(super) fn to_read(path: &Path, job: &Job) -> Result<Connection> {
     let opened = match connect(path, flags, job) {
         // A writer was killed. Only a connection that may write takes back what it has left half done.
         Err(error) if needs_recovery(&error) => {
-            drop(open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, job)?);
-            connect(path, flags, job)
+            let writing = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            connect(path, writing, job).and_then(|recovered| {
+                drop(recovered);
+                connect(path, flags, job)
+            })
         }
         opened => opened,
     };
-    opened.map_err(|error| failed(error).at(path.display()))
+    opened.map_err(|error| unreadable(error).at(path.display()))
+}
+
+fn unreadable(error: rusqlite::Error) -> Error {
+    if !needs_recovery(&error) {
+        return failed(error);
+    }
+    Error::invalid("a writer of it was killed, and what that has left half done can't be taken back without writing")
+        .advice("give write access to the file and its folder, or open it once by a tool that may write it")
+        .caused_by(error)
 }
 
 /// Whether the file has a journal that must be played back first.

@@ -28,3 +28,11 @@ fn what_a_killed_writer_has_left_is_taken_back_before_it_is_read() {
     assert_eq!(found, (1, "before".to_owned()));
     assert!(!folder.path().join("b.db-journal").exists());
 }
+
+#[test]
+fn who_may_not_write_is_told_why_a_read_has_to() {
+    let refused =
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_ROLLBACK), None);
+    let told = unreadable(refused).to_string();
+    assert!(told.contains("a writer of it was killed") && told.contains("give write access"), "{told}");
+}
