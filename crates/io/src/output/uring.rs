@@ -377,8 +377,6 @@ impl Ring {
         loop {
             let next = self.uring.completion().next().map(|entry| (entry.user_data() as usize, entry.result()));
             let Some((number, result)) = next else { return };
-            #[cfg(test)]
-            let result = faults::result(result);
             self.complete(number, result);
         }
     }
@@ -386,6 +384,8 @@ impl Ring {
     /// The kernel is done with a write: with all of it, with some of it, or it failed.
     fn complete(&mut self, number: usize, result: i32) {
         let Some(mut write) = self.under_way.get_mut(number).and_then(Option::take) else { return };
+        #[cfg(test)]
+        let result = faults::result(result, write.is_direct);
         let again = match usize::try_from(result) {
             Ok(0) => {
                 self.fail(io::Error::from(io::ErrorKind::WriteZero).into());

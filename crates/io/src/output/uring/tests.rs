@@ -19,6 +19,7 @@ pub(super) mod faults {
     thread_local! {
         static NEVER_BLOCKS: Cell<Option<bool>> = const { Cell::new(Some(true)) };
         static LONGEST: Cell<usize> = const { Cell::new(usize::MAX) };
+        static DIRECT_WRITES: Cell<usize> = const { Cell::new(usize::MAX) };
         static RESULTS: RefCell<VecDeque<Option<i32>>> = const { RefCell::new(VecDeque::new()) };
     }
 
@@ -37,8 +38,17 @@ pub(super) mod faults {
     }
 
     /// What a write comes to instead of `result`.
-    pub(crate) fn result(result: i32) -> i32 {
+    pub(crate) fn result(result: i32, is_direct: bool) -> i32 {
+        if is_direct {
+            let Some(left) = DIRECT_WRITES.get().checked_sub(1) else { return -libc::EINVAL };
+            DIRECT_WRITES.set(left);
+        }
         RESULTS.with_borrow_mut(|results| results.pop_front().flatten().unwrap_or(result))
+    }
+
+    /// The disk takes so many direct writes, and refuses all after them, however many are under way.
+    pub(super) fn take_direct(writes: usize) {
+        DIRECT_WRITES.set(writes);
     }
 
     pub(super) fn shorten(longest: usize) {
@@ -114,7 +124,7 @@ fn a_disk_that_wants_other_blocks_is_written_through_the_page_cache() {
     let folder = tempfile::tempdir().unwrap();
     let job = job(FileIo::UringDirect);
     let object = target(&folder, "x", &job);
-    faults::inject(&[None, Some(-libc::EINVAL), Some(-libc::EINVAL)]);
+    faults::take_direct(1);
     assert!(is_written(&object, 1));
     assert_eq!(job.file_io(), Some(FileIo::Uring));
     assert!(job.warnings().iter().any(|warning| warning.contains("page cache")), "{:?}", job.warnings());
