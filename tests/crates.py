@@ -102,6 +102,14 @@ def unnamed_sources(packages: list[dict[str, Any]]) -> list[str]:
     return found
 
 
+def unlisted_in_tests(packages: list[dict[str, Any]]) -> list[str]:
+    """Crates of ours that tests/profile.toml does not name: their tests would run without assertions."""
+    profile = (Path(__file__).parent / "profile.toml").read_text(encoding="utf-8")
+    ours = {package["name"] for package in packages if package["source"] is None}
+    listed = set(re.findall(r"^\[profile\.release\.package\.([\w-]+)\]", profile, re.MULTILINE))
+    return [f"{name}: stands in one of Cargo.toml and tests/profile.toml alone" for name in sorted(ours ^ listed)]
+
+
 def compiled_twice() -> list[str]:
     """Crates whose features differ between the package and its tests: `make test` would compile them, and what needs them, twice."""
     package = _features("--manifest-path", "crates/python/Cargo.toml", "--features", "workspace-dependencies")
@@ -128,7 +136,8 @@ def main() -> int:
     """Prints what is wrong; 1 if anything is."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     packages = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["packages"]
-    found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages) + compiled_twice()
+    found = faults(packages) + oldest_rust(packages) + unnamed_sources(packages)
+    found += unlisted_in_tests(packages) + compiled_twice()
     print(*found, sep="\n", end="\n" if found else "")
     print(f"{len(packages)} crates: {len(found)} faults in licences, versions, manifests, modules and features")
     return 1 if found else 0
