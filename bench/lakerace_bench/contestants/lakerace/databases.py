@@ -21,7 +21,7 @@ def load(job: dict[str, Any]) -> contest.Prepared:
     else:
         source = f"s3://{job['csv']['bucket']}/{job['csv']['key']}"
         options["schema"] = ", ".join(f"{field.name} {_type(str(field.type))}" for field in loads.schema(job))
-    storage = contest.object_store(job["csv"])
+    storage = contest.object_store(job["csv"]) if job["csv"] else {}
 
     def work() -> None:
         lr.copy(source, _location(job), storage_options=storage, **options)
