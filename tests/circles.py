@@ -1,7 +1,7 @@
 """Import circles within our crates: files whose modules use one another, so that none can be read or moved alone.
 
-A module and those in its folder belong together: what goes between a file and its own folder is not counted. `NATURAL` and `TO_CUT`
-list the circles that stand all the same. A circle of other files, or of more than these, is a fault.
+A module and those in its folder belong together: what goes between a file and its own folder is not counted. `NATURAL`
+lists the circles that stand all the same. A circle of other files, or of more than these, is a fault.
 
 python tests/circles.py
 """
@@ -35,15 +35,6 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
     ("database", frozenset({"sqlite/sink", "sqlite/target"}), "as of Elasticsearch"),
     ("database", frozenset({"mongodb/elements", "mongodb/json"}), "documents are in documents"),
     ("database", frozenset({"elasticsearch/decode/fields", "elasticsearch/decode/slot"}), "objects are in objects"),
-]
-
-#: The same of circles that are to be cut, and how. None is added here.
-TO_CUT: list[tuple[str, frozenset[str], str]] = [
-    (
-        "files",
-        frozenset({f"sqlite/{name}" for name in ("fork", "inner", "keeper", "queue", "writer")}),
-        "a leaf for what threads share",
-    ),
 ]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -206,13 +197,13 @@ def circles(edges: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[tup
 
 
 def is_allowed(crate: str, circle: list[tuple[str, ...]]) -> bool:
-    """Whether all files of a circle are those of one on the lists."""
+    """Whether all files of a circle are those of one on the list."""
     names = {"/".join(path) for path in circle}
-    return any(crate == of and names <= known for of, known, _ in (*NATURAL, *TO_CUT))
+    return any(crate == of and names <= known for of, known, _ in NATURAL)
 
 
 def main() -> int:
-    """Prints circles that are not on the lists, each edge in them; 1 if there are any."""
+    """Prints circles that are not on the list, each edge in them; 1 if there are any."""
     faults, files, allowed = [], 0, 0
     for root in sorted(Path(__file__).parents[1].glob("crates/*/src")):
         name, crate = root.parent.name, modules(root)

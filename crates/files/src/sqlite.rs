@@ -6,6 +6,7 @@
 mod batch;
 mod catalog;
 mod compact;
+mod connections;
 mod encoder;
 mod fork;
 mod inner;
@@ -106,17 +107,17 @@ impl Home for SqliteHome {
     }
 
     fn batch(&self) -> Result<Box<dyn Batch>> {
-        self.place(self.0.is_writable())?;
+        self.place(self.0.connections.is_writable())?;
         Ok(Box::new(batch::SqliteBatch::new(Arc::clone(&self.0))))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.place(self.0.is_writable().and_then(|()| self.0.write(|writer| writer.remove(name))))
+        self.place(self.0.connections.is_writable().and_then(|()| self.0.write(|writer| writer.remove(name))))
     }
 
     fn remove_prefix(&self, prefix: &str) -> Result<u64> {
         let mut removed = 0;
-        let remove = self.0.is_writable().and_then(|()| {
+        let remove = self.0.connections.is_writable().and_then(|()| {
             self.0.write(|writer| {
                 removed = writer.remove_prefix(prefix)?;
                 Ok(())
@@ -143,7 +144,7 @@ impl Home for SqliteHome {
 
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
         let set = || {
-            self.0.is_writable()?;
+            self.0.connections.is_writable()?;
             check_metadata(metadata)?;
             self.0.write(|writer| writer.set_metadata(name, metadata))
         };
@@ -159,7 +160,7 @@ impl Home for SqliteHome {
     }
 
     fn compact(&self) -> Result<Compacted> {
-        self.place(self.0.is_writable().and_then(|()| compact::compact(&self.0)))
+        self.place(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0)))
     }
 
     fn flush(&self) -> Result<()> {
@@ -167,7 +168,7 @@ impl Home for SqliteHome {
     }
 
     fn train(&self) -> Result<u32> {
-        self.place(self.0.is_writable().and_then(|()| self.0.train()))
+        self.place(self.0.connections.is_writable().and_then(|()| self.0.train()))
     }
 
     fn warnings(&self) -> Vec<String> {

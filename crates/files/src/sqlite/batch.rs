@@ -76,14 +76,14 @@ impl SqliteBatch {
     /// Does what is in memory, in a transaction that stays open.
     fn spill(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
-        let _gate = inner.enter()?;
+        let _gate = inner.connections.enter()?;
         if self.lease.is_none() {
-            let mut writer = inner.queue.lease(&|| inner.open_writer(), inner.options.busy_timeout)?;
+            let mut writer = inner.connections.lease()?;
             if let Err(e) = writer.begin() {
-                inner.queue.give_back(Some(writer));
+                inner.connections.queue.give_back(Some(writer));
                 return Err(self.break_with(e));
             }
-            inner.outstanding.fetch_add(1, Ordering::AcqRel);
+            inner.connections.outstanding.fetch_add(1, Ordering::AcqRel);
             self.lease = Some(writer);
         }
         let Some(writer) = &mut self.lease else { return Err(Error::internal("no writer")) };
@@ -113,8 +113,8 @@ impl SqliteBatch {
     fn end<T>(&mut self, how: impl FnOnce(&mut Writer) -> T) -> Option<T> {
         let mut writer = self.lease.take()?;
         let done = how(&mut writer);
-        self.inner.queue.give_back(Some(writer));
-        self.inner.outstanding.fetch_sub(1, Ordering::AcqRel);
+        self.inner.connections.queue.give_back(Some(writer));
+        self.inner.connections.outstanding.fetch_sub(1, Ordering::AcqRel);
         Some(done)
     }
 
@@ -259,7 +259,7 @@ impl Batch for SqliteBatch {
                 .and_then(|()| inner.write(|writer| apply(&inner, writer, &work)))
                 .map_err(|e| e.at(&inner.location));
         }
-        let _gate = inner.enter()?;
+        let _gate = inner.connections.enter()?;
         order(&mut work);
         let done = self.end(|writer| {
             let done = apply(&inner, writer, &work).and_then(|()| writer.commit());
@@ -275,7 +275,7 @@ impl Batch for SqliteBatch {
 
 impl Drop for SqliteBatch {
     fn drop(&mut self) {
-        if self.inner.is_tainted.load(Ordering::Relaxed) {
+        if self.inner.connections.is_tainted.load(Ordering::Relaxed) {
             // The connection is the parent's.
             std::mem::forget(self.lease.take());
             return;

@@ -40,11 +40,8 @@ pub(super) fn compact(inner: &Inner) -> Result<Compacted> {
                 .each(&[], |_| Ok(true))
         })?;
     }
-    let writer = inner.queue.lease(&|| inner.open_writer(), inner.options.busy_timeout)?;
     // Where a reader needs the log, it is emptied later.
-    let moved = inner.keeper.apart(|| writer.checkpoint(Checkpoint::Truncate));
-    inner.queue.give_back(Some(writer));
-    moved?;
+    inner.connections.checkpoint(Checkpoint::Truncate)?;
     compacted.bytes_after = inner.bytes();
     Ok(compacted)
 }
@@ -52,9 +49,10 @@ pub(super) fn compact(inner: &Inner) -> Result<Compacted> {
 impl Inner {
     /// The bytes of the file and its log.
     fn bytes(&self) -> u64 {
-        let log = format!("{}-wal", self.path.display());
+        let path = &self.connections.path;
+        let log = format!("{}-wal", path.display());
         let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
-        size(&self.path) + size(log.as_ref())
+        size(path) + size(log.as_ref())
     }
 }
 

@@ -9,17 +9,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLockWriteGuard, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 use rusqlite::config::DbConfig;
 
-use super::inner::Inner;
+use super::connections::{Connections, tainted};
 use super::queue::{Seat, State};
 use super::reader::Reader;
 
 /// How long a fork waits for operations of other threads.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-static HOMES: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+static HOMES: Mutex<Vec<Weak<Connections>>> = Mutex::new(Vec::new());
 
 /// Files, by device and number, of which the parent's connections were open when this process was forked.
 static TAINTED: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
@@ -31,7 +31,7 @@ thread_local! {
 /// What is held while the process forks. Guards come first: they are dropped before what they guard.
 struct Forking {
     homes: Vec<Closed>,
-    _all: MutexGuard<'static, Vec<Weak<Inner>>>,
+    _all: MutexGuard<'static, Vec<Weak<Connections>>>,
 }
 
 struct Closed {
@@ -39,11 +39,11 @@ struct Closed {
     _readers: MutexGuard<'static, Vec<Reader>>,
     _queue: MutexGuard<'static, State>,
     is_clean: bool,
-    inner: Arc<Inner>,
+    connections: Arc<Connections>,
 }
 
-/// Has the connections of `inner` closed at each fork.
-pub(super) fn register(inner: &Arc<Inner>) {
+/// Has connections closed at each fork.
+pub(super) fn register(connections: &Arc<Connections>) {
     static ONCE: Once = Once::new();
     // SAFETY: the three functions live as long as the process.
     ONCE.call_once(|| unsafe {
@@ -51,13 +51,7 @@ pub(super) fn register(inner: &Arc<Inner>) {
     });
     let mut homes = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
     homes.retain(|home| home.strong_count() > 0);
-    homes.push(Arc::downgrade(inner));
-}
-
-/// The error of a child whose parent's connections could not be closed.
-pub(super) fn tainted() -> Error {
-    Error::usage("this process was forked while a snapshot, a batch or a long read of the store was open")
-        .advice("end them before the fork, or start children by spawn")
+    homes.push(Arc::downgrade(connections));
 }
 
 /// Whether this process may open the file at `path`.
@@ -83,10 +77,10 @@ extern "C" fn parent() {
 extern "C" fn child() {
     let Some(forking) = FORKING.with_borrow_mut(Option::take) else { return };
     for home in &forking.homes {
-        home.inner.keeper.is_forked();
+        home.connections.keeper.is_forked();
         if !home.is_clean {
-            home.inner.is_tainted.store(true, Ordering::Relaxed);
-            if let Ok(found) = std::fs::metadata(&home.inner.path) {
+            home.connections.is_tainted.store(true, Ordering::Relaxed);
+            if let Ok(found) = std::fs::metadata(&home.connections.path) {
                 let mut tainted_files = TAINTED.lock().unwrap_or_else(PoisonError::into_inner);
                 tainted_files.get_or_insert_default().insert((found.dev(), found.ino()));
             }
@@ -95,10 +89,10 @@ extern "C" fn child() {
 }
 
 /// Waits for the operations of a store and closes its connections.
-fn close(inner: Arc<Inner>) -> Closed {
+fn close(connections: Arc<Connections>) -> Closed {
     let start = Instant::now();
-    // SAFETY: the locks live in `inner`, which `Closed` keeps and drops after the guards.
-    let stays: &'static Inner = unsafe { &*Arc::as_ptr(&inner) };
+    // SAFETY: the locks live in `connections`, which `Closed` keeps and drops after the guards.
+    let stays: &'static Connections = unsafe { &*Arc::as_ptr(&connections) };
     let gate = loop {
         match stays.gate.try_write() {
             Ok(gate) => break Some(gate),
@@ -120,7 +114,7 @@ fn close(inner: Arc<Inner>) -> Closed {
             is_clean = false;
         }
     }
-    Closed { _gate: gate, _readers: readers, _queue: queue, is_clean, inner }
+    Closed { _gate: gate, _readers: readers, _queue: queue, is_clean, connections }
 }
 
 /// Lets a connection be closed without moving the log into the file, which may take long.

@@ -4,12 +4,13 @@
 //! the others no call of the kernel. The keeper is that connection: it holds a read transaction while reads come in quick succession, renews
 //! it every [`RENEW`] of them, and lets go when none came for [`IDLE`]. What the others read does not depend on it.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use super::inner::Inner;
 use super::reader::Reader;
+use crate::Options;
 
 const RENEW: u32 = 256;
 
@@ -28,15 +29,15 @@ impl Keeper {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a read.
-    pub(super) fn tick(&self, inner: &Inner) {
+    /// Counts a read of the store at `path`.
+    pub(super) fn tick(self: &Arc<Self>, path: &Path, options: &Options) {
         if self.reads.fetch_add(1, Ordering::Relaxed) % RENEW != RENEW - 1 {
             return;
         }
         let Ok(mut reader) = self.reader.try_lock() else { return };
         let mut held = match reader.take() {
             Some(held) => held,
-            None => match Reader::open(&inner.path, &inner.options) {
+            None => match Reader::open(path, options) {
                 Ok(made) => Box::new(made),
                 // Reads are as right without it.
                 Err(_) => return,
@@ -46,16 +47,16 @@ impl Keeper {
         if held.begin().is_ok() {
             *reader = Some(held);
             drop(reader);
-            self.watch(&inner.keeper);
+            self.watch();
         }
     }
 
     /// Starts a thread that lets go when no reads come.
-    fn watch(&self, own: &Arc<Self>) {
+    fn watch(self: &Arc<Self>) {
         if self.is_watched.swap(true, Ordering::AcqRel) {
             return;
         }
-        let keeper = Arc::downgrade(own);
+        let keeper = Arc::downgrade(self);
         let started = std::thread::Builder::new().name("lakerace-files".to_owned()).spawn(move || watch(&keeper));
         if started.is_err() {
             self.is_watched.store(false, Ordering::Release);

@@ -54,17 +54,17 @@ struct Held {
 
 impl Snapshot {
     pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
-        let _gate = inner.enter()?;
-        let mut reader = inner.reader()?;
+        let _gate = inner.connections.enter()?;
+        let mut reader = inner.connections.reader()?;
         reader.begin()?;
-        inner.outstanding.fetch_add(1, Ordering::AcqRel);
+        inner.connections.outstanding.fetch_add(1, Ordering::AcqRel);
         Ok(Self(Arc::new(Held { inner: Arc::clone(inner), reader: Mutex::new(Some(reader)) })))
     }
 
     fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
         let held = &self.0;
         let done = (|| {
-            let _gate = held.inner.enter()?;
+            let _gate = held.inner.connections.enter()?;
             let mut reader = held.reader.lock().unwrap_or_else(PoisonError::into_inner);
             let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot without a connection"))?;
             read(reader, &held.inner.catalog)
@@ -76,16 +76,16 @@ impl Snapshot {
 impl Drop for Held {
     fn drop(&mut self) {
         let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if self.inner.is_tainted.load(Ordering::Relaxed) {
+        if self.inner.connections.is_tainted.load(Ordering::Relaxed) {
             // The connection is the parent's: closing it would touch its files.
             std::mem::forget(reader);
             return;
         }
         if let Some(mut reader) = reader {
             reader.end();
-            self.inner.give_back(reader);
+            self.inner.connections.give_back(reader);
         }
-        self.inner.outstanding.fetch_sub(1, Ordering::AcqRel);
+        self.inner.connections.outstanding.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

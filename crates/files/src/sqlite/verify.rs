@@ -187,17 +187,14 @@ impl Scan<'_> {
     /// Goes on behind a page that can't be read, from one name of the tree's inner pages to the next.
     fn beyond_damage(&mut self, after: Option<Vec<u8>>) -> Result<()> {
         // The pages are read from the file: what is in the log only must go there.
-        if !self.inner.options.read_only {
-            let writer = self.inner.queue.lease(&|| self.inner.open_writer(), self.inner.options.busy_timeout)?;
-            let moved = self.inner.keeper.apart(|| writer.checkpoint(Checkpoint::Full));
-            self.inner.queue.give_back(Some(writer));
-            moved?;
+        if !self.inner.connections.options.read_only {
+            self.inner.connections.checkpoint(Checkpoint::Full)?;
         }
         let (root, page) = self.inner.read(|reader, _| {
             let root = schema::pragma(&reader.connection, "SELECT rootpage FROM sqlite_schema WHERE name='files'")?;
             Ok((root as u32, schema::pragma(&reader.connection, "PRAGMA page_size")? as usize))
         })?;
-        let names = separators(&self.inner.path, root, page)?;
+        let names = separators(&self.inner.connections.path, root, page)?;
         let names = names.into_iter().filter(|name| after.as_ref().is_none_or(|after| name > after));
         let mut start = Start::Behind(after.clone().unwrap_or_default());
         for end in names.map(Some).chain([None]) {

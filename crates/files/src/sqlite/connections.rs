@@ -1,0 +1,107 @@
+//! The connections of a store, which all its threads share.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use lakerace_io::{Error, Result};
+
+use super::keeper::Keeper;
+use super::queue::Queue;
+use super::reader::Reader;
+use super::writer::{Checkpoint, Writer};
+use crate::Options;
+
+/// Connections that wait for the next read.
+const IDLE_READERS: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Connections {
+    pub(super) path: PathBuf,
+    pub(super) options: Options,
+    /// Every use of a connection holds it; a fork takes it.
+    pub(super) gate: RwLock<()>,
+    pub(super) readers: Mutex<Vec<Reader>>,
+    pub(super) queue: Queue,
+    pub(super) keeper: Arc<Keeper>,
+    /// Snapshots and batches whose connections a fork can't close.
+    pub(super) outstanding: AtomicUsize,
+    /// Whether they are the parent's of this process.
+    pub(super) is_tainted: AtomicBool,
+}
+
+impl Connections {
+    /// None is open yet.
+    pub(super) fn new(path: &Path, options: Options) -> Self {
+        Self {
+            path: path.to_owned(),
+            options,
+            gate: RwLock::default(),
+            readers: Mutex::default(),
+            queue: Queue::default(),
+            keeper: Arc::default(),
+            outstanding: AtomicUsize::new(0),
+            is_tainted: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins a use of connections.
+    pub(super) fn enter(&self) -> Result<RwLockReadGuard<'_, ()>> {
+        if self.is_tainted.load(Ordering::Relaxed) {
+            return Err(tainted());
+        }
+        Ok(self.gate.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn reader(&self) -> Result<Reader> {
+        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(reader) => Ok(reader),
+            None => Reader::open(&self.path, &self.options),
+        }
+    }
+
+    pub(super) fn give_back(&self, reader: Reader) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < IDLE_READERS {
+            readers.push(reader);
+        }
+    }
+
+    /// Runs `work` in a transaction, with that of other threads. It may run twice.
+    pub(super) fn write(&self, mut work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+        let _gate = self.enter()?;
+        self.queue.run(&|| self.open_writer(), self.options.busy_timeout, &mut work)
+    }
+
+    fn open_writer(&self) -> Result<Writer> {
+        Writer::open(&self.path, &self.options, Arc::clone(&self.keeper))
+    }
+
+    /// Takes the writer away for longer: all others wait until it is given back to the queue.
+    pub(super) fn lease(&self) -> Result<Box<Writer>> {
+        self.queue.lease(&|| self.open_writer(), self.options.busy_timeout)
+    }
+
+    /// Moves the log into the file, as far as readers allow it.
+    pub(super) fn checkpoint(&self, how: Checkpoint) -> Result<()> {
+        let writer = self.lease()?;
+        let moved = self.keeper.apart(|| writer.checkpoint(how)).map(drop);
+        self.queue.give_back(Some(writer));
+        moved
+    }
+
+    /// Whether the store may be written at all.
+    pub(super) fn is_writable(&self) -> Result<()> {
+        match self.options.read_only {
+            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The error of a child whose parent's connections could not be closed.
+pub(super) fn tainted() -> Error {
+    Error::usage("this process was forked while a snapshot, a batch or a long read of the store was open")
+        .advice("end them before the fork, or start children by spawn")
+}
