@@ -16,6 +16,7 @@ import guide_pages
 import pytest
 from conftest import TIMEOUT_SECONDS
 from guide_pages import PAGES, ROOT
+from pyarrow import fs
 
 import lakerace as lr
 
@@ -70,6 +71,10 @@ def lake(s3: s3server.S3, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     for name, value in s3.env.items():
         monkeypatch.setenv(name, value)
     if s3.pyarrow.get_file_info("lake").type.name != "NotFound":
+        # Folders last: a server may keep one that is not empty.
+        there = s3.pyarrow.get_file_info(fs.FileSelector("lake", recursive=True))
+        for info in sorted(there, key=lambda info: len(info.path), reverse=True):
+            (s3.pyarrow.delete_file if info.is_file else s3.pyarrow.delete_dir)(info.path)
         s3.pyarrow.delete_dir("lake")
     s3.pyarrow.create_dir("lake")
     return s3.options
