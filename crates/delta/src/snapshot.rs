@@ -1,5 +1,6 @@
 //! One version of a table.
 
+pub(crate) mod changed_rows;
 pub(crate) mod columns;
 pub(crate) mod files;
 pub(crate) mod row_counts;

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::SchemaRef;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::{
-    Batches, Extremes, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo,
-    UnitPlan,
+    Batches, Extremes, FilePlan, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
 use crate::Snapshot;
-use crate::deletion_vector;
+use crate::snapshot::changed_rows::{self, ChangedRows};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
 
@@ -21,8 +20,8 @@ use crate::snapshot::statistics::FileStatistics;
 /// vectors read.
 pub struct DeltaSource {
     snapshot: Snapshot,
-    /// The files that are read, by URL; `None`: all.
-    only: Option<HashSet<String>>,
+    /// The files that are read, by URL, and which rows of them; `None`: all.
+    only: Option<HashMap<String, ChangedRows>>,
     /// The files that the last plan opened.
     opened: Mutex<Option<Arc<Opened>>>,
 }
@@ -40,14 +39,35 @@ impl DeltaSource {
         Ok(Self { snapshot, only: None, opened: Mutex::default() })
     }
 
-    /// The rows of the files of a version that another version does not have, or has with other rows deleted. Rows that
-    /// are in none of them are the same in both versions.
+    /// The rows of a version that another version does not have in the same place: those of files that it does not have, and
+    /// those that it has deleted. Rows that both versions have in the same place are the same in both.
     pub fn open_changed(snapshot: Snapshot, other: &Snapshot) -> Result<Self> {
         let known: HashMap<&str, Option<&DeletionVectorDescriptor>> =
             other.files()?.files.iter().map(|file| (file.path.as_str(), file.vector.as_ref())).collect();
-        let is_changed = |file: &&TableFile| known.get(file.path.as_str()) != Some(&file.vector.as_ref());
-        let only = snapshot.files()?.files.iter().filter(is_changed).map(|file| file.object.url()).collect();
+        let changed = |file: &TableFile| {
+            let rows = match known.get(file.path.as_str()) {
+                None => ChangedRows::Visible,
+                Some(vector) if *vector == file.vector.as_ref() => return None,
+                Some(vector) => ChangedRows::Between(vector.cloned(), file.vector.clone()),
+            };
+            Some((file.object.url(), rows))
+        };
+        let only = snapshot.files()?.files.iter().filter_map(changed).collect();
         Ok(Self { only: Some(only), ..Self::open(snapshot)? })
+    }
+
+    /// Of [changed](Self::open_changed) rows, those of files that the other version does not have.
+    #[must_use]
+    pub fn in_other_files(mut self) -> Self {
+        self.only = self.only.map(|only| of_kind(only, |rows| matches!(rows, ChangedRows::Visible)));
+        self
+    }
+
+    /// Of [changed](Self::open_changed) rows, those of files that both versions have.
+    #[must_use]
+    pub fn in_shared_files(mut self) -> Self {
+        self.only = self.only.map(|only| of_kind(only, |rows| matches!(rows, ChangedRows::Between(..))));
+        self
     }
 
     /// The version.
@@ -56,15 +76,12 @@ impl DeltaSource {
     }
 
     fn open_files(&self, files: &[&TableFile]) -> Result<Arc<Opened>> {
-        let hidden = deletion_vector::load(self.snapshot.table(), files).map_err(|error| self.missing(error))?;
-        let inputs = files.iter().zip(hidden).map(|(file, hidden)| InputFile {
-            object: file.object.clone(),
-            constants: file.constants.clone(),
-            hidden,
-        });
-        let schema = self.snapshot.table_schema();
-        let source = ParquetSource::open_table(inputs.collect(), schema, self.snapshot.table().job())
-            .map_err(|error| self.missing(error))?;
+        let rows = |file: &TableFile| self.only.as_ref().and_then(|only| only.get(&file.object.url()));
+        let changed: Vec<_> = files.iter().map(|file| (*file, rows(file).unwrap_or(&ChangedRows::Visible))).collect();
+        let (schema, table) = (self.snapshot.table_schema(), self.snapshot.table());
+        let inputs = changed_rows::inputs(table, schema, &changed).map_err(|error| self.missing(error))?;
+        let inputs = inputs.into_iter().flatten().collect();
+        let source = ParquetSource::open_table(inputs, schema, table.job()).map_err(|error| self.missing(error))?;
         let urls = files.iter().map(|file| file.object.url()).collect();
         let opened = Arc::new(Opened { source, urls });
         *lock(&self.opened) = Some(Arc::clone(&opened));
@@ -108,7 +125,7 @@ impl DeltaSource {
         let (mut kept, mut pruned) = (Vec::new(), Vec::new());
         let mut left = request.limit.unwrap_or(u64::MAX);
         for file in &self.snapshot.files()?.files {
-            if self.only.as_ref().is_some_and(|only| !only.contains(&file.object.url())) {
+            if self.only.as_ref().is_some_and(|only| !only.contains_key(&file.object.url())) {
                 continue;
             }
             let reason = match &predicate {
@@ -120,7 +137,8 @@ impl DeltaSource {
                 Some(reason) => pruned.push(pruned_plan(file, reason)),
                 None => {
                     kept.push(file);
-                    if predicate.is_none() {
+                    // Of a file whose vector has changed, any number of rows are read.
+                    if predicate.is_none() && self.only.is_none() {
                         left -= left.min(file.visible_rows().unwrap_or(0));
                     }
                 }
@@ -128,6 +146,13 @@ impl DeltaSource {
         }
         Ok((kept, pruned))
     }
+}
+
+fn of_kind(
+    files: HashMap<String, ChangedRows>,
+    is_kind: impl Fn(&ChangedRows) -> bool,
+) -> HashMap<String, ChangedRows> {
+    files.into_iter().filter(|(_, rows)| is_kind(rows)).collect()
 }
 
 /// Why no row of a file can match: by its partition, or by what the log says of its values.

@@ -19,6 +19,7 @@ use crate::kernel::error::{from_kernel, guarded};
 use crate::log::entry::Entry;
 use crate::log::files as log_files;
 use crate::paths::{LOG, ROOT};
+use crate::snapshot::changed_rows::ChangedRows;
 use crate::snapshot::files::{TableFile, row_count};
 
 /// A file of which some rows have changed.
@@ -27,15 +28,6 @@ pub(super) struct ChangedFile {
     pub file: TableFile,
     /// Which rows.
     pub rows: ChangedRows,
-}
-
-/// Which rows of a file have changed.
-#[derive(Debug, Clone)]
-pub(super) enum ChangedRows {
-    /// All that its vector does not hide.
-    Visible,
-    /// Those that the first vector hides and the second one does not.
-    Between(Option<DeletionVectorDescriptor>, Option<DeletionVectorDescriptor>),
 }
 
 /// The versions of a feed, and the files of each; reads an entry when its files are asked for.

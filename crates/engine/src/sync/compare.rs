@@ -1,12 +1,12 @@
 //! Changes by comparing two versions: for tables without a change feed.
 //!
-//! Files that both versions have, with the same rows deleted, have no change. Of the others, the rows of both versions are
-//! compared by their hashes: a row that was only written anew, as a compaction does, is not sent.
+//! Rows that both versions have in the same place of a file have not changed, and are not read. The other rows of both versions
+//! are compared by their hashes: a row that was only written anew, as a compaction does, is not sent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::{DeltaSource, Snapshot, VersionSpec};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::wait::lock;
@@ -25,7 +25,7 @@ pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<()> {
     let mut parts = 1;
     let mut part = 0;
     while part < parts {
-        if bring_part(run, &before, (part, parts), done)? {
+        if bring_part(run, &before, Part { number: part, of: parts }, done)? {
             part += 1;
         } else {
             // Keys of a part of the rows are fewer; what was sent is sent again.
@@ -45,44 +45,89 @@ pub(super) fn lost(error: Error) -> Error {
     }
 }
 
-fn rows(snapshot: &Snapshot, other: &Snapshot) -> Result<Batches> {
-    let source = DeltaSource::open_changed(snapshot.clone(), other)?;
-    let plan = source.plan(&ReadRequest::default())?;
-    source.read(&plan)
+/// Rows of the earlier version that the later one does not have in their place.
+#[derive(Default)]
+struct Old {
+    keys: Gone,
+    /// The hashes of whole rows, of files that the later version does not have.
+    rows: HashSet<u128>,
+    /// The columns of the key.
+    schema: Option<SchemaRef>,
 }
 
-/// Brings the changes of the keys whose hash falls on a part of so many. False: they are too many for memory.
-fn bring_part(run: &Run<'_>, before: &Snapshot, (part, parts): (u128, u128), done: &mut Synced) -> Result<bool> {
-    let (to, key) = (run.to, run.key());
-    let (mut old_rows, mut gone) = (HashSet::new(), Gone::default());
-    let old_key = Key::new(before.schema(), key)?;
-    // Hashes of rows tell values by the positions of their columns.
-    let is_comparable = has_same_names(before.schema(), to.schema());
-    for batch in rows(before, to).map_err(lost)? {
-        run.follower.job.check()?;
-        let batch = batch.map_err(lost)?;
-        let hashes = old_key.hashes(&batch)?;
-        let mine: Vec<bool> = hashes.iter().map(|hash| hash % parts == part).collect();
-        if is_comparable {
-            let all = row_hashes(&batch)?;
-            old_rows.extend(all.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash));
-        }
-        let keys = kept(&old_key.of(&batch)?, |row| mine[row])?;
-        gone.add(keys, hashes.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash).collect());
-        if gone.len > MOST_KEYS {
-            return Ok(false);
-        }
+/// A part of the keys, by their hashes.
+#[derive(Clone, Copy)]
+struct Part {
+    number: u128,
+    of: u128,
+}
+
+impl Part {
+    fn has(self, hash: u128) -> bool {
+        hash % self.of == self.number
     }
-    let new_key = Key::new(to.schema(), key)?;
+}
+
+impl Old {
+    /// Goes through them. `None`: their keys are too many for memory.
+    fn read(run: &Run<'_>, before: &Snapshot, part: Part) -> Result<Option<Self>> {
+        let mut old = Self::default();
+        let open = || DeltaSource::open_changed(before.clone(), run.to);
+        // A row that a deletion vector hides was replaced or deleted, and is not compared: its key is enough.
+        let columns = Some(run.key().to_vec());
+        let hidden = read(&open()?.in_shared_files(), &ReadRequest { columns, ..ReadRequest::default() })?;
+        if !old.add(run, hidden, part, false)? {
+            return Ok(None);
+        }
+        // Hashes of rows tell values by the positions of their columns.
+        let is_comparable = has_same_names(before.schema(), run.to.schema());
+        let removed = read(&open()?.in_other_files(), &ReadRequest::default())?;
+        Ok(old.add(run, removed, part, is_comparable)?.then_some(old))
+    }
+
+    /// False: the keys are too many.
+    fn add(&mut self, run: &Run<'_>, batches: Batches, part: Part, with_rows: bool) -> Result<bool> {
+        let key = Key::new(batches.schema(), run.key())?;
+        self.schema = Some(Arc::clone(&key.schema));
+        for batch in batches {
+            run.follower.job.check()?;
+            let batch = batch.map_err(lost)?;
+            let hashes = key.hashes(&batch)?;
+            let mine: Vec<bool> = hashes.iter().map(|hash| part.has(*hash)).collect();
+            if with_rows {
+                let all = row_hashes(&batch)?;
+                self.rows.extend(all.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash));
+            }
+            let keys = kept(&key.of(&batch)?, |row| mine[row])?;
+            self.keys
+                .add(keys, hashes.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash).collect());
+            if self.keys.len > MOST_KEYS {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn read(source: &DeltaSource, request: &ReadRequest) -> Result<Batches> {
+    source.plan(request).and_then(|plan| source.read(&plan)).map_err(lost)
+}
+
+/// Brings the changes of the keys of a part. False: they are too many for memory.
+fn bring_part(run: &Run<'_>, before: &Snapshot, part: Part, done: &mut Synced) -> Result<bool> {
+    let Some(Old { keys: gone, rows: old_rows, schema }) = Old::read(run, before, part)? else { return Ok(false) };
+    let to = run.to;
+    let new_key = Key::new(to.schema(), run.key())?;
     // Keys of old rows alone are held: new rows may be any number.
     let left = shared(gone.hashes());
     let known = Arc::clone(&left);
-    let changed = rows(to, before)?.map(move |batch| {
+    let source = DeltaSource::open_changed(to.clone(), before)?;
+    let changed = source.read(&source.plan(&ReadRequest::default())?)?.map(move |batch| {
         let batch = batch?;
         let (keys, all) = (new_key.hashes(&batch)?, row_hashes(&batch)?);
         let mut known = lock(&known);
         kept(&batch, |row| {
-            let mine = keys[row] % parts == part;
+            let mine = part.has(keys[row]);
             if mine {
                 known.remove(&keys[row]);
             }
@@ -91,8 +136,9 @@ fn bring_part(run: &Run<'_>, before: &Snapshot, (part, parts): (u128, u128), don
     });
     let batches = Batches::new(Arc::clone(to.schema()), changed);
     done.upserted += run.send(batches, CopyMode::Upsert)?;
+    let Some(schema) = schema else { return Ok(true) };
     let left = std::mem::take(&mut *lock(&left));
-    let removed = gone.batches(Arc::clone(&old_key.schema), move |key| !left.contains(&key));
+    let removed = gone.batches(schema, move |key| !left.contains(&key));
     done.deleted += run.send(removed, CopyMode::Delete)?;
     Ok(true)
 }
