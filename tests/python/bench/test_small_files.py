@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import subprocess
@@ -62,6 +63,19 @@ def test_what_is_read_is_told_by_the_seed_and_other_in_every_round() -> None:
     assert first == expected(work="get", operations=50)
     assert first["checksum"] != expected(work="put", seed="b")["checksum"]
     assert expected(work="get-processes", operations=70, parts=3)["rows"] == 210
+
+
+def test_all_files_are_read_in_the_order_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(KIT))
+    contents = importlib.import_module("contents")
+    job = {"work": "get-all", "form": "random", "bytes": 64, "files": 50, "operations": 50, "parts": 1, "seed": "a"}
+    files = dict(contents.pairs(job))
+    wanted = contents.asked(job, list(files))
+    assert wanted == sorted(files)
+    read = [(name, files[name]) for name in wanted]
+    assert contents.digest(read, is_ordered=True) == expected(**job)
+    assert contents.digest([read[1], read[0], *read[2:]], is_ordered=True) != expected(**job)
+    assert contents.digest(read) == expected(work="get", operations=50)
 
 
 @pytest.mark.parametrize(
