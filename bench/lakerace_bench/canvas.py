@@ -32,6 +32,7 @@ TOOLS = {
     "elasticsearch": "#aa4499",
     "lakesoul": "#cc79a7",
     "lmdb": "#0072b2",
+    "one object a file": "#0072b2",
     "plain files": "#7b8794",
     "polars": "#56b4e9",
     "pyarrow": "#0072b2",
@@ -42,6 +43,7 @@ TOOLS = {
     "spark": "#882255",
     "sqlite3": "#661100",
     "tpchgen-cli": "#0072b2",
+    "webdataset": "#44aa99",
 }
 #: A tool that is not listed.
 _OTHER_TOOL = "#7b8794"

@@ -185,7 +185,7 @@ BENCHES = {
     "load": "50 columns into Delta, MongoDB, Elasticsearch and SQLite by batches, from memory and from CSV on S3, and back "
     "as Arrow and row by row; rows of Parquet (`--size full`: a million rows instead of 100,000)",
     "files": "files of 64 B, 300 KB and 2 MB, and small JSON documents: put and got one by one, in transactions, in bulk, by threads "
-    "and by processes; on the disk and in memory",
+    "and by processes; on the disk, in memory and on S3",
 }
 
 

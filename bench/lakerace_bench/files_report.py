@@ -79,7 +79,7 @@ def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Se
         _demands(results, names),
         _operations(results, names, who),
         _growth(results, names),
-        _objects(results, names),
+        _objects(results, names, who),
         _spaces(results, names),
     )
     return tuple(section for section in found if section.table.rows)
@@ -103,6 +103,10 @@ def _cpu(sample: Sample) -> float | None:
 
 def _wall(sample: Sample) -> float | None:
     return sample.seconds
+
+
+def _requests(sample: Sample) -> float | None:
+    return sample.requests
 
 
 def _operations(results: list[Result], names: dict[str, str], who: str) -> Section:
@@ -148,9 +152,10 @@ def _growth(results: list[Result], names: dict[str, str]) -> Section:
     return Section("Growth", about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
 
 
-def _objects(results: list[Result], names: dict[str, str]) -> Section:
+def _objects(results: list[Result], names: dict[str, str], who: str) -> Section:
     rows = []
     for result in results:
+        ours = result.entry(result.subject)
         for entry in result.entries:
             if entry.requests is None or entry.seconds is None:
                 continue
@@ -158,14 +163,22 @@ def _objects(results: list[Result], names: dict[str, str]) -> Section:
             cells = [result.title, names[entry.contestant], count(entry.samples[0].operations or 0)]
             cells += [
                 count(entry.requests),
+                megabytes(entry.request_bytes),
                 f"{entry.seconds.median:.2f}",
                 f"{entry.cpu.median:.2f}" if entry.cpu else "",
             ]
             cells += [f"{(entry.peak_rss_bytes or 0) / 1e6:.0f}", f"{before / 1e6:.0f}"]
+            picks = (_wall, _cpu, _requests)
+            ratios = [_ratio(ours, entry, pick) if ours is not entry else None for pick in picks]
+            cells += [times(ratio) if ratio else "" for ratio in ratios]
             rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
-    headings = ("operation", "contestant", "gets or puts", "requests", "seconds", "CPU s", "peak MB", "MB before")
-    about = "Requests as the proxy counts them. Names and contents are in the process's memory before files are put"
-    return Section("Requests", about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
+    headings = ["operation", "contestant", "gets or puts", "requests", "MB moved", "seconds", "CPU s"]
+    headings += ["peak MB", "MB before", f"it / {who}, wall", "CPU", "requests"]
+    about = (
+        "Requests and bytes as the proxy counts them. Names and contents are in the process's memory before files are put. Above 1, "
+        f"{who} needs less than that contestant"
+    )
+    return Section("Requests", about, Table(tuple(headings), tuple(rows), numbers_from=2, grouped_by=1))
 
 
 def _spaces(results: list[Result], names: dict[str, str]) -> Section:

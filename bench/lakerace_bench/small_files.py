@@ -70,8 +70,12 @@ IN_MEMORY = {
     for name, work in ON_DISK.items()
     if name.endswith(("b-get", "-put-normal", "-get-many"))
 }
-#: On S3, where lakerace makes its table of names once and then keeps it in a file.
+#: On S3. Of a million, lakerace makes its table of names once and then keeps it in a file; stores with an object a file would send a
+#: million requests.
 ON_S3 = {
+    "20k-put": Work("64 B: 20,000, durable once", "put-group", 20_000, 64),
+    "20k-get": Work("64 B: get of 20,000, one by one", "get", 20_000, 64, 200),
+    "20k-get-all": Work("64 B: all 20,000, in the order of names", "get-all", 20_000, 64, 20_000),
     "1m-put": Work("64 B: a million, durable once", "put-group", 1_000_000, 64),
     "1m-get": Work("64 B: get of a million, one by one", "get", 1_000_000, 64, 200),
 }

@@ -16,6 +16,8 @@ from typing import Any
 
 #: Kinds of work that put files; the others get them.
 PUTS = ("put", "put-group", "put-threads", "import", "fill")
+#: Kinds of work whose files must come in the order that they are asked for.
+ORDERED = ("get-all",)
 _WORDS = ("created", "updated", "shipped", "returned", "paid", "cancelled", "viewed", "archived")
 _PLACES = ("Amsterdam", "Bogota", "Chennai", "Dakar", "Edmonton", "Fukuoka", "Geneva", "Hanoi", "Izmir", "Jakarta")
 
@@ -34,7 +36,9 @@ def stream(job: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
 
 
 def asked(job: dict[str, Any], names: Sequence[str], part: int = 0) -> list[str]:
-    """The names that are asked for, in random order; each of the `parts` asks for as many."""
+    """The names that are asked for, in random order or, where it is all, in theirs; each of the `parts` asks for as many."""
+    if job["work"] in ORDERED:
+        return sorted(names)
     source = random.Random(f"{job['seed']} asks {part}")
     found: list[str] = []
     while len(found) < job["operations"]:
@@ -47,11 +51,13 @@ def shared(job: dict[str, Any], made: Sequence[tuple[str, bytes]]) -> list[list[
     return [list(made[part :: job["parts"]]) for part in range(job["parts"])]
 
 
-def digest(read: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
-    """How many there are, and the sum of the hashes of each name and content, whatever their order."""
+def digest(read: Iterable[tuple[str, bytes]], is_ordered: bool = False) -> dict[str, Any]:
+    """How many there are, and the sum of the hashes of each name and content, whatever their order unless it counts."""
     rows = total = 0
     for name, content in read:
         each = hashlib.blake2b(name.encode() + b"\0", digest_size=8)
+        if is_ordered:
+            each.update(b"%d\0" % rows)
         each.update(content)
         total += int.from_bytes(each.digest(), "little")
         rows += 1
@@ -77,8 +83,8 @@ def expected(job: dict[str, Any]) -> dict[str, Any]:
         return digest(made)
     contents = dict(made)
     names = list(contents)
-    parts = range(job["parts"])
-    return added(digest((name, contents[name]) for name in asked(job, names, part)) for part in parts)
+    found = [[(name, contents[name]) for name in asked(job, names, part)] for part in range(job["parts"])]
+    return added(digest(part, job["work"] in ORDERED) for part in found)
 
 
 def _name(source: random.Random, form: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import subprocess
@@ -24,6 +25,7 @@ from lakerace_bench.small_files import SmallFiles
 FAKES = Path(__file__).parent / "contestants"
 TINY = SmallFiles(0.005)
 PEERS = "lakerace,ezfs,sqlite3_files,plain_files,py_lmdb,rocksdict,duckdb_files"
+S3_PEERS = "lakerace,s3_objects,webdataset"
 Race = Callable[..., tuple[Run, list[Sample]]]
 
 
@@ -62,6 +64,19 @@ def test_what_is_read_is_told_by_the_seed_and_other_in_every_round() -> None:
     assert first == expected(work="get", operations=50)
     assert first["checksum"] != expected(work="put", seed="b")["checksum"]
     assert expected(work="get-processes", operations=70, parts=3)["rows"] == 210
+
+
+def test_all_files_are_read_in_the_order_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(KIT))
+    contents = importlib.import_module("contents")
+    job = {"work": "get-all", "form": "random", "bytes": 64, "files": 50, "operations": 50, "parts": 1, "seed": "a"}
+    files = dict(contents.pairs(job))
+    wanted = contents.asked(job, list(files))
+    assert wanted == sorted(files)
+    read = [(name, files[name]) for name in wanted]
+    assert contents.digest(read, is_ordered=True) == expected(**job)
+    assert contents.digest([read[1], read[0], *read[2:]], is_ordered=True) != expected(**job)
+    assert contents.digest(read) == expected(work="get", operations=50)
 
 
 @pytest.mark.parametrize(
@@ -128,17 +143,32 @@ def test_a_store_that_grows_tells_what_each_tenth_takes(race: Race, tmp_path: Pa
 
 @pytest.mark.usefixtures("s3_program")
 def test_a_store_on_s3_counts_requests(race: Race, tmp_path: Path) -> None:
-    _, samples = race("files/s3", only="lakerace")
-    assert {sample.verdict for sample in samples} == {RIGHT}, {(s.case, s.why) for s in samples}
-    by_case = {sample.case.split("/")[2]: sample for sample in samples}
-    put, get = by_case["1m-put"], by_case["1m-get"]
-    assert (put.rows, get.rows) == (5_000, 2)
+    _, samples = race("files/s3", only=S3_PEERS)
+    assert {sample.verdict for sample in samples} == {RIGHT}, {(s.case, s.contestant, s.why) for s in samples}
+    found = {(sample.case.split("/")[2], sample.contestant): sample for sample in samples}
+    ours, each, shards = "lakerace/packs", "s3_objects/default", "webdataset/default"
+    all_three = {(variant, name) for variant in ("20k-put", "20k-get-all") for name in (ours, each, shards)}
+    # A million are lakerace's alone, and a shard has no get of one name.
+    assert found.keys() == all_three | {("20k-get", ours), ("20k-get", each), ("1m-put", ours), ("1m-get", ours)}
+    assert {variant: sample.rows for (variant, _), sample in found.items()} == {
+        "20k-put": 100,
+        "20k-get": 2,
+        "20k-get-all": 100,
+        "1m-put": 5_000,
+        "1m-get": 2,
+    }
+    requests = {who: sample.requests or 0 for who, sample in found.items()}
     # All files are in one pack; names are known.
-    assert put.requests is not None
-    assert put.requests < 50
-    assert get.requests == get.operations
+    assert 0 < requests["20k-put", ours] < 50
+    assert 0 < requests["1m-put", ours] < 50
+    assert 0 < requests["20k-get-all", ours] < 10
+    assert requests["20k-get", ours] == requests["1m-get", ours] == requests["20k-get", each] == 2
+    assert requests["20k-put", each] == requests["20k-get-all", each] == 100
+    assert requests["20k-put", shards] == requests["20k-get-all", shards] == 1
     [text] = tmp_path.glob("*.md")
-    assert "### Requests" in text.read_text()
+    report = text.read_text()
+    assert "### Requests" in report
+    assert "it / lakerace, wall" in report
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import stores
 
 import lakerace as lr
 
-#: Files of one call where all of them are read back from S3.
+#: Files of one call where all of them are read from S3.
 _TOGETHER = 20_000
 
 
@@ -52,6 +52,9 @@ class Files(stores.Store):
     def get_together(self, names: Sequence[str], size: int) -> list[Any]:
         get_many = self._store.get_many
         return [get_many(names[start : start + size]) for start in range(0, len(names), size)]
+
+    def get_all(self, names: Sequence[str]) -> list[Any]:
+        return self.get_together(names, _TOGETHER)
 
     def put_each(self, files: stores.Pairs) -> None:
         put = self._store.put
