@@ -8,7 +8,6 @@
 //! the rows are read by which the two vectors differ.
 
 mod entries;
-mod partitions;
 mod pieces;
 mod rows;
 
@@ -25,11 +24,11 @@ use lakerace_io::{Error, Result};
 use url::Url;
 
 use self::entries::Entries;
-use self::partitions::Partitions;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::paths::ROOT;
 use crate::snapshot::columns::TableColumns;
+use crate::snapshot::partitions::Partitions;
 use crate::{Snapshot, Table};
 
 /// The column of a feed and of change files that says what became of a row.

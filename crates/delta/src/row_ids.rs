@@ -17,6 +17,7 @@ use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change
 use crate::deletion_vector::treemaps;
 use crate::probe::Probe;
 use crate::snapshot::files::TableFile;
+use crate::upsert::by_files;
 use crate::write::{AppTransaction, PendingFile, Published, counts, has_transaction, published};
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -199,19 +200,9 @@ pub fn commit_rows(
     let removal = Removal::of(&snapshot, false, WriteOptions::default).map_err(named)?;
     let operation = UpdateTableOperation::Merge;
     let mut hide = DvCommit::new(Box::new(Known { version }), operation, removal).depending(Depends::Values);
-    let found = found(&snapshot, hidden)?;
-    hide.note(&snapshot.files()?.files, found, 1);
+    let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
+    hide.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
     let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
     commit.counts(load);
     change(&mut commit, published, Published::none()).map(Some)
-}
-
-/// The rows to hide, by the version's files.
-fn found(snapshot: &Snapshot, mut hidden: HashMap<String, Vec<u64>>) -> Result<Vec<Option<RoaringTreemap>>> {
-    let found =
-        snapshot.files()?.files.iter().map(|file| Some(hidden.remove(&file.path)?.into_iter().collect())).collect();
-    match hidden.into_keys().next() {
-        None => Ok(found),
-        Some(name) => Err(Error::internal(format!("version {} has no file {name}", snapshot.version()))),
-    }
 }

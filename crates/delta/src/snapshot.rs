@@ -3,6 +3,7 @@
 pub(crate) mod changed_rows;
 pub(crate) mod columns;
 pub(crate) mod files;
+pub(crate) mod partitions;
 pub(crate) mod row_counts;
 pub(crate) mod statistics;
 

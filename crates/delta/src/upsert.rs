@@ -37,6 +37,7 @@ mod key_partitions;
 mod key_prescan;
 mod merge_existing;
 mod operator;
+mod part;
 mod row_mapping;
 mod sorted_chunk;
 mod source;
@@ -50,10 +51,12 @@ use roaring::RoaringTreemap;
 
 pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
+pub use self::part::{UpsertPart, commit_upsert, files_per_key, is_divisible, upsert_part};
 pub use self::sorted_chunk::OnDuplicate;
 pub use self::source::SourceRows;
 
 pub(crate) use self::feed::ChangeFiles;
+pub(crate) use self::part::by_files;
 
 use self::key_partitions::{KeyProbe, Match, SourceKeys, Windows, join};
 use self::key_prescan::KeyPrescan;

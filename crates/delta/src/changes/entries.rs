@@ -12,7 +12,6 @@ use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 use url::Url;
 
-use super::partitions::Partitions;
 use super::{CHANGE_TYPE, ChangeOrigin, Piece, check_feed, feed_fields};
 use crate::Table;
 use crate::kernel::error::{from_kernel, guarded};
@@ -21,6 +20,7 @@ use crate::log::files as log_files;
 use crate::paths::{LOG, ROOT};
 use crate::snapshot::changed_rows::ChangedRows;
 use crate::snapshot::files::{TableFile, row_count};
+use crate::snapshot::partitions::Partitions;
 
 /// A file of which some rows have changed.
 pub(super) struct ChangedFile {

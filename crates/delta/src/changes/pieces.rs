@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use delta_kernel::engine::arrow_conversion::TryIntoArrow;
-use delta_kernel::schema::{DataType as KernelType, MetadataValue, StructField, StructType};
+use delta_kernel::schema::{DataType as KernelType, StructField, StructType};
 use delta_kernel::{Engine, Snapshot, StorageHandler};
 use lakerace_format::FindBy;
 use lakerace_format::conform::check;
@@ -20,10 +20,8 @@ use super::arrow_schema;
 use crate::kernel::error::guarded;
 use crate::paths::LOG;
 use crate::paths::ROOT;
+use crate::snapshot::partitions::stored_name;
 use crate::write::evolve::wider;
-
-/// The metadata of a field that has its name in files.
-const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
 /// A line of an entry, as far as schemas need it.
 #[derive(Deserialize)]
@@ -168,14 +166,6 @@ fn nullable_field(field: &FieldRef) -> FieldRef {
         other => other.clone(),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type).with_nullable(true))
-}
-
-/// The name that a field has in files.
-pub(super) fn stored_name(field: &StructField) -> &str {
-    match field.metadata.get(PHYSICAL_NAME) {
-        Some(MetadataValue::String(name)) => name,
-        _ => field.name(),
-    }
 }
 
 /// A type of the last piece, whose fields are named as `own` names the same ones. Those that it lacks get a name that no field has.

@@ -223,7 +223,7 @@ pub(crate) struct KeyProbe<'a> {
 pub(crate) type Match = (u64, u32);
 
 /// What is known of the keys of some rows.
-enum KnownKeys {
+pub(crate) enum KnownKeys {
     /// They have none.
     None,
     /// They are in this range; without an upper end where that is not known.
@@ -234,7 +234,7 @@ enum KnownKeys {
 
 impl KnownKeys {
     /// By what is known of the first of these columns.
-    fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
+    pub fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
         let bounds = statistics.bounds(&columns.first()).plausible(rows);
         if rows.is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {

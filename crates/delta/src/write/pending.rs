@@ -43,7 +43,7 @@ impl PendingFile {
         self.rows
     }
 
-    fn of(file: &AddedFile) -> Result<Self> {
+    pub(crate) fn of(file: &AddedFile) -> Result<Self> {
         let batch = RecordBatch::from(file.statistics.clone());
         let mut bytes = Vec::new();
         let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(Error::unexpected)?;

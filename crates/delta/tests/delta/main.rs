@@ -25,6 +25,7 @@ mod protocol;
 mod restore;
 mod rewrite;
 mod upsert;
+mod upsert_parts;
 mod upsert_runs;
 mod vacuum;
 mod write_faults;

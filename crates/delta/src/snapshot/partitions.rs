@@ -1,19 +1,21 @@
-//! The partition columns of versions of one schema, as columns of the last version.
+//! The partition columns of versions of one schema, as columns of the last version, and the values that files have of them.
 
 use std::collections::HashMap;
 
 use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema};
 use delta_kernel::SnapshotRef;
-use delta_kernel::schema::{DataType as KernelType, PrimitiveType, StructType};
+use delta_kernel::schema::{DataType as KernelType, MetadataValue, PrimitiveType, StructField, StructType};
 use lakerace_format::predicate::Value;
 use lakerace_io::{Error, Result};
 
-use super::pieces::stored_name;
 use crate::kernel::error::from_kernel;
 
+/// The metadata of a field that has its name in files.
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+
 /// The partition columns that the last version has, too.
-pub(super) struct Partitions(Vec<Column>);
+pub(crate) struct Partitions(Vec<Column>);
 
 struct Column {
     /// As the log names it.
@@ -58,5 +60,13 @@ impl Column {
         let value = self.kind.parse_scalar(text).and_then(|scalar| scalar.to_array(1)).map_err(from_kernel)?;
         let value = cast(&value, self.field.data_type()).map_err(|e| Error::unsupported(e.to_string()))?;
         Ok(Value::from_array(&value, 0))
+    }
+}
+
+/// The name that a field has in files.
+pub(crate) fn stored_name(field: &StructField) -> &str {
+    match field.metadata.get(PHYSICAL_NAME) {
+        Some(MetadataValue::String(name)) => name,
+        _ => field.name(),
     }
 }

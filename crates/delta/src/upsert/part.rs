@@ -1,0 +1,204 @@
+//! An upsert by several processes: each does the part of some keys, and one commit puts all parts together.
+//!
+//! A part writes its rows to files and finds the rows of a version that have its keys. Where another writer is faster than the
+//! commit, the files that came are looked through, too, by the keys that the parts' own files have.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::SchemaRef;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use delta_kernel::transaction::UpdateTableOperation;
+use lakerace_format::{Constants, InputFile, ParquetSource, ReadRequest, Source};
+use lakerace_io::{Error, Result};
+use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
+
+use super::key_partitions::{KnownKeys, SourceKeys, Windows, join};
+use super::row_mapping::{self, RowMapping};
+use super::{OnDuplicate, SourceRows, Upsert, UpsertKind, UpsertOptions, check_memory};
+use crate::commit::{Commit, WriteBase};
+use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
+use crate::key::KeyColumns;
+use crate::probe::Probe;
+use crate::snapshot::files::TableFile;
+use crate::snapshot::partitions::Partitions;
+use crate::snapshot::statistics::FileStatistics;
+use crate::write::{AddedFile, PendingFile, Published, published};
+use crate::{Snapshot, Table, VersionSpec};
+
+/// What a process has done of an upsert. Its files are visible in the table's folder, and no part of the table yet.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct UpsertPart {
+    /// The rows that it writes.
+    pub files: Vec<PendingFile>,
+    /// The rows of the version that have its keys: bitmaps as base64, by the names of their files in the log.
+    found: HashMap<String, String>,
+}
+
+/// Whether an upsert of rows of this schema can be done in parts: what it writes depends on no row of the table, and the
+/// table's schema stays as it is.
+///
+/// # Errors
+/// Those of [`upsert`](super::upsert) that the schema tells of.
+pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
+    let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().place()))?;
+    Ok(of_part(snapshot, &shape, options).is_divisible())
+}
+
+fn of_part<'a>(snapshot: &'a Snapshot, shape: &'a RowMapping, options: &'a UpsertOptions) -> Upsert<'a> {
+    Upsert { table: snapshot.table(), snapshot: snapshot.clone(), shape, options, ends: UpsertKind::Upsert }
+}
+
+impl Upsert<'_> {
+    fn is_divisible(&self) -> bool {
+        self.shape.evolved.is_none() && self.depends() == Depends::Nothing
+    }
+}
+
+/// Does the part of these rows, of which no other part has a key. [`commit_upsert`] makes it the table's, for the same version and
+/// with the same options; [`discard_files`](crate::discard_files) removes its files.
+///
+/// # Errors
+/// Those of [`upsert`](super::upsert), and `Unsupported` for an upsert that can't be done in parts ([`is_divisible`]).
+pub fn upsert_part(
+    table: &Table,
+    version: u64,
+    rows: impl Into<SourceRows>,
+    options: &UpsertOptions,
+) -> Result<UpsertPart> {
+    let named = |error: Error| error.at(table.place());
+    let (snapshot, rows) = (table.snapshot(Some(VersionSpec::Version(version)))?, rows.into());
+    let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options, shape.written.fields().len()).map_err(named)?;
+    let upsert = of_part(&snapshot, &shape, options);
+    if !upsert.is_divisible() {
+        return Err(named(Error::unsupported("the rows depend on those of the table: one process must upsert them")));
+    }
+    let windows = shape.gather(rows.batches()?, options, table.job())?;
+    if windows.is_empty() {
+        return Ok(UpsertPart::default());
+    }
+    let mut commit = upsert.commit(windows.keys_alone())?;
+    let mut new = upsert.new_files(&mut commit, matches!(windows, Windows::Memory(_)))?;
+    let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
+    let mut found = vec![None; files.len()];
+    windows.each(&mut |window| {
+        join(&mut found, upsert.window(window, &files, Some(&mut new))?);
+        Ok(())
+    })?;
+    let found = files.iter().zip(found).filter_map(|(file, rows)| Some((file, rows?)));
+    let found = found.filter(|(_, rows)| !rows.is_empty()).map(|(file, rows)| Ok((file.path.clone(), encoded(&rows)?)));
+    let found = found.collect::<Result<_>>()?;
+    let (mut published, _) = new.publish()?;
+    let files = published.files().iter().map(PendingFile::of).collect::<Result<_>>()?;
+    published.written();
+    Ok(UpsertPart { files, found })
+}
+
+/// In how many files of a version a key may be, on average, as far as the log's statistics of the key's first column tell. `None`
+/// where they don't tell of each file.
+pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>> {
+    let columns = KeyColumns::new(snapshot.schema(), key)?;
+    let (mut lows, mut ranges) = (columns.no_keys(), Vec::new());
+    for file in &snapshot.files()?.files {
+        match KnownKeys::of(&columns, &FileStatistics { file, columns: snapshot.columns() }) {
+            KnownKeys::None => {}
+            KnownKeys::Between(low, Some(high)) => {
+                lows.append(low.clone());
+                ranges.push((low, high));
+            }
+            KnownKeys::Between(_, None) | KnownKeys::Any => return Ok(None),
+        }
+    }
+    let (lows, _) = lows.sorted(1);
+    let begin_within: usize = ranges.iter().map(|(low, high)| lows.count_between(low, Some(high))).sum();
+    Ok((!ranges.is_empty()).then(|| begin_within as f64 / ranges.len() as f64))
+}
+
+/// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed behind an error,
+/// unless nobody knows whether the commit is there.
+pub fn commit_upsert(table: &Table, version: u64, parts: Vec<UpsertPart>, options: &UpsertOptions) -> Result<Changed> {
+    let named = |error: Error| error.at(table.place());
+    let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
+    let count = parts.len() as u64;
+    for part in parts {
+        files.extend(part.files);
+        for (name, rows) in part.found {
+            *found.entry(name).or_default() |= decoded(&rows)?;
+        }
+    }
+    let published = published(table, files)?;
+    if published.files().is_empty() {
+        return Ok(Changed::default());
+    }
+    let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
+    let removal = Removal::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
+    let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
+    let mut hide = DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(Depends::Nothing);
+    hide.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    change(&mut commit, published, Published::none())
+}
+
+/// Found rows by the files of a version.
+pub(crate) fn by_files(
+    snapshot: &Snapshot,
+    mut found: HashMap<String, RoaringTreemap>,
+) -> Result<Vec<Option<RoaringTreemap>>> {
+    let all = snapshot.files()?.files.iter().map(|file| found.remove(&file.path)).collect();
+    match found.into_keys().next() {
+        None => Ok(all),
+        Some(name) => Err(Error::internal(format!("version {} has no file {name}", snapshot.version()))),
+    }
+}
+
+fn encoded(rows: &RoaringTreemap) -> Result<String> {
+    let mut bytes = Vec::with_capacity(rows.serialized_size());
+    rows.serialize_into(&mut bytes).map_err(Error::unexpected)?;
+    Ok(BASE64_STANDARD.encode(bytes))
+}
+
+fn decoded(text: &str) -> Result<RoaringTreemap> {
+    let bytes = BASE64_STANDARD.decode(text).map_err(Error::unexpected)?;
+    RoaringTreemap::deserialize_from(bytes.as_slice()).map_err(Error::unexpected)
+}
+
+/// The keys that files of a write have. They are read where another writer has added files.
+struct WrittenKeys {
+    /// The version that the files were written for.
+    snapshot: Snapshot,
+    files: Vec<InputFile>,
+    options: UpsertOptions,
+}
+
+impl WrittenKeys {
+    fn new(snapshot: &Snapshot, files: &[AddedFile], options: &UpsertOptions) -> Result<Self> {
+        let kernel = snapshot.kernel();
+        let partitions = Partitions::new(kernel, &kernel.schema(), snapshot.table_schema().schema())?;
+        let input = |file: &AddedFile| {
+            let constants = Constants::new(partitions.of_file(&file.partition_values)?);
+            let object = snapshot.table().object(&file.name)?;
+            Ok(InputFile { object, constants: Some(constants.into()), hidden: None })
+        };
+        let key = row_mapping::key(snapshot, options)?;
+        // Which of two rows of a key counts was settled within its part.
+        let options = UpsertOptions { key, on_duplicate: OnDuplicate::Last, merge: Vec::new(), ..options.clone() };
+        Ok(Self { snapshot: snapshot.clone(), files: files.iter().map(input).collect::<Result<_>>()?, options })
+    }
+}
+
+impl Probe for WrittenKeys {
+    fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let job = snapshot.table().job();
+        let source = ParquetSource::open_table(self.files.clone(), self.snapshot.table_schema(), job)?;
+        let columns = Some(self.options.key.clone());
+        let keys = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
+        let shape = RowMapping::of_delete(snapshot, keys.schema(), &self.options)?;
+        let windows = shape.gather(keys, &self.options, job)?;
+        SourceKeys { columns: shape.columns.clone(), windows }.find(snapshot, files)
+    }
+}
