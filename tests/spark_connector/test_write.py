@@ -244,6 +244,47 @@ def test_an_upsert_moves_its_source_alone(spark: SparkSession, tmp_path: Path) -
     assert plan(source).count("Exchange") == 0
 
 
+def test_the_tasks_of_an_upsert_do_their_parts(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    for first in range(0, 400, 10):
+        ids = pa.array(range(first, first + 10), pa.int64())
+        rows = pa.table({"id": ids, "name": [f"row {n}" for n in range(first, first + 10)]})
+        lr.copy(
+            rows, f"delta:{table}", mode="append", table_properties={"lakerace.primaryKey": "id"} if not first else {}
+        )
+    new = spark.range(100, 500, 1, 8).selectExpr("id", "concat('new ', id) AS name")
+    store = spark._jsparkSession.sharedState().statusStore()
+    # A key is in one of forty files: ranges of keys spare each task most of them.
+    for distribution, shown in (({}, "rangepartitioning(id"), ({"distribution": "hash"}, "hashpartitioning(id")):
+        seen, files = store.executionsList().size(), set(table.glob("*.parquet"))
+        write(new, table, key="id", **distribution)
+        executions = store.executionsList()
+        plans = [executions.apply(at).physicalPlanDescription() for at in range(seen, executions.size())]
+        assert any(shown in text for text in plans), plans
+        # Nothing is staged: files of tasks are the table's.
+        assert len(set(table.glob("*.parquet")) - files) > 0
+        assert [path.name for path in tmp_path.iterdir()] == ["t"]
+        names = {row["id"]: row["name"] for row in pa.table(lr.scan(table)).to_pylist()}
+        assert names == {n: f"{'row' if n < 100 else 'new'} {n}" for n in range(500)}
+        assert total(table)[0] == 500
+    with pytest.raises(Exception, match="neither hash nor ranges"):
+        write(new, table, key="id", distribution="random")
+
+
+def test_an_upsert_of_a_table_with_a_feed(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    rows = pa.table({"id": pa.array(range(100), pa.int64()), "name": ["old"] * 100})
+    lr.copy(rows, f"delta:{table}", table_properties={"delta.enableChangeDataFeed": "true"})
+    write(spark.range(50, 150, 1, 4).selectExpr("id", "'new' AS name"), table, key="id")
+    assert total(table)[0] == 150
+    kinds = pa.table(lr.Table(table).changes(1))["_change_type"].to_pylist()
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "insert": 50,
+        "update_preimage": 50,
+        "update_postimage": 50,
+    }
+
+
 def test_duplicate_keys(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "t"
     write(numbers(spark, 0, 3), f"delta:{table}", key="id")

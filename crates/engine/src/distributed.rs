@@ -1,4 +1,5 @@
-//! Writing from several processes: a driver prepares a target, executors write files, and the driver makes one commit of them.
+//! Writing from several processes: a driver prepares a target, executors write files and look for rows, and the driver makes one
+//! commit of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_delta::{
     AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PendingFile, Replaced,
-    RowFile, Table, TableWrite, VersionSpec, WriteMode,
+    RowFile, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, VersionSpec, WriteMode,
 };
 use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -16,9 +17,14 @@ use crate::delta::{is_table, named, open_table};
 /// What stands in the names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";
 
+/// Where a table has fewer files, each part of an upsert may look into all of them.
+const LEAST_FILES: usize = 32;
+/// Ranges of keys are worth it where a key may be in one of so many files at most.
+const RANGES_PART: f64 = 8.0;
+
 /// A Delta table that several processes write to.
-#[derive(Debug, Clone)]
 pub struct SharedTable {
+    snapshot: Snapshot,
     /// The version that files are written for.
     pub version: u64,
     /// Its columns.
@@ -46,7 +52,23 @@ impl SharedTable {
             schema: SchemaRef::clone(snapshot.schema()),
             key: snapshot.key(),
             partition_by: snapshot.partition_columns(),
+            snapshot,
         }))
+    }
+
+    /// Whether an upsert of rows of this schema can be done in parts, by several processes.
+    pub fn is_divisible(&self, rows: &SchemaRef, options: &RowOptions) -> Result<bool> {
+        lakerace_delta::is_divisible(&self.snapshot, rows, options)
+    }
+
+    /// Whether a range of keys is in a small part of the table's files: parts of an upsert that have ranges look into few files each.
+    pub fn has_key_ranges(&self, key: &[String]) -> Result<bool> {
+        let files = lakerace_delta::row_files(&self.snapshot)?.len();
+        if files < LEAST_FILES {
+            return Ok(false);
+        }
+        let per_key = lakerace_delta::files_per_key(&self.snapshot, key)?;
+        Ok(per_key.is_some_and(|per_key| per_key * RANGES_PART <= files as f64))
     }
 
     /// The same, made without rows where there is none and the name begins with `delta:`.
@@ -95,6 +117,30 @@ pub fn table_writer(
     job: &Job,
 ) -> Result<FileWriter> {
     FileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
+}
+
+/// Does the part of an upsert into a version of a table that has these rows, of which no other part has a key.
+pub fn upsert_part(
+    name: &str,
+    version: u64,
+    rows: SourceRows,
+    options: &RowOptions,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<UpsertPart> {
+    lakerace_delta::upsert_part(&open_table(name, storage, job)?, version, rows, options)
+}
+
+/// Makes the parts of an upsert the table's, in one commit.
+pub fn commit_upsert(
+    name: &str,
+    version: u64,
+    parts: Vec<UpsertPart>,
+    options: &RowOptions,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<Changed> {
+    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, options)
 }
 
 /// Makes files the table's in one commit, in place of those rows that are `replaced`. `None` where it has the transaction already.

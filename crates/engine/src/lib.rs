@@ -46,8 +46,8 @@ mod upsert;
 pub use checksum::{Checksum, checksum};
 pub use copy::{copy, write};
 pub use distributed::{
-    SharedTable, commit_files, commit_rows, discard_files, read_with_ids, remove_staged, row_files, schema_with_ids,
-    staging_folder, table_writer,
+    SharedTable, commit_files, commit_rows, commit_upsert, discard_files, read_with_ids, remove_staged, row_files,
+    schema_with_ids, staging_folder, table_writer, upsert_part,
 };
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
@@ -56,7 +56,7 @@ pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, HistoryEntry,
     MergeOperator, OnDuplicate, PendingFile, Replaced, Restored, RowFile, SourceRows, UpsertOptions as RowOptions,
-    UpsertPlan, VacuumOptions, Vacuumed,
+    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{

@@ -7,8 +7,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions,
-    Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, WriteOptions, Written, commit_files,
-    commit_rows, discard_files, remove_staged, staging_folder,
+    Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions, Written,
+    commit_files, commit_rows, commit_upsert, discard_files, remove_staged, staging_folder,
 };
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ use crate::fit::fitted_schema;
 use crate::settings::Settings;
 use crate::spark_type::spark_schema;
 
-/// Says what a location is: records of `table`, `files` or `none`, the version, the schema as Spark's JSON, the key and the partition columns.
+/// Says what a location is: records of `table`, `files` or `none`, the version, the schema as Spark's JSON, the key, the partition columns,
+/// and how the rows of an upsert are distributed.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
@@ -28,11 +29,23 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
             "table".to_owned(),
             table.version.to_string(),
             spark_schema(&fitted_schema(&table.schema))?.to_string(),
-            join(table.key),
-            join(table.partition_by),
+            join(table.key.clone()),
+            join(table.partition_by.clone()),
+            distribution(&table, &settings)?.to_owned(),
         ],
     };
     Ok(records.join(&RECORD.to_string()))
+}
+
+/// How the rows of an upsert come to its tasks: `ranges` of keys, or by their `hash`. Ranges cost a second look at the source, and
+/// spare each task most of the table's files.
+fn distribution<'a>(table: &SharedTable, settings: &'a Settings) -> Result<&'a str> {
+    match settings.get("distribution") {
+        Some(known @ ("hash" | "ranges")) => Ok(known),
+        Some(other) => Err(Error::usage(format!("{other:?} is neither hash nor ranges")).at("option \"distribution\"")),
+        None if settings.get("key").is_some() && table.has_key_ranges(&settings.names("key"))? => Ok("ranges"),
+        None => Ok("hash"),
+    }
 }
 
 /// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of the table that they write
@@ -41,6 +54,9 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     let settings = Settings::parse(options)?;
     let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
     let transaction = transaction(&settings)?;
+    if let Some(version) = divisible_version(location, &settings, &schema)?.filter(|_| transaction.is_none()) {
+        return Ok(format!("write.version{UNIT}{version}{RECORD}write.upsert{UNIT}true"));
+    }
     if is_staged(location, &settings)? {
         if transaction.is_some() {
             return Err(Error::unsupported("an upsert, and a write of files, have no transaction")
@@ -66,6 +82,29 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             .advice("leave option(\"partition_by\", ...) out"));
     }
     Ok(format!("write.version{UNIT}{}", table.version))
+}
+
+/// The version of a table that the tasks of an upsert can do their parts for, each by itself.
+fn divisible_version(location: &str, settings: &Settings, rows: &SchemaRef) -> Result<Option<u64>> {
+    if settings.get("key").is_none() {
+        return Ok(None);
+    }
+    let Some(table) = SharedTable::find(location, &settings.storage(), &settings.job()?)? else { return Ok(None) };
+    Ok(table.is_divisible(rows, &row_options(settings)?)?.then_some(table.version))
+}
+
+/// How rows are upserted.
+pub(crate) fn row_options(settings: &Settings) -> Result<RowOptions> {
+    Ok(RowOptions {
+        key: settings.names("key"),
+        on_duplicate: match settings.get("sequence") {
+            // Tasks get the rows of a key in its order.
+            Some(_) => OnDuplicate::Last,
+            None => OnDuplicate::Error,
+        },
+        write: write_options(settings)?,
+        ..RowOptions::default()
+    })
 }
 
 /// Whether the driver writes what tasks have staged: it upserts, or the target is files.
@@ -98,6 +137,7 @@ struct Told {
     files: Vec<PendingFile>,
     staged: Vec<String>,
     hidden: HashMap<String, Vec<u64>>,
+    upserted: Vec<UpsertPart>,
 }
 
 impl Told {
@@ -116,6 +156,10 @@ impl Told {
                 if message["rows"].as_u64() != Some(0) {
                     told.staged.push(file.to_owned());
                 }
+                continue;
+            }
+            if message["upserted"].is_object() {
+                told.upserted.push(serde_json::from_value(message["upserted"].take()).map_err(broken)?);
                 continue;
             }
             told.files.extend(serde_json::from_value::<Vec<PendingFile>>(message["files"].take()).map_err(broken)?);
@@ -144,6 +188,10 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         let changed = commit_rows(location, version, told.files, told.hidden, &storage, &job)?;
         return Ok(made(changed.and_then(|changed| changed.written.version)));
     }
+    if settings.get("write.upsert").is_some() {
+        let changed = commit_upsert(location, version, told.upserted, &row_options(&settings)?, &storage, &job)?;
+        return Ok(made(changed.written.version));
+    }
     let transaction = transaction(&settings)?;
     let (files, replaced) = (told.files, replaced(&settings));
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
@@ -169,7 +217,11 @@ pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<(
     let (storage, job) = (settings.storage(), settings.job()?);
     match settings.get("write.folder") {
         Some(folder) => remove_staged(folder, &storage, &job),
-        None => discard_files(location, Told::parse(messages)?.files, &storage, &job),
+        None => {
+            let Told { mut files, upserted, .. } = Told::parse(messages)?;
+            files.extend(upserted.into_iter().flat_map(|part| part.files));
+            discard_files(location, files, &storage, &job)
+        }
     }
 }
 
@@ -180,15 +232,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
     let written: Written = if settings.get("key").is_some() {
         let options = UpsertOptions {
             read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
-            rows: RowOptions {
-                key: settings.names("key"),
-                on_duplicate: match settings.get("sequence") {
-                    // Tasks have put the rows of a key in its order.
-                    Some(_) => OnDuplicate::Last,
-                    None => OnDuplicate::Error,
-                },
-                ..RowOptions::default()
-            },
+            rows: row_options(settings)?,
             partition_by: settings.names("partition_by"),
             table_properties: settings.properties(),
         };

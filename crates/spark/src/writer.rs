@@ -1,17 +1,25 @@
 //! Writing in executors: files for a Delta table, or files that are staged until the driver commits them.
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use lakerace::{Batches, CopyOptions, Error, FileWriter, Format, Job, Result, StorageOptions, panicked, table_writer};
+use lakerace::{
+    Batches, CopyOptions, Error, FileWriter, Format, Job, Result, RowOptions, StorageOptions, UpsertPart, panicked,
+    table_writer, upsert_part,
+};
 use serde_json::{Value, json};
 
 use crate::arrow_type::arrow_schema;
-use crate::commit::write_options;
+use crate::commit::{row_options, write_options};
 use crate::counters::{Alive, WRITERS};
 use crate::rows;
 use crate::settings::Settings;
+
+/// Memory of a task's part of an upsert, unless Spark says how much it has.
+const UPSERT_MEMORY_BYTES: u64 = 256 << 20;
 
 /// Writes the rows of one task.
 pub(crate) struct Writer {
@@ -26,13 +34,22 @@ enum Target {
     Table(Box<FileWriter>),
     /// One file, which is written when all of its rows are here or their memory is full.
     Staged(Box<Staged>),
+    /// A part of an upsert: files, and the rows of the table that have its keys.
+    Upsert(Box<Piped<UpsertPart>>),
 }
 
-/// Rows for a file that is staged.
+/// A file that is staged.
 struct Staged {
-    sender: Option<std::sync::mpsc::SyncSender<Result<RecordBatch>>>,
-    thread: Option<std::thread::JoinHandle<Result<()>>>,
+    rows: Piped<()>,
     path: String,
+}
+
+/// Work on a thread of its own that takes rows while they come.
+struct Piped<T> {
+    sender: Option<SyncSender<Result<RecordBatch>>>,
+    thread: Option<JoinHandle<Result<T>>>,
+    /// What the work came to before the rows ended.
+    done: Option<T>,
 }
 
 impl Writer {
@@ -46,8 +63,12 @@ impl Writer {
             None => {
                 let version = settings.parsed("write.version", number)?;
                 let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
-                let write = write_options(&settings)?;
-                Target::Table(Box::new(table_writer(location, version, &schema, &write, &storage, &job)?))
+                if settings.get("write.upsert").is_some() {
+                    Target::Upsert(Box::new(upsert(location, version, &settings, &schema)?))
+                } else {
+                    let write = write_options(&settings)?;
+                    Target::Table(Box::new(table_writer(location, version, &schema, &write, &storage, &job)?))
+                }
             }
         };
         Ok(Self { target, schema, rows: 0, _alive: Alive::new(&WRITERS) })
@@ -86,7 +107,8 @@ impl Writer {
         self.rows += rows as u64;
         match &mut self.target {
             Target::Table(files) => files.write(&batch),
-            Target::Staged(staged) => staged.write(batch),
+            Target::Staged(staged) => staged.rows.write(batch),
+            Target::Upsert(rows) => rows.write(batch),
         }
     }
 
@@ -94,7 +116,12 @@ impl Writer {
     pub(crate) fn finish(self) -> Result<String> {
         let message: Value = match self.target {
             Target::Table(files) => json!({"files": files.finish()?}),
-            Target::Staged(staged) => json!({"staged": staged.finish()?, "rows": self.rows}),
+            Target::Staged(staged) => {
+                let Staged { rows, path } = *staged;
+                rows.finish()?;
+                json!({"staged": path, "rows": self.rows})
+            }
+            Target::Upsert(rows) => json!({"upserted": rows.finish()?}),
         };
         Ok(message.to_string())
     }
@@ -102,37 +129,58 @@ impl Writer {
 
 impl Staged {
     fn begin(path: &str, schema: &SchemaRef, storage: &StorageOptions, job: &Job) -> Result<Self> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<RecordBatch>>(1);
-        let batches = Batches::new(Arc::clone(schema), receiver.into_iter());
         let mut options = CopyOptions { format: Some(Format::Parquet), ..CopyOptions::default() };
         options.read.storage = storage.clone();
         let (target, job) = (path.to_owned(), job.clone());
-        let write = move || lakerace::write(batches, &target, &options, &job).map(drop);
-        let thread = std::thread::Builder::new().name("lakerace-stage".to_owned()).spawn(write)?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), path: path.to_owned() })
+        let rows = Piped::begin(schema, move |rows| lakerace::write(rows, &target, &options, &job).map(drop))?;
+        Ok(Self { rows, path: path.to_owned() })
+    }
+}
+
+/// Begins a task's part of an upsert.
+fn upsert(location: &str, version: u64, settings: &Settings, schema: &SchemaRef) -> Result<Piped<UpsertPart>> {
+    let memory_bytes = settings.parsed("write.memory_bytes", number)?.unwrap_or(UPSERT_MEMORY_BYTES);
+    let options = RowOptions { memory_bytes, ..row_options(settings)? };
+    let (location, storage, job) = (location.to_owned(), settings.storage(), settings.job()?);
+    Piped::begin(schema, move |rows| upsert_part(&location, version, rows.into(), &options, &storage, &job))
+}
+
+impl<T: Send + 'static> Piped<T> {
+    fn begin(schema: &SchemaRef, work: impl FnOnce(Batches) -> Result<T> + Send + 'static) -> Result<Self> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<RecordBatch>>(1);
+        let rows = Batches::new(Arc::clone(schema), receiver.into_iter());
+        let thread = std::thread::Builder::new().name("lakerace-write".to_owned()).spawn(move || work(rows))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), done: None })
     }
 
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         let is_taken = self.sender.as_ref().is_some_and(|sender| sender.send(Ok(batch)).is_ok());
-        if is_taken { Ok(()) } else { self.join() }
+        if !is_taken {
+            self.done = Some(self.join()?);
+        }
+        Ok(())
     }
 
-    fn finish(mut self) -> Result<String> {
+    fn finish(mut self) -> Result<T> {
         self.sender = None;
-        self.join()?;
-        Ok(std::mem::take(&mut self.path))
+        match self.done.take() {
+            Some(done) => Ok(done),
+            None => self.join(),
+        }
     }
+}
 
-    fn join(&mut self) -> Result<()> {
+impl<T> Piped<T> {
+    fn join(&mut self) -> Result<T> {
         let thread = self.thread.take().ok_or_else(|| Error::internal("the write has ended"))?;
         thread.join().unwrap_or_else(|panic| Err(panicked(&*panic)))
     }
 }
 
-impl Drop for Staged {
+impl<T> Drop for Piped<T> {
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
-            // The file does not appear.
+            // The work fails by it and leaves nothing behind.
             let _ = sender.send(Err(Error::cancelled()));
         }
         if self.thread.is_some() {

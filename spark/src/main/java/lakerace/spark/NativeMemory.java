@@ -6,7 +6,7 @@ import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 
 /**
- * The memory of a task's batches in Spark's own accounting, where Spark has memory outside of the heap.
+ * The memory of a task's batches, and of its part of an upsert, in Spark's own accounting, where Spark has memory outside of the heap.
  *
  * <p>What it holds can't be spilled: others of the task spill for it.
  */
@@ -36,6 +36,17 @@ final class NativeMemory extends MemoryConsumer {
       throw LakeraceException.outOfMemory("batches of " + bytes + " bytes need " + missing + " bytes more outside of the heap, and Spark has " + granted
           + ": raise spark.memory.offHeap.size, run fewer tasks at once, or lower option(\"batch_rows\", ...)");
     }
+  }
+
+  /** Takes so many bytes, or what Spark has of them. An error where that is less than {@code least}. */
+  long take(long wanted, long least) {
+    long granted = acquireMemory(wanted);
+    if (granted < least) {
+      freeMemory(granted);
+      throw LakeraceException.outOfMemory("a task of an upsert needs " + least + " bytes outside of the heap, and Spark has " + granted
+          + ": raise spark.memory.offHeap.size, or run fewer tasks at once");
+    }
+    return granted;
   }
 
   /** Gives all of it back. */

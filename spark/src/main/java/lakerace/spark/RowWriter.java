@@ -1,6 +1,8 @@
 package lakerace.spark;
 
+import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -14,19 +16,34 @@ final class RowWriter implements DataWriter<InternalRow> {
   /** Rows after which the bytes of a batch are looked at. */
   private static final int LOOK_ROWS = 1 << 8;
 
+  /** What a task of an upsert keeps in memory of its rows, before it uses the disk. */
+  private static final long UPSERT_BYTES = 256 << 20;
+  private static final long LEAST_UPSERT_BYTES = 16 << 20;
+
   private final ColumnBuilder[] columns;
   private final Words words = new Words();
   /** Bytes of the batch's texts. They are looked at with each row: one may be as large as a batch. */
   private final long[] copied = new long[1];
+  /** Null where Spark counts no memory outside of the heap. */
+  private final NativeMemory memory;
+  private final boolean isUpsert;
   private long writer;
   private int rows;
 
   RowWriter(String location, Map<String, String> options, StructType schema) {
     StructField[] fields = schema.fields();
     this.columns = new ColumnBuilder[fields.length];
+    this.memory = NativeMemory.of(TaskContext.get());
+    this.isUpsert = options.containsKey("write.upsert");
+    Map<String, String> own = S3aSettings.fresh(options);
+    if (isUpsert && memory != null) {
+      own = new HashMap<>(own);
+      own.put("write.memory_bytes", Long.toString(memory.take(UPSERT_BYTES, LEAST_UPSERT_BYTES)));
+    }
     try {
-      this.writer = Native.begin(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(schema.json()));
+      this.writer = Native.begin(Native.bytes(location), Native.options(own), Native.bytes(schema.json()));
     } catch (NativeException error) {
+      close();
       throw error.forSpark();
     }
     for (int at = 0; at < fields.length; at++) {
@@ -56,6 +73,9 @@ final class RowWriter implements DataWriter<InternalRow> {
   private void flush() {
     if (rows == 0) {
       return;
+    }
+    if (memory != null && !isUpsert) {
+      memory.holdBatches(size());
     }
     for (ColumnBuilder column : columns) {
       column.describe(words);
@@ -105,6 +125,9 @@ final class RowWriter implements DataWriter<InternalRow> {
       if (column != null) {
         column.free();
       }
+    }
+    if (memory != null) {
+      memory.release();
     }
   }
 }

@@ -1,6 +1,9 @@
 package lakerace.spark;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.distributions.Distribution;
@@ -32,6 +35,8 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
   private final DriverCommit commit;
   /** Whether options and Spark's settings say what an overwrite replaces. */
   private final boolean choosesMode;
+  /** Whether the rows of an upsert come by ranges of keys; null until Spark asks. */
+  private Boolean hasRanges;
 
   WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode) {
     this.choosesMode = choosesMode;
@@ -51,7 +56,7 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     String text = options.getOrDefault(option, "").trim();
     String[] names = text.isEmpty() ? new String[0] : text.split("\\s*,\\s*");
     for (String name : names) {
-      if (!java.util.Arrays.asList(schema.fieldNames()).contains(name)) {
+      if (!Arrays.asList(schema.fieldNames()).contains(name)) {
         throw LakeraceException.usage("option \"" + option + "\" names the column \"" + name + "\", which the rows do not have: they have "
             + String.join(", ", schema.fieldNames()));
       }
@@ -107,21 +112,35 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     if (key.length == 0) {
       return Distributions.unspecified();
     }
-    Expression[] expressions = new Expression[key.length];
-    for (int at = 0; at < key.length; at++) {
-      expressions[at] = Expressions.column(Locations.quoted(key[at]));
+    if (hasRanges == null) {
+      hasRanges = Target.of(location, options).hasRanges;
     }
-    return Distributions.clustered(expressions);
+    return hasRanges ? Distributions.ordered(ascending(key)) : Distributions.clustered(keyColumns());
+  }
+
+  private Expression[] keyColumns() {
+    Expression[] columns = new Expression[key.length];
+    for (int at = 0; at < key.length; at++) {
+      columns[at] = Expressions.column(Locations.quoted(key[at]));
+    }
+    return columns;
   }
 
   /** By key and, of rows with the same key, by the sequence: the last one counts. */
   @Override
   public SortOrder[] requiredOrdering() {
-    String[] sequence = columns("sequence");
-    SortOrder[] orders = new SortOrder[key.length + (key.length == 0 ? 0 : sequence.length)];
-    for (int at = 0; at < orders.length; at++) {
-      String name = at < key.length ? key[at] : sequence[at - key.length];
-      orders[at] = Expressions.sort(Expressions.column(Locations.quoted(name)), SortDirection.ASCENDING);
+    if (key.length == 0) {
+      return new SortOrder[0];
+    }
+    List<String> names = new ArrayList<>(Arrays.asList(key));
+    names.addAll(Arrays.asList(columns("sequence")));
+    return ascending(names.toArray(new String[0]));
+  }
+
+  private static SortOrder[] ascending(String[] names) {
+    SortOrder[] orders = new SortOrder[names.length];
+    for (int at = 0; at < names.length; at++) {
+      orders[at] = Expressions.sort(Expressions.column(Locations.quoted(names[at])), SortDirection.ASCENDING);
     }
     return orders;
   }
