@@ -66,7 +66,7 @@ test-rust: build
 	$(BIN)/python tests/rust.py --workspace --quiet
 
 test-python: build
-	$(BIN)/pytest tests/python
+	$(BIN)/pytest tests/python --numprocesses 2 --dist loadfile
 
 # The oldest versions that pyproject.toml promises to work with: what goes in and out of them.
 LOWEST := .cache/lowest

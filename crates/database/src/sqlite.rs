@@ -17,6 +17,7 @@ mod scan;
 mod sink;
 mod source;
 mod state;
+mod statement;
 mod target;
 mod times;
 

@@ -19,6 +19,8 @@ const LEAST_TASK_BYTES: u64 = 4 << 20;
 const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
 /// So many tasks of a core make up for some that take longer.
 const TASKS_PER_CORE: u64 = 3;
+/// The same of a core that is alone: there is no other one to wait for it.
+const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
 const MOST_TASKS: u64 = 100_000;
 
 /// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
@@ -143,6 +145,9 @@ fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
 /// The most that a task has of so many bytes.
 fn most_task_bytes(bytes: u64, cores: u64) -> u64 {
     let (least, most) = MOST_TASK_BYTES.into_inner();
+    if cores == 1 {
+        return bytes.clamp(least, MOST_TASK_BYTES_ALONE);
+    }
     bytes.div_ceil(cores.saturating_mul(TASKS_PER_CORE)).clamp(least, most)
 }
 

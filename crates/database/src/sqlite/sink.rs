@@ -16,6 +16,7 @@ use super::connect::to_write;
 use super::encode::Values;
 use super::error::failed;
 use super::location::{Place, Relation, quoted};
+use super::statement::Statement;
 use super::target::{Input, Target};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
@@ -28,12 +29,13 @@ const CACHE_KIB: u32 = 64 << 10;
 
 /// Writes rows into a table, a transaction for each checkpoint.
 pub(super) struct SqliteSink {
+    /// Dropped before their connection.
+    statements: Statements,
     connection: Connection,
     place: Place,
     target: Target,
     options: SinkOptions,
     letters: Option<DeadLetters>,
-    statements: Statements,
     /// Rows of the load that were committed, those of earlier runs included.
     committed: u64,
     /// Rows that this run was given.
@@ -49,10 +51,10 @@ pub(super) struct SqliteSink {
     job: Job,
 }
 
-/// The SQL of one row, and of many.
+/// The statements of one row, and of many.
 struct Statements {
-    one: String,
-    many: String,
+    one: Statement,
+    many: Statement,
     many_rows: usize,
 }
 
@@ -77,9 +79,10 @@ impl SqliteSink {
             connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
             let load = known_load(&connection, &table, options)?;
             let target = Target::prepare(&connection, &table, schema, options, load)?;
-            Ok((connection, target, load))
+            let statements = Statements::prepare(&connection, &target, options).map_err(failed)?;
+            Ok((statements, connection, target, load))
         })();
-        let (connection, target, load) = match begun {
+        let (statements, connection, target, load) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 if made_file {
@@ -90,7 +93,6 @@ impl SqliteSink {
         };
         sink_place.relation = Relation::Table(table);
         let acknowledged = load.map_or(0, |load| load.rows);
-        let statements = Statements::of(&target, options);
         let letters = DeadLetters::create(options)?;
         let bytes_before = size(&connection).unwrap_or(0);
         Ok(Box::new(Self {
@@ -143,22 +145,25 @@ fn size(connection: &Connection) -> Option<u64> {
 }
 
 impl Statements {
-    fn of(target: &Target, options: &SinkOptions) -> Self {
+    fn prepare(connection: &Connection, target: &Target, options: &SinkOptions) -> rusqlite::Result<Self> {
         let table = quoted(&target.write_to);
         let columns: Vec<String> = target.inputs.iter().map(|input| quoted(&input.name)).collect();
-        if options.mode == WriteMode::Delete {
+        let (one, many, many_rows) = if options.mode == WriteMode::Delete {
             let conditions: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
             let one = format!("DELETE FROM {table} WHERE {}", conditions.join(" AND "));
-            return Self { many: one.clone(), one, many_rows: 1 };
-        }
-        let many_rows = (STATEMENT_PARAMETERS / columns.len().max(1)).clamp(1, STATEMENT_ROWS);
-        let row = format!("({})", vec!["?"; columns.len()].join(", "));
-        let conflict = if options.mode == WriteMode::Upsert { on_conflict(target, options) } else { String::new() };
-        let insert = |rows: usize| {
-            let rows = vec![row.as_str(); rows].join(", ");
-            format!("INSERT INTO {table} ({}) VALUES {rows}{conflict}", columns.join(", "))
+            (one.clone(), one, 1)
+        } else {
+            let many_rows = (STATEMENT_PARAMETERS / columns.len().max(1)).clamp(1, STATEMENT_ROWS);
+            let row = format!("({})", vec!["?"; columns.len()].join(", "));
+            let conflict = if options.mode == WriteMode::Upsert { on_conflict(target, options) } else { String::new() };
+            let insert = |rows: usize| {
+                let rows = vec![row.as_str(); rows].join(", ");
+                format!("INSERT INTO {table} ({}) VALUES {rows}{conflict}", columns.join(", "))
+            };
+            (insert(1), insert(many_rows), many_rows)
         };
-        Self { one: insert(1), many: insert(many_rows), many_rows }
+        let prepare = |sql: &str| Statement::prepare(connection, sql);
+        Ok(Self { one: prepare(&one)?, many: prepare(&many)?, many_rows })
     }
 }
 
@@ -183,7 +188,7 @@ impl SqliteSink {
         while at < batch.num_rows() {
             let rows = self.statements.many_rows.min(batch.num_rows() - at);
             let is_whole = rows == self.statements.many_rows && !inspects;
-            if is_whole && self.run(&self.statements.many, &columns, at, rows)?.is_none() {
+            if is_whole && run(&mut self.statements.many, &columns, at, rows)?.is_none() {
                 self.confirmed += rows as u64;
             } else {
                 for row in at..at + rows {
@@ -202,7 +207,7 @@ impl SqliteSink {
         let found = inputs.find_map(|(input, values)| input.misfit(values, row, self.options.allow_narrowing));
         let reason = match found {
             Some(reason) => Some(Rejection { reason, is_duplicate: false }),
-            None => self.run(&self.statements.one, columns, row, 1)?,
+            None => run(&mut self.statements.one, columns, row, 1)?,
         };
         let Some(rejection) = reason else {
             self.confirmed += 1;
@@ -217,28 +222,6 @@ impl SqliteSink {
                     .at(format!("row {number} of the load"))
                     .advice("mend it, or have such rows put aside by --dead-letter FILE (dead_letter)"))
             }
-        }
-    }
-
-    /// Runs a statement for `rows` rows; gives why the table does not take them.
-    fn run(&self, sql: &str, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
-        let mut parameter = 1;
-        for row in first..first + rows {
-            for values in columns {
-                let bound = statement.raw_bind_parameter(parameter, values.value(row));
-                bound.map_err(failed)?;
-                parameter += 1;
-            }
-        }
-        match statement.raw_execute() {
-            Ok(_) => Ok(None),
-            Err(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
-                    Ok(Some(Rejection::of(&error)))
-                }
-                _ => Err(failed(error)),
-            },
         }
     }
 
@@ -266,6 +249,20 @@ impl SqliteSink {
         self.commit()?;
         self.is_done = true;
         Ok(())
+    }
+}
+
+/// Runs a statement for `rows` rows; gives why the table does not take them.
+fn run(statement: &mut Statement, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
+    let values = (first..first + rows).flat_map(|row| columns.iter().map(move |values| values.value(row)));
+    match statement.run(values) {
+        Ok(()) => Ok(None),
+        Err(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
+                Ok(Some(Rejection::of(&error)))
+            }
+            _ => Err(failed(error)),
+        },
     }
 }
 
