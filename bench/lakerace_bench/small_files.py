@@ -49,7 +49,7 @@ def _works() -> dict[str, Work]:
         "64b-import": Work("64 B: sorted import", "import", many, small),
         "64b-put-full": Work("64 B: durable put, a commit each", "put", 300, small, durability="full"),
     }
-    for threads, files in ((16, 800), (64, 1_920)):
+    for threads, files in ((16, 8_000), (64, 19_200)):
         title = f"64 B: durable put by {threads} threads"
         found[f"64b-put-{threads}-threads-full"] = Work(title, "put-threads", files, small, 0, threads, "full")
     for name, title, size, files in (("300kb", "300 KB", medium, 100), ("2mb", "2 MB", large, 30)):
