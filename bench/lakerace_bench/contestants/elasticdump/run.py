@@ -43,12 +43,9 @@ def load(job: dict[str, Any]) -> contest.Prepared:
 
 
 def _make_index(job: dict[str, Any]) -> None:
-    """An empty index with the mapping that everybody has, but that texts may be numbers: it sends large integers as texts."""
-    mapping = loads.mapping(loads.schema(job))
-    for field in mapping["properties"].values():
-        field.pop("coerce", None)
+    """An empty index with the mapping that everybody has."""
     settings = {"number_of_replicas": 0, "refresh_interval": "-1"}
-    body = json.dumps({"mappings": mapping, "settings": settings}).encode()
+    body = json.dumps({"mappings": loads.mapping(loads.schema(job)), "settings": settings}).encode()
     headers = {"content-type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(_url(job), body, headers, method="PUT"), timeout=60):
         pass
