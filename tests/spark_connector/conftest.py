@@ -24,7 +24,7 @@ def start(master: str, scratch: Path, **settings: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "4",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={scratch}",
         "spark.driver.memory": "1g",
         "spark.sql.catalog.lake": "lakerace.spark.LakeraceCatalog",
     }

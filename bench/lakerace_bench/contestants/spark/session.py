@@ -36,7 +36,10 @@ def start(threads: int, more: dict[str, str] | None = None, jars: tuple[str, ...
     """Starts Spark in this process's own JVM, with `threads` tasks at once, the settings `more`, and `jars` beside the installed ones."""
     os.environ["JAVA_HOME"] = java_home()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    scratch = _scratch()
     settings = {
+        "spark.local.dir": str(scratch),
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
@@ -51,6 +54,17 @@ def start(threads: int, more: dict[str, str] | None = None, jars: tuple[str, ...
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _scratch() -> Path:
+    """A folder for what this session keeps for itself: copies of all jars. A session that is killed leaves its folder to the next one."""
+    folder = Path(sys.prefix) / "scratch"
+    for old in folder.glob("*"):
+        if not Path("/proc", old.name).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    own = folder / str(os.getpid())
+    own.mkdir(parents=True, exist_ok=True)
+    return own
 
 
 def s3a(s3: dict[str, str]) -> dict[str, str]:
