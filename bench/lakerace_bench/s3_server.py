@@ -93,8 +93,8 @@ def _weed(program: str, port: int, folder: Path, keys: Keys) -> Command:
 
 
 def free_port() -> int:
-    """A port that is free, as is the one 10,000 above it, where SeaweedFS listens for its own."""
-    for port in random.sample(range(15_000, 30_000), 100):
+    """A port that is free, as is the one 10,000 above it, where SeaweedFS listens for its own. Connections have the ports above both."""
+    for port in random.sample(range(15_000, 22_700), 100):
         try:
             for candidate in (port, port + 10_000):
                 with socket.socket() as probe:
@@ -102,4 +102,4 @@ def free_port() -> int:
         except OSError:
             continue
         return port
-    raise OSError("no free port between 15,000 and 30,000")
+    raise OSError("no free port between 15,000 and 22,700")
