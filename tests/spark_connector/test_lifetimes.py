@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -85,7 +86,9 @@ def test_a_failed_task_frees_its_batches(spark: SparkSession, tmp_path: Path) ->
 
 def test_batches_are_in_the_memory_that_spark_counts(tmp_path: Path) -> None:
     lr.copy("tpch:orders?sf=0.1", tmp_path / "o.parquet")
+    rows = pa.table({"o_orderkey": pa.array([1, 2], pa.int64()), "o_comment": ["old", "old"]})
+    lr.copy(rows, f"delta:{tmp_path}/t", table_properties={"lakerace.primaryKey": "o_orderkey"})
     command = [sys.executable, str(Path(__file__).with_name("memory.py")), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.split() == ["150000", "0", "0", "True", "0", "0"]
+    assert done.stdout.split() == ["150000", "None", "None", "0", "0", "True", "True", "True", "0", "0"]

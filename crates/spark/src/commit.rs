@@ -43,7 +43,10 @@ fn distribution<'a>(table: &SharedTable, settings: &'a Settings) -> Result<&'a s
     match settings.get("distribution") {
         Some(known @ ("hash" | "ranges")) => Ok(known),
         Some(other) => Err(Error::usage(format!("{other:?} is neither hash nor ranges")).at("option \"distribution\"")),
-        None if settings.get("key").is_some() && table.has_key_ranges(&settings.names("key"))? => Ok("ranges"),
+        None if settings.get("key").is_none() => Ok("hash"),
+        // Where the driver alone looks into files, ranges spare nothing.
+        None if !table.is_divisible(&table.schema, &row_options(settings)?)? => Ok("hash"),
+        None if table.has_key_ranges(&settings.names("key"))? => Ok("ranges"),
         None => Ok("hash"),
     }
 }

@@ -1,6 +1,7 @@
 //! Statements whose texts and blobs SQLite borrows.
 //!
-//! rusqlite has SQLite copy each value that it binds: an allocation for each text of a load, an eighth of its time.
+//! rusqlite has SQLite copy each value that it binds: an allocation for each text of a load. Without them, and without the lock of
+//! SQLite's memory statistics, a million rows of 50 columns take 3.0 CPU seconds in place of 3.8.
 
 use std::ffi::c_int;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use lakerace_delta::{
-    Changed, OnDuplicate, Table, UpsertOptions, UpsertPart, VersionSpec, WriteMode, commit_upsert, discard_files,
-    files_per_key, is_divisible, upsert_part,
+    Changed, CompactOptions, OnDuplicate, Table, UpsertOptions, UpsertPart, VersionSpec, WriteMode, commit_upsert,
+    compact, discard_files, files_per_key, is_divisible, upsert_part,
 };
 use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
@@ -87,6 +87,20 @@ fn other_writers_meanwhile_lose_nothing() {
             assert_eq!(table.snapshot(None).unwrap().row_count().unwrap(), expected.len() as u64 + 100);
         }
     }
+}
+
+#[test]
+fn rows_that_a_compaction_moves_meanwhile_are_replaced() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    write(&table, WriteMode::Error, batch(&rows(0..50, "base")), &[], &[]);
+    put(&table, &rows(50..100, "base")).unwrap();
+    let parts = vec![part(&table, 1, &rows(20..80, "mine")).unwrap()];
+    assert_eq!(compact(&table, &CompactOptions::default()).unwrap().files_removed, 2);
+    assert_eq!(commit(&table, 1, parts).unwrap().hidden, 60);
+    let mut expected: Model = rows(0..100, "base").into_iter().collect();
+    expected.extend(rows(20..80, "mine"));
+    assert_eq!(read(&table), expected);
 }
 
 #[test]

@@ -76,7 +76,7 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     }
     batch = next == Native.NO_MORE ? null : new Batch(next, schema, type);
     if (batch != null && memory != null) {
-      memory.holdBatches(batch.bytes);
+      memory.holdBatches(batch.bytes, ", or lower option(\"batch_rows\", ...)");
     }
     return true;
   }

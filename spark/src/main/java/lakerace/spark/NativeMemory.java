@@ -24,8 +24,8 @@ final class NativeMemory extends MemoryConsumer {
     return manager == null || manager.getTungstenMemoryMode() != MemoryMode.OFF_HEAP ? null : new NativeMemory(manager);
   }
 
-  /** Takes what batches of so many bytes need, if that is more than is held. An error where Spark has no more. */
-  void holdBatches(long bytes) {
+  /** Takes what batches of so many bytes need, if that is more than is held. Where Spark has no more, the error ends with the advice. */
+  void holdBatches(long bytes, String advice) {
     long missing = bytes * BATCHES - getUsed();
     if (missing <= 0) {
       return;
@@ -34,19 +34,24 @@ final class NativeMemory extends MemoryConsumer {
     if (granted < missing) {
       freeMemory(granted);
       throw LakeraceException.outOfMemory("batches of " + bytes + " bytes need " + missing + " bytes more outside of the heap, and Spark has " + granted
-          + ": raise spark.memory.offHeap.size, run fewer tasks at once, or lower option(\"batch_rows\", ...)");
+          + ": raise spark.memory.offHeap.size, or run fewer tasks at once" + advice);
     }
   }
 
-  /** Takes so many bytes, or what Spark has of them. An error where that is less than {@code least}. */
-  long take(long wanted, long least) {
-    long granted = acquireMemory(wanted);
-    if (granted < least) {
-      freeMemory(granted);
-      throw LakeraceException.outOfMemory("a task of an upsert needs " + least + " bytes outside of the heap, and Spark has " + granted
+  /**
+   * Takes half of what Spark has, at most so many bytes: the other half is for Spark's own sort of the task's rows. An error where that is less
+   * than {@code least}.
+   */
+  long takeHalf(long most, long least) {
+    long granted = acquireMemory(2 * most);
+    long half = granted / 2;
+    freeMemory(granted - half);
+    if (half < least) {
+      freeMemory(half);
+      throw LakeraceException.outOfMemory("a task of an upsert needs " + 2 * least + " bytes outside of the heap, and Spark has " + granted
           + ": raise spark.memory.offHeap.size, or run fewer tasks at once");
     }
-    return granted;
+    return half;
   }
 
   /** Gives all of it back. */

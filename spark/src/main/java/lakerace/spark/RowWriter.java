@@ -38,7 +38,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     Map<String, String> own = S3aSettings.fresh(options);
     if (isUpsert && memory != null) {
       own = new HashMap<>(own);
-      own.put("write.memory_bytes", Long.toString(memory.take(UPSERT_BYTES, LEAST_UPSERT_BYTES)));
+      own.put("write.memory_bytes", Long.toString(memory.takeHalf(UPSERT_BYTES, LEAST_UPSERT_BYTES)));
     }
     try {
       this.writer = Native.begin(Native.bytes(location), Native.options(own), Native.bytes(schema.json()));
@@ -75,7 +75,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       return;
     }
     if (memory != null && !isUpsert) {
-      memory.holdBatches(size());
+      memory.holdBatches(size(), "");
     }
     for (ColumnBuilder column : columns) {
       column.describe(words);
