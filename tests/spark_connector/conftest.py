@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 JAR = os.environ["LAKERACE_SPARK_JAR"]
+#: Longer than any machine takes.
+PATIENCE_SECONDS = 60
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Waits until something holds: what Spark does behind a job has no event of its own."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < end, "it did not come to this"
+        time.sleep(0.01)
 
 
 def start(master: str, scratch: Path, **settings: str) -> SparkSession:

@@ -5,25 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from conftest import until
 from pyspark.sql import SparkSession
 
 import lakerace as lr
-
-#: Longer than any machine takes.
-PATIENCE_SECONDS = 60
-
-
-def until(holds: Any) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < end, "it did not come to this"
-        time.sleep(0.01)
 
 
 def is_idle(counters: Any) -> bool:

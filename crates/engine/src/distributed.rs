@@ -221,3 +221,18 @@ pub fn remove_staged(folder: &str, storage: &StorageOptions, job: &Job) -> Resul
     }
     Ok(())
 }
+
+/// Removes one file of such a folder, and the folder where nothing else is in it.
+pub fn remove_staged_file(file: &str, storage: &StorageOptions, job: &Job) -> Result<()> {
+    if !file.contains(STAGED) {
+        return Err(Error::internal("not a staged file").at(file));
+    }
+    let (store, path) = Location::parse(file)?.open(storage, job)?;
+    let folder = std::path::PathBuf::from(format!("/{path}"));
+    store.delete_all(vec![path])?;
+    if let Some(folder) = folder.parent().filter(|_| store.has_local_files()) {
+        // It stays where other tasks have files in it.
+        let _ = std::fs::remove_dir(folder);
+    }
+    Ok(())
+}

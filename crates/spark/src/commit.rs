@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions,
     Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions, Written,
-    commit_files, commit_rows, commit_upsert, discard_files, remove_staged, staging_folder,
+    commit_files, commit_rows, commit_upsert, discard_files, remove_staged, remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
@@ -214,13 +214,14 @@ fn made(version: Option<u64>) -> String {
     version.map_or_else(|| "nothing to commit".to_owned(), |version| format!("version {version}"))
 }
 
-/// Removes what tasks have written, where there is no commit.
+/// Removes what tasks have written, where there is no commit: by the options of a task what it has staged, by the driver's what all have.
 pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
     let settings = Settings::parse(options)?;
     let (storage, job) = (settings.storage(), settings.job()?);
-    match settings.get("write.folder") {
-        Some(folder) => remove_staged(folder, &storage, &job),
-        None => {
+    match (settings.get("write.file"), settings.get("write.folder")) {
+        (Some(file), _) => remove_staged_file(file, &storage, &job),
+        (None, Some(folder)) => remove_staged(folder, &storage, &job),
+        (None, None) => {
             let Told { mut files, upserted, .. } = Told::parse(messages)?;
             files.extend(upserted.into_iter().flat_map(|part| part.files));
             discard_files(location, files, &storage, &job)

@@ -3,6 +3,7 @@ package lakerace.spark;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.TaskContext;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -20,6 +21,8 @@ final class RowWriter implements DataWriter<InternalRow> {
   private static final long UPSERT_BYTES = 256 << 20;
   private static final long LEAST_UPSERT_BYTES = 16 << 20;
 
+  private final String location;
+  private final Map<String, String> options;
   private final ColumnBuilder[] columns;
   private final Words words = new Words();
   /** Bytes of the batch's texts. They are looked at with each row: one may be as large as a batch. */
@@ -31,6 +34,8 @@ final class RowWriter implements DataWriter<InternalRow> {
   private int rows;
 
   RowWriter(String location, Map<String, String> options, StructType schema) {
+    this.location = location;
+    this.options = options;
     StructField[] fields = schema.fields();
     this.columns = new ColumnBuilder[fields.length];
     this.memory = NativeMemory.of(TaskContext.get());
@@ -92,13 +97,19 @@ final class RowWriter implements DataWriter<InternalRow> {
     copied[0] = 0;
   }
 
-  /** Ends the write, and says what the engine's commit is to know. */
+  /** Ends the write, and says what the engine's commit is to know. A task that was killed leaves no file: nobody hears what it says. */
   String finish() {
     flush();
     long ended = writer;
     writer = 0;
     try {
-      return Native.records(Native.finish(ended))[0];
+      String message = Native.records(Native.finish(ended))[0];
+      TaskContext task = TaskContext.get();
+      if (task != null && task.isInterrupted()) {
+        Native.discard(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(message));
+        throw new TaskKilledException("its write ended after its job");
+      }
+      return message;
     } catch (NativeException error) {
       throw error.forSpark();
     }
