@@ -32,3 +32,11 @@ def test_a_write_counts_once(tmp_path: Path, what: str) -> None:
     assert all((tmp_path / mark).exists() for mark in marks)
     # The empty table, and one commit.
     assert len(lr.Table(tmp_path / "t").history()) == 2
+
+
+def test_keys_that_expire_in_a_job_are_replaced(tmp_path: Path) -> None:
+    lr.copy("tpch:orders?sf=0.01", tmp_path / "o.parquet", row_group_rows=200, compression="none")
+    command = [sys.executable, str(HERE / "credentials.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.split()[-3:] == ["15000", "True", "0"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import plan, until
+from bucket import serving
+from conftest import PATIENCE_SECONDS, plan, until
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 import lakerace as lr
 
@@ -172,7 +176,7 @@ def test_a_failed_write_leaves_nothing(spark: SparkSession, tmp_path: Path, late
     # One task ends long before the other: its files are the driver's to remove, or those of a task whose job is gone.
     waits = "id = 800" if late == "the failing task" else "id = 400"
     slow = f"if({waits}, cast(java_method('java.lang.Thread', 'sleep', 2000L) AS STRING), name) AS name"
-    broken = numbers(spark, 0, 1000).selectExpr("if(id = 900, raise_error('on purpose'), id) AS id", slow)
+    broken = numbers(spark, 0, 1000, parts=2).selectExpr("if(id = 900, raise_error('on purpose'), id) AS id", slow)
     for target, options in ((table, {}), (table, {"key": "id"}), (f"{tmp_path}/files/", {"format": "parquet"})):
         with pytest.raises(Exception, match="on purpose"):
             write(broken, target, **options)
@@ -181,6 +185,45 @@ def test_a_failed_write_leaves_nothing(spark: SparkSession, tmp_path: Path, late
         until(
             lambda: sorted(table.rglob("*.parquet")) == before and [path.name for path in tmp_path.iterdir()] == ["t"]
         )
+
+
+def test_a_task_that_is_killed_while_it_ends_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    counters = spark._jvm.lakerace.spark.Counters
+    mark = tmp_path / "the other task is about to end"
+    goes_on = threading.Event()
+
+    def before(verb: str, key: str, identity: str, token: str) -> bool:
+        if verb == "PUT" and key.endswith(".parquet"):
+            mark.touch()
+            assert goes_on.wait(PATIENCE_SECONDS)
+        return True
+
+    def fail_at(number: int) -> int:
+        if number == 900:
+            while not mark.exists():
+                time.sleep(0.01)
+            raise RuntimeError("on purpose")
+        return number
+
+    with serving() as bucket:
+        store = {
+            "storage.aws_endpoint_url": bucket.endpoint,
+            "storage.aws_allow_http": "true",
+            "storage.aws_access_key_id": "key",
+            "storage.aws_secret_access_key": "secret",
+        }
+        write(numbers(spark, 0, 10), "delta:s3://bucket/t", **store)
+        before_it = set(bucket.objects)
+        bucket.before = before
+        numbered = numbers(spark, 0, 1000, parts=2)
+        broken = numbered.select(f.udf(fail_at, "bigint", useArrow=False)("id").alias("id"), "name")
+        with pytest.raises(Exception, match="on purpose"):
+            write(broken, "s3://bucket/t", **store)
+        # Spark tells a task that it is killed, and does not say when it has.
+        time.sleep(2)
+        goes_on.set()
+        until(lambda: counters.writers() == 0)
+        until(lambda: set(bucket.objects) == before_it)
 
 
 def test_a_transaction_counts_once(spark: SparkSession, tmp_path: Path) -> None:

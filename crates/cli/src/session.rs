@@ -144,7 +144,7 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
 
 /// Settings of the stores.
 pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
-    let mut storage = StorageOptions { options: args.storage_option.iter().cloned().collect() };
+    let mut storage = args.storage_option.iter().cloned().collect::<StorageOptions>();
     if args.allow_foreign_paths {
         storage.options.insert(ALLOW_FOREIGN_PATHS.to_owned(), "true".to_owned());
     }

@@ -47,6 +47,7 @@ pub use pipe::{Pipe, PipeReader, PipeWriter};
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
 pub use printable::printable;
 pub use private_file::{private_file, release};
+pub use store::credentials::{Credential, CredentialSource, Credentials};
 pub use store::error::store_error;
 pub use store::local_links::FileIds;
 pub use store::object::{JobStore, Object, StoreKind, Tail};

@@ -15,6 +15,7 @@ use crate::lock::lock;
 use crate::profile::Observations;
 use crate::{Job, JobStore, Result, StorageOptions, StoreKind};
 
+pub(crate) mod credentials;
 pub(crate) mod error;
 pub(crate) mod local;
 pub(crate) mod local_links;
@@ -119,7 +120,7 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
         "aws_metadata_endpoint",
         "aws_skip_signature",
     ];
-    if endpoint.is_some() && sources.iter().all(|name| value(name).is_none()) {
+    if settings.credentials().is_none() && endpoint.is_some() && sources.iter().all(|name| value(name).is_none()) {
         return Err(no_credentials());
     }
     let client = ClientOptions::new()
@@ -140,6 +141,9 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     builder = builder.with_unsigned_payload(protects_bodies(endpoint.as_ref()));
     for (key, value) in settings.all() {
         builder = builder.with_config(key, value);
+    }
+    if let Some(credentials) = settings.credentials() {
+        builder = builder.with_credentials(Arc::new(credentials.clone()));
     }
     let store = builder.build().map_err(|e| store_error(e, "S3 settings"))?;
     Ok(Arc::new(store))

@@ -128,7 +128,7 @@ impl FileStore {
             busy_timeout,
             page_bytes,
             wal_limit_bytes,
-            storage: lakerace::StorageOptions { options: storage_options.unwrap_or_default() },
+            storage: storage_options.unwrap_or_default().into_iter().collect(),
             cache_folder: None,
         };
         let store =

@@ -314,7 +314,7 @@ impl<'py> Keywords<'py> {
 
     pub(crate) fn storage(&self) -> PyResult<StorageOptions> {
         let options: BTreeMap<String, String> = self.get("storage_options")?.unwrap_or_default();
-        Ok(StorageOptions { options: options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect() })
+        Ok(options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect())
     }
 }
 

@@ -7,6 +7,7 @@ mod arrow_type;
 mod call;
 mod commit;
 mod counters;
+mod credentials;
 mod extremes;
 mod feed;
 mod fit;
@@ -27,6 +28,12 @@ use crate::writer::Writer;
 
 #[global_allocator]
 static ALLOCATOR: counters::Allocator = counters::Allocator;
+
+/// Keeps the class, whose method `credentials` the engine asks.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_attach<'local>(mut env: EnvUnowned<'local>, native: JClass<'local>) {
+    call(&mut env, |env| credentials::keep_class(env, &native));
+}
 
 /// What a read gives and how it parts into tasks, as the records of the module `plan`.
 #[unsafe(no_mangle)]

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 
 use lakerace::{CsvOptions, Error, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
 
+use crate::call::{RECORD, UNIT};
+use crate::credentials;
+
 /// What comes before properties of tables, whose names have capitals.
 const PROPERTY: &str = "table.";
 /// What comes before the settings of a store.
 const STORAGE: &str = "storage.";
+/// What comes before settings of Hadoop's, by which its providers find credentials, and the bucket that these are for.
+const HADOOP: &str = "hadoop.";
+const HADOOP_BUCKET: &str = "hadoop.bucket";
 
 /// Options by their names in lower case, as Spark hands them on.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +24,8 @@ impl Settings {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let options: BTreeMap<String, String> =
             serde_json::from_str(text).map_err(|e| Error::internal(format!("options that are no JSON: {e}")))?;
-        let named = |name: String| if name.starts_with(PROPERTY) { name } else { name.to_ascii_lowercase() };
+        let is_as_given = |name: &str| name.starts_with(PROPERTY) || name.starts_with(HADOOP);
+        let named = |name: String| if is_as_given(&name) { name } else { name.to_ascii_lowercase() };
         Ok(Self(options.into_iter().map(|(name, value)| (named(name), value)).collect()))
     }
 
@@ -49,8 +56,13 @@ impl Settings {
 
     /// Settings of the store.
     pub(crate) fn storage(&self) -> StorageOptions {
-        let settings = self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(STORAGE)?, value)));
-        StorageOptions { options: settings.map(|(name, value)| (name.to_owned(), value.clone())).collect() }
+        let mut storage: StorageOptions = self.below(STORAGE).collect();
+        storage.credentials = self.get(HADOOP_BUCKET).map(|bucket| {
+            let settings = self.below(HADOOP).filter(|(name, _)| name != "bucket");
+            let records = settings.map(|(name, value)| format!("{RECORD}{name}{UNIT}{value}"));
+            credentials::of_hadoop(records.fold(bucket.to_owned(), |all, record| all + &record))
+        });
+        storage
     }
 
     /// A job. A task of Spark's has one core, so it has one thread unless `threads` says more.
@@ -72,8 +84,12 @@ impl Settings {
 
     /// Properties of a new table.
     pub(crate) fn properties(&self) -> BTreeMap<String, String> {
-        let found = self.0.iter().filter_map(|(name, value)| Some((name.strip_prefix(PROPERTY)?, value)));
-        found.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+        self.below(PROPERTY).collect()
+    }
+
+    /// Options whose names begin so, without it.
+    fn below(&self, prefix: &str) -> impl Iterator<Item = (String, String)> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), value.clone())))
     }
 
     /// How a location is read, without what a query asks for.

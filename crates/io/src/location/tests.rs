@@ -80,17 +80,17 @@ fn what_signs_a_request_is_not_shown() {
 #[test]
 fn plain_http_needs_leave() {
     let endpoint = ("aws_endpoint_url".to_owned(), "http://127.0.0.1:9".to_owned());
-    let options = StorageOptions { options: [endpoint.clone()].into() };
+    let options = StorageOptions::from_iter([endpoint.clone()]);
     let location = Location::parse("s3://bucket/key").unwrap();
     let error = location.open(&options, &Job::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("AWS_ALLOW_HTTP"), "{error}");
     let anonymous = ("aws_skip_signature".to_owned(), "true".to_owned());
     let options = [endpoint, ("aws_allow_http".to_owned(), "true".to_owned()), anonymous];
-    let options = StorageOptions { options: options.into() };
+    let options = StorageOptions::from_iter(options);
     let (store, path) = location.open(&options, &Job::default()).unwrap();
     assert_eq!(store.url(&path), "s3://bucket/key");
-    let options = StorageOptions { options: [("aws_colour".to_owned(), "red".to_owned())].into() };
+    let options = StorageOptions::from_iter([("aws_colour".to_owned(), "red".to_owned())]);
     assert_eq!(location.open(&options, &Job::default()).unwrap_err().kind(), ErrorKind::Usage);
 }
 

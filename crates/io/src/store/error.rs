@@ -118,6 +118,10 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     if let Some(error) = find_io_error(source.as_ref()) {
         return Error::from(std::io::Error::new(error.kind(), error.to_string()));
     }
+    if let Some(error) = find::<Error>(source.as_ref()) {
+        // Who hands out credentials says what is the matter.
+        return error.clone();
+    }
     if let Some(refused) = find::<Refused>(source.as_ref()) {
         return refused_answer(refused);
     }

@@ -1,13 +1,23 @@
 //! Settings of stores, as options name them.
 
-use crate::{Error, Result};
 use std::collections::BTreeMap;
+
+use super::credentials::Credentials;
+use crate::{Error, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageOptions {
     /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `aws_endpoint_url`, `aws_allow_http`, …).
     pub options: BTreeMap<String, String>,
+    /// Who hands out the store's credentials. Keys among the options are not used then.
+    pub credentials: Option<Credentials>,
+}
+
+impl FromIterator<(String, String)> for StorageOptions {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(options: T) -> Self {
+        Self { options: options.into_iter().collect(), credentials: None }
+    }
 }
 
 impl StorageOptions {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use object_store::aws::AmazonS3ConfigKey;
 use url::{Host, Url};
 
+use super::credentials::Credentials;
 use super::error::unknown_option;
 use crate::{ALLOW_FOREIGN_PATHS, Error, Result, StorageOptions};
 
@@ -12,6 +13,7 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, Result, StorageOptions};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Settings {
     settings: BTreeMap<String, String>,
+    credentials: Option<Credentials>,
 }
 
 /// Settings that are addresses.
@@ -45,12 +47,17 @@ impl Settings {
             check(&format!("the storage option {name}"), key, value)?;
             settings.insert(key.as_ref().to_owned(), value.clone());
         }
-        Ok(Self { settings })
+        Ok(Self { settings, credentials: options.credentials.clone() })
     }
 
     /// A setting by any of its names.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.settings.get(config_key(name)?.as_ref()).map(String::as_str)
+    }
+
+    /// Who hands out credentials, if it is none of the settings.
+    pub(crate) fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.as_ref()
     }
 
     /// All settings but the bucket: the URL names that, and AWS_BUCKET must not override it.

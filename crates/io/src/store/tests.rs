@@ -32,7 +32,7 @@ fn hash_of_one_put(more: &[(&str, &str)]) -> String {
         ("aws_secret_access_key", "mine"),
     ];
     let settings = settings.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let options = StorageOptions { options: settings.collect() };
+    let options = settings.collect();
     let store = super::s3("bucket", &options, &Job::default()).unwrap();
     let (put, path) = (Arc::clone(&store.store), Path::from("name"));
     store

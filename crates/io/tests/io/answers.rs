@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Object, Output, StorageOptions};
+use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Object, Output};
 
 /// What a server answers: a status and more headers.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ fn object(server: &Server, job: &Job) -> Object {
         ("aws_region", "us-east-1".to_owned()),
     ];
     let options = options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Location::parse("s3://bucket/folder/x").unwrap().object(&StorageOptions { options }, job).unwrap()
+    Location::parse("s3://bucket/folder/x").unwrap().object(&options, job).unwrap()
 }
 
 type Verb = (&'static str, fn(&Object) -> Result<(), Error>);

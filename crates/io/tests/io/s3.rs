@@ -25,7 +25,7 @@ fn proxy(change: impl FnOnce(&mut ProxyOptions)) -> Proxy {
 fn options(proxy: &Proxy) -> StorageOptions {
     let endpoint = format!("http://{}", proxy.addr());
     let options = [("aws_endpoint_url".to_owned(), endpoint), ("aws_allow_http".to_owned(), "true".to_owned())];
-    StorageOptions { options: options.into() }
+    StorageOptions::from_iter(options)
 }
 
 fn object(proxy: &Proxy, job: &Job, name: &str) -> Object {

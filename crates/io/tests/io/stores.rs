@@ -38,7 +38,7 @@ fn s3() -> StoreAndFolder {
     let bucket = std::env::var("LAKERACE_TEST_S3_BUCKET").unwrap_or_else(|_| "lakerace-test".to_owned());
     let options = [("aws_endpoint_url".to_owned(), endpoint), ("aws_allow_http".to_owned(), "true".to_owned())];
     let name = format!("s3://{bucket}/test-{:016x}", rand::random::<u64>());
-    open(&name, &StorageOptions { options: options.into() })
+    open(&name, &StorageOptions::from_iter(options))
 }
 
 /// Quick, and so patient that no seed reaches its end: a body of which one byte is missing makes no progress in six of

@@ -7,7 +7,7 @@ use crate::{ErrorKind, Result, StorageOptions};
 
 fn settings(name: &str, value: &str) -> Result<Settings> {
     let options = [(name.to_owned(), value.to_owned()), ("aws_allow_http".to_owned(), "true".to_owned())];
-    Settings::gather(&StorageOptions { options: options.into() })
+    Settings::gather(&StorageOptions::from_iter(options))
 }
 
 #[test]

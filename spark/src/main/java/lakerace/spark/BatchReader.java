@@ -26,8 +26,9 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     this.schema = schema;
     this.task = TaskContext.get();
     this.memory = NativeMemory.of(task);
+    S3aCredentials.keepLoader();
     try {
-      this.reader = Native.open(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(part));
+      this.reader = Native.open(Native.bytes(location), Native.options(options), Native.bytes(part));
     } catch (NativeException error) {
       throw error.forSpark();
     }

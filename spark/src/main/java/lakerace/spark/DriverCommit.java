@@ -22,7 +22,7 @@ final class DriverCommit {
     // Behind this point nobody but the engine knows whether files are the table's.
     isCommitting = true;
     try {
-      Native.commit(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(schema.json()), texts(messages));
+      Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
     } catch (NativeException error) {
       throw error.forSpark();
     }
@@ -33,7 +33,7 @@ final class DriverCommit {
       return;
     }
     try {
-      Native.discard(Native.bytes(location), Native.options(S3aSettings.fresh(options)), texts(messages));
+      Native.discard(Native.bytes(location), Native.options(options), texts(messages));
     } catch (NativeException error) {
       throw error.forSpark();
     }

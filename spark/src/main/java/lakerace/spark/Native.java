@@ -36,7 +36,16 @@ final class Native {
 
   static {
     load();
+    attach();
   }
+
+  /** The engine asks it, from threads of its own. */
+  static byte[] credentials(byte[] question) {
+    return S3aCredentials.answer(question);
+  }
+
+  /** Lets the engine call {@link #credentials}. */
+  private static native void attach();
 
   static native byte[] plan(byte[] location, byte[] options);
 

@@ -40,7 +40,7 @@ final class Plan {
 
   static Plan of(String location, Map<String, String> options) {
     try {
-      return new Plan(Native.records(Native.plan(Native.bytes(location), Native.options(S3aSettings.fresh(options)))));
+      return new Plan(Native.records(Native.plan(Native.bytes(location), Native.options(options))));
     } catch (NativeException error) {
       throw error.forSpark().forAnalysis();
     }

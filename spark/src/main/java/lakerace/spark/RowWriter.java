@@ -40,7 +40,8 @@ final class RowWriter implements DataWriter<InternalRow> {
     this.columns = new ColumnBuilder[fields.length];
     this.memory = NativeMemory.of(TaskContext.get());
     this.isUpsert = options.containsKey("write.upsert");
-    Map<String, String> own = S3aSettings.fresh(options);
+    Map<String, String> own = options;
+    S3aCredentials.keepLoader();
     if (isUpsert && memory != null) {
       own = new HashMap<>(own);
       own.put("write.memory_bytes", Long.toString(memory.takeHalf(UPSERT_BYTES, LEAST_UPSERT_BYTES)));
@@ -106,7 +107,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       String message = Native.records(Native.finish(ended))[0];
       TaskContext task = TaskContext.get();
       if (task != null && task.isInterrupted()) {
-        Native.discard(Native.bytes(location), Native.options(S3aSettings.fresh(options)), Native.bytes(message));
+        Native.discard(Native.bytes(location), Native.options(options), Native.bytes(message));
         throw new TaskKilledException("its write ended after its job");
       }
       return message;

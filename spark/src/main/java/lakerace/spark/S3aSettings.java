@@ -1,22 +1,18 @@
 package lakerace.spark;
 
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.net.URI;
-import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.SparkSession;
 
 /** What Hadoop's configuration says of S3, as the engine's options: those of a bucket before those of all. */
 final class S3aSettings {
+  /** The setting that names who hands out credentials. */
+  static final String PROVIDER = "fs.s3a.aws.credentials.provider";
+
   private static final String PREFIX = "fs.s3a.";
-  private static final String PROVIDER = "aws.credentials.provider";
-  /** Before the settings that Hadoop finds credentials by, in options: tasks ask it anew. */
+  /** Before the settings that Hadoop finds credentials by, in options: the engine asks by them. */
   private static final String KEPT = "hadoop.";
   private static final String BUCKET = "hadoop.bucket";
   private static final String KEY = "storage.aws_access_key_id";
@@ -47,7 +43,8 @@ final class S3aSettings {
           options.put(KEPT + PREFIX + setting.getKey(), setting.getValue());
         }
       }
-      ask(hadoop, bucket, options);
+      S3aCredentials.check(hadoop, bucket);
+      S3aCredentials.keepLoader();
     }
     String endpoint = options.get("storage.aws_endpoint");
     if (endpoint != null && !endpoint.contains("://")) {
@@ -58,25 +55,6 @@ final class S3aSettings {
     if (endpoint != null && endpoint.startsWith("http://")) {
       options.putIfAbsent("storage.aws_allow_http", "true");
     }
-  }
-
-  /** The options of a task or a commit that begins now: credentials that Hadoop's providers give may be others than when it was planned. */
-  static Map<String, String> fresh(Map<String, String> options) {
-    String bucket = options.get(BUCKET);
-    if (bucket == null) {
-      return options;
-    }
-    Configuration hadoop = new Configuration();
-    Map<String, String> fresh = new HashMap<>();
-    for (Map.Entry<String, String> option : options.entrySet()) {
-      if (option.getKey().startsWith(KEPT + PREFIX)) {
-        hadoop.set(option.getKey().substring(KEPT.length()), option.getValue());
-      } else {
-        fresh.put(option.getKey(), option.getValue());
-      }
-    }
-    ask(hadoop, bucket, fresh);
-    return fresh;
   }
 
   /** The bucket of a location on S3; null for others. */
@@ -103,56 +81,11 @@ final class S3aSettings {
 
   /** Whether somebody has named providers, and not Hadoop itself. */
   private static boolean hasProvider(Configuration hadoop, String bucket) {
-    return isGiven(hadoop, PREFIX + "bucket." + bucket + "." + PROVIDER) || isGiven(hadoop, PREFIX + PROVIDER);
+    return isGiven(hadoop, PREFIX + "bucket." + bucket + PROVIDER.substring(PREFIX.length() - 1)) || isGiven(hadoop, PROVIDER);
   }
 
   private static boolean isGiven(Configuration hadoop, String name) {
     String[] sources = hadoop.getPropertySources(name);
     return hadoop.get(name) != null && !(sources != null && sources.length > 0 && sources[sources.length - 1].endsWith("core-default.xml"));
-  }
-
-  /** Takes the credentials that Hadoop's S3A has for a bucket now. Its classes differ between versions, and may be absent. */
-  private static void ask(Configuration hadoop, String bucket, Map<String, String> options) {
-    try {
-      FileSystem store = FileSystem.get(URI.create("s3a://" + bucket + "/"), hadoop);
-      Object owner = has(store, "getS3AInternals") ? call(store, "getS3AInternals") : store;
-      Method share = owner.getClass().getMethod("shareCredentials", String.class);
-      share.setAccessible(true);
-      Object providers = share.invoke(owner, "lakerace");
-      try {
-        boolean isOld = !has(providers, "resolveCredentials");
-        Object found = call(providers, isOld ? "getCredentials" : "resolveCredentials");
-        options.put(KEY, (String) call(found, isOld ? "getAWSAccessKeyId" : "accessKeyId"));
-        options.put(SECRET, (String) call(found, isOld ? "getAWSSecretKey" : "secretAccessKey"));
-        String token = isOld ? "getSessionToken" : "sessionToken";
-        options.remove(TOKEN);
-        if (has(found, token)) {
-          options.put(TOKEN, (String) call(found, token));
-        }
-      } finally {
-        ((AutoCloseable) providers).close();
-      }
-    } catch (InvocationTargetException error) {
-      throw LakeraceException.usage("Hadoop's " + PREFIX + PROVIDER + " gives no credentials for the bucket " + bucket + ": " + error.getCause());
-    } catch (Exception error) {
-      throw LakeraceException.usage(PREFIX + PROVIDER + " is set, and Hadoop's S3A does not open the bucket " + bucket + ": add its jar (hadoop-aws), or give "
-          + PREFIX + "access.key and " + PREFIX + "secret.key alone; " + Optional.ofNullable(error.getCause()).orElse(error));
-    }
-  }
-
-  private static boolean has(Object object, String method) {
-    for (Method found : object.getClass().getMethods()) {
-      if (found.getName().equals(method) && found.getParameterCount() == 0) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Calls a public method, also of a class that is not public. */
-  private static Object call(Object object, String method) throws Exception {
-    Method found = object.getClass().getMethod(method);
-    found.setAccessible(true);
-    return found.invoke(object);
   }
 }

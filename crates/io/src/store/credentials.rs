@@ -1,0 +1,75 @@
+//! Credentials of a store that another system hands out, anew for each request.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use object_store::aws::AwsCredential;
+
+use crate::Result;
+
+/// What signs a request to S3.
+pub struct Credential {
+    /// The access key's id.
+    pub key_id: String,
+    /// The access key's secret.
+    pub secret_key: String,
+    /// The session's token, where the key is for a while only.
+    pub token: Option<String>,
+}
+
+/// A system that hands out credentials: Hadoop's providers, for one.
+pub trait CredentialSource: Send + Sync {
+    /// What tells it from others: equal names give the credentials of the same principal. It may be a secret.
+    fn name(&self) -> &str;
+
+    /// The credentials of now. It is asked before each request, on a thread that may wait.
+    fn credential(&self) -> Result<Credential>;
+}
+
+/// A [`CredentialSource`] as a part of a store's settings, equal to others by its name.
+#[derive(Clone)]
+pub struct Credentials(Arc<dyn CredentialSource>);
+
+impl Credentials {
+    /// Credentials of this source.
+    pub fn new(source: impl CredentialSource + 'static) -> Self {
+        Self(Arc::new(source))
+    }
+}
+
+impl PartialEq for Credentials {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name() == other.0.name()
+    }
+}
+
+impl Eq for Credentials {}
+
+impl Hash for Credentials {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name().hash(state);
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+#[async_trait::async_trait]
+impl object_store::CredentialProvider for Credentials {
+    type Credential = AwsCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
+        let source = Arc::clone(&self.0);
+        let Credential { key_id, secret_key, token } = tokio::task::spawn_blocking(move || source.credential())
+            .await?
+            .map_err(|error| object_store::Error::Generic { store: "S3", source: Box::new(error) })?;
+        Ok(Arc::new(AwsCredential { key_id, secret_key, token }))
+    }
+}
+
+#[cfg(test)]
+mod tests;
