@@ -7,7 +7,7 @@ use std::sync::Arc;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use crate::{Error, Job, StorageOptions};
+use crate::{Error, Job};
 
 /// Answers one PUT, and gives what its header says of the body's hash.
 fn hash_of_one_put(more: &[(&str, &str)]) -> String {
