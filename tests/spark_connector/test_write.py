@@ -304,20 +304,35 @@ def test_the_tasks_of_an_upsert_do_their_parts(spark: SparkSession, tmp_path: Pa
     new = spark.range(100, 500, 1, 8).selectExpr("id", "concat('new ', id) AS name")
     store = spark._jsparkSession.sharedState().statusStore()
     # A key is in one of forty files: ranges of keys spare each task most of them.
-    for distribution, shown in (({}, "rangepartitioning(id"), ({"distribution": "hash"}, "hashpartitioning(id")):
+    for distribution, shown in (
+        ({}, "rangepartitioning(id"),
+        ({"distribution": "hash"}, "hashpartitioning(id"),
+        ({"distribution": "none"}, "AppendData"),
+    ):
         seen, files = store.executionsList().size(), set(table.glob("*.parquet"))
         write(new, table, key="id", **distribution)
         executions = store.executionsList()
         plans = [executions.apply(at).physicalPlanDescription() for at in range(seen, executions.size())]
         assert any(shown in text for text in plans), plans
+        # Without a sequence the engine sorts.
+        assert not any("Sort [" in text for text in plans), plans
+        assert ("none" in distribution.values()) != any("Exchange" in text for text in plans), plans
         # Nothing is staged: files of tasks are the table's.
         assert len(set(table.glob("*.parquet")) - files) > 0
         assert [path.name for path in tmp_path.iterdir()] == ["t"]
         names = {row["id"]: row["name"] for row in pa.table(lr.scan(table)).to_pylist()}
         assert names == {n: f"{'row' if n < 100 else 'new'} {n}" for n in range(500)}
         assert total(table)[0] == 500
-    with pytest.raises(Exception, match="neither hash nor ranges"):
-        write(new, table, key="id", distribution="random")
+    twice = new.union(spark.range(499, 500).selectExpr("id", "'twice' AS name"))
+    before = set(table.rglob("*"))
+    for rows, options, message in (
+        (new, {"distribution": "random"}, "neither none, hash nor ranges"),
+        (new, {"distribution": "none", "sequence": "name"}, "leaves rows of a key in several tasks"),
+        (twice, {"distribution": "none"}, "499"),
+    ):
+        with pytest.raises(Exception, match=message):
+            write(rows, table, key="id", **options)
+        assert set(table.rglob("*")) == before
 
 
 def test_an_upsert_of_a_table_with_a_feed(spark: SparkSession, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;
 pub use upsert::{
-    MergeOperator, OnDuplicate, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan, commit_upsert,
-    delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,
+    MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
+    commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,
 };
 pub use version_spec::VersionSpec;
 pub use write::{

@@ -51,7 +51,7 @@ use roaring::RoaringTreemap;
 
 pub use self::explain::{PlannedFile, UpsertPlan, explain};
 pub use self::operator::MergeOperator;
-pub use self::part::{UpsertPart, commit_upsert, files_per_key, is_divisible, upsert_part};
+pub use self::part::{PartKeys, UpsertPart, commit_upsert, files_per_key, is_divisible, upsert_part};
 pub use self::sorted_chunk::OnDuplicate;
 pub use self::source::SourceRows;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_delta::{
-    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PendingFile, Replaced,
-    RowFile, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, VersionSpec, WriteMode,
+    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PartKeys, PendingFile,
+    Replaced, RowFile, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, VersionSpec,
+    WriteMode,
 };
 use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -136,11 +137,12 @@ pub fn commit_upsert(
     name: &str,
     version: u64,
     parts: Vec<UpsertPart>,
+    keys: PartKeys,
     options: &RowOptions,
     storage: &StorageOptions,
     job: &Job,
 ) -> Result<Changed> {
-    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, options)
+    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options)
 }
 
 /// Makes files the table's in one commit, in place of those rows that are `replaced`. `None` where it has the transaction already.

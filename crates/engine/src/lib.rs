@@ -55,8 +55,8 @@ pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, HistoryEntry,
-    MergeOperator, OnDuplicate, PendingFile, Replaced, Restored, RowFile, SourceRows, UpsertOptions as RowOptions,
-    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
+    MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, SourceRows,
+    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{

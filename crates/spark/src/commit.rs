@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PendingFile, ReadOptions,
-    Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions, Written,
-    commit_files, commit_rows, commit_upsert, discard_files, remove_staged, remove_staged_file, staging_folder,
+    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PartKeys, PendingFile,
+    ReadOptions, Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions,
+    Written, commit_files, commit_rows, commit_upsert, discard_files, remove_staged, remove_staged_file,
+    staging_folder,
 };
 use serde_json::Value;
 
@@ -23,31 +24,39 @@ use crate::spark_type::spark_schema;
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
-    let records = match SharedTable::find(location, &settings.storage(), &settings.job()?)? {
-        None => vec!["none".to_owned(); 1],
+    let table = SharedTable::find(location, &settings.storage(), &settings.job()?)?;
+    let distribution = distribution(table.as_ref(), &settings)?.to_owned();
+    let records = match table {
+        None => vec!["none".to_owned(), distribution],
         Some(table) => vec![
             "table".to_owned(),
+            distribution,
             table.version.to_string(),
             spark_schema(&fitted_schema(&table.schema))?.to_string(),
             join(table.key.clone()),
             join(table.partition_by.clone()),
-            distribution(&table, &settings)?.to_owned(),
         ],
     };
     Ok(records.join(&RECORD.to_string()))
 }
 
-/// How the rows of an upsert come to its tasks: `ranges` of keys, or by their `hash`. Ranges cost a second look at the source, and
-/// spare each task most of the table's files.
-fn distribution<'a>(table: &SharedTable, settings: &'a Settings) -> Result<&'a str> {
-    match settings.get("distribution") {
-        Some(known @ ("hash" | "ranges")) => Ok(known),
-        Some(other) => Err(Error::usage(format!("{other:?} is neither hash nor ranges")).at("option \"distribution\"")),
-        None if settings.get("key").is_none() => Ok("hash"),
-        // Where the driver alone looks into files, ranges spare nothing.
-        None if !table.is_divisible(&table.schema, &row_options(settings)?)? => Ok("hash"),
-        None if table.has_key_ranges(&settings.names("key"))? => Ok("ranges"),
-        None => Ok("hash"),
+/// How rows come to tasks: those of an upsert by `ranges` of keys or by their `hash`, others as they are, by `none`. Ranges cost a second
+/// look at the source, and spare each task most of the table's files.
+fn distribution<'a>(table: Option<&SharedTable>, settings: &'a Settings) -> Result<&'a str> {
+    let wrong = |message: String| Error::usage(message).at("option \"distribution\"");
+    let has_sequence = settings.get("sequence").is_some();
+    match (settings.get("distribution"), table) {
+        (Some("none"), _) if has_sequence => Err(wrong("none leaves rows of a key in several tasks".to_owned())
+            .advice("leave it out: option \"sequence\" settles which row of a key counts, in its one task")),
+        (Some(known @ ("none" | "hash" | "ranges")), _) => Ok(known),
+        (Some(other), _) => Err(wrong(format!("{other:?} is neither none, hash nor ranges"))),
+        (None, _) if settings.get("key").is_none() => Ok("none"),
+        (None, Some(table)) if table.is_divisible(&table.schema, &row_options(settings)?)? => {
+            let has_ranges = table.has_key_ranges(&settings.names("key"))?;
+            Ok(if has_ranges { "ranges" } else { "hash" })
+        }
+        // The driver brings rows of a key together.
+        (None, _) => Ok(if has_sequence { "hash" } else { "none" }),
     }
 }
 
@@ -192,7 +201,10 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(made(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
-        let changed = commit_upsert(location, version, told.upserted, &row_options(&settings)?, &storage, &job)?;
+        let has_own_keys = settings.get("distribution") != Some("none");
+        let keys = if has_own_keys { PartKeys::Own } else { PartKeys::Unknown };
+        let options = row_options(&settings)?;
+        let changed = commit_upsert(location, version, told.upserted, keys, &options, &storage, &job)?;
         return Ok(made(changed.written.version));
     }
     let transaction = transaction(&settings)?;

@@ -24,7 +24,8 @@ def upsert(job: dict[str, Any]) -> contest.Prepared:
 
     def work() -> None:
         rows = spark.read.format("lakerace").load(f"file:{job['source']}")
-        rows.write.format("lakerace").mode("append").option("key", job["key"]).save(place)
+        options = {"key": job["key"], **job["options"]["write"]}
+        rows.write.format("lakerace").mode("append").options(**options).save(place)
 
     return _prepared(spark, work)
 

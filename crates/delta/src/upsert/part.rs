@@ -36,6 +36,15 @@ pub struct UpsertPart {
     found: HashMap<String, String>,
 }
 
+/// Which keys the parts of an upsert have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKeys {
+    /// Each its own: rows were brought to parts by their keys.
+    Own,
+    /// Nobody knows. The commit reads the keys of the parts' files, and a key of two parts is an error.
+    Unknown,
+}
+
 /// Whether an upsert of rows of this schema can be done in parts: what it writes depends on no row of the table, and the
 /// table's schema stays as it is.
 ///
@@ -56,7 +65,7 @@ impl Upsert<'_> {
     }
 }
 
-/// Does the part of these rows, of which no other part has a key. [`commit_upsert`] makes it the table's, for the same version and
+/// Does the part of these rows, of which no other part may have a key. [`commit_upsert`] makes it the table's, for the same version and
 /// with the same options; [`discard_files`](crate::discard_files) removes its files.
 ///
 /// # Errors
@@ -118,10 +127,20 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
 
 /// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed behind an error,
 /// unless nobody knows whether the commit is there.
-pub fn commit_upsert(table: &Table, version: u64, parts: Vec<UpsertPart>, options: &UpsertOptions) -> Result<Changed> {
+///
+/// # Errors
+/// `Invalid` where two parts have a key, if `keys` are [`PartKeys::Unknown`].
+pub fn commit_upsert(
+    table: &Table,
+    version: u64,
+    parts: Vec<UpsertPart>,
+    keys: PartKeys,
+    options: &UpsertOptions,
+) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
     let count = parts.len() as u64;
+    let has_one = parts.iter().filter(|part| !part.files.is_empty()).count() <= 1;
     for part in parts {
         files.extend(part.files);
         for (name, rows) in part.found {
@@ -135,6 +154,9 @@ pub fn commit_upsert(table: &Table, version: u64, parts: Vec<UpsertPart>, option
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let removal = Removal::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
+    if keys == PartKeys::Unknown && !has_one {
+        probe.check_own().map_err(named)?;
+    }
     let mut hide = DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(Depends::Nothing);
     hide.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
     let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
@@ -182,9 +204,25 @@ impl WrittenKeys {
             Ok(InputFile { object, constants: Some(constants.into()), hidden: None })
         };
         let key = row_mapping::key(snapshot, options)?;
-        // Which of two rows of a key counts was settled within its part.
-        let options = UpsertOptions { key, on_duplicate: OnDuplicate::Last, merge: Vec::new(), ..options.clone() };
+        let options = UpsertOptions { key, merge: Vec::new(), ..options.clone() };
         Ok(Self { snapshot: snapshot.clone(), files: files.iter().map(input).collect::<Result<_>>()?, options })
+    }
+
+    /// An error where a key is there twice. Within a part it is not.
+    fn check_own(&self) -> Result<()> {
+        let (_, windows) = self.read(&self.snapshot, OnDuplicate::Error)?;
+        windows.each_keys(&mut |_| Ok(()))
+    }
+
+    /// The keys, sorted, in the columns of a version.
+    fn read(&self, snapshot: &Snapshot, on_duplicate: OnDuplicate) -> Result<(RowMapping, Windows)> {
+        let job = self.snapshot.table().job();
+        let source = ParquetSource::open_table(self.files.clone(), self.snapshot.table_schema(), job)?;
+        let columns = Some(self.options.key.clone());
+        let keys = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
+        let shape = RowMapping::of_delete(snapshot, keys.schema(), &self.options)?;
+        let windows = shape.gather(keys, &UpsertOptions { on_duplicate, ..self.options.clone() }, job)?;
+        Ok((shape, windows))
     }
 }
 
@@ -193,12 +231,8 @@ impl Probe for WrittenKeys {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let job = snapshot.table().job();
-        let source = ParquetSource::open_table(self.files.clone(), self.snapshot.table_schema(), job)?;
-        let columns = Some(self.options.key.clone());
-        let keys = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
-        let shape = RowMapping::of_delete(snapshot, keys.schema(), &self.options)?;
-        let windows = shape.gather(keys, &self.options, job)?;
-        SourceKeys { columns: shape.columns.clone(), windows }.find(snapshot, files)
+        // Which of two rows of a key counts was settled within its part.
+        let (shape, windows) = self.read(snapshot, OnDuplicate::Last)?;
+        SourceKeys { columns: shape.columns, windows }.find(snapshot, files)
     }
 }

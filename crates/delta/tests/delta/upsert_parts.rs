@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use lakerace_delta::{
-    Changed, CompactOptions, OnDuplicate, Table, UpsertOptions, UpsertPart, VersionSpec, WriteMode, commit_upsert,
-    compact, discard_files, files_per_key, is_divisible, upsert_part,
+    Changed, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart, VersionSpec, WriteMode,
+    commit_upsert, compact, discard_files, files_per_key, is_divisible, upsert_part,
 };
 use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
@@ -36,7 +36,7 @@ fn divided(rows: &[(i64, String)], count: i64) -> Vec<Vec<(i64, String)>> {
 }
 
 fn commit(table: &Table, version: u64, parts: Vec<UpsertPart>) -> Result<Changed> {
-    commit_upsert(table, version, parts, &options())
+    commit_upsert(table, version, parts, PartKeys::Own, &options())
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn other_writers_meanwhile_lose_nothing() {
         // New rows, rows that are gone, and a row that is written by both.
         put(&table, &rows([10, 60, 149, 200], "theirs")).unwrap();
         lakerace_delta::delete(&table, &less("id", 5)).unwrap();
-        commit_upsert(&table, 0, parts, &options).unwrap();
+        commit_upsert(&table, 0, parts, PartKeys::Own, &options).unwrap();
         let mut expected: Model = rows(5..100, "base").into_iter().chain(rows([10, 60, 149, 200], "theirs")).collect();
         if key.len() == 1 {
             expected.extend(rows(50..150, "mine"));
@@ -101,6 +101,26 @@ fn rows_that_a_compaction_moves_meanwhile_are_replaced() {
     let mut expected: Model = rows(0..100, "base").into_iter().collect();
     expected.extend(rows(20..80, "mine"));
     assert_eq!(read(&table), expected);
+}
+
+#[test]
+fn a_key_of_two_parts_is_an_error_where_nobody_has_divided_the_rows() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    write(&table, WriteMode::Error, batch(&rows(0..100, "base")), &[], &[]);
+    let before = names(&inner);
+    // Keys that don't fit into memory are sorted on the disk.
+    for memory_bytes in [8 << 20, 512 << 10] {
+        let options = UpsertOptions { memory_bytes, ..options() };
+        let parts = [rows(0..30_000, "one"), rows(29_999..50_000, "two")].map(|rows| part(&table, 0, &rows).unwrap());
+        let error = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("29999"), "{error}");
+        assert_eq!(names(&inner), before);
+    }
+    let parts = [rows(50..150, "one"), rows(150..200, "two"), vec![]].map(|rows| part(&table, 0, &rows).unwrap());
+    let changed = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options()).unwrap();
+    assert_eq!((changed.written.rows, changed.hidden), (150, 50));
 }
 
 #[test]

@@ -12,15 +12,15 @@ final class Target {
   final StructType schema;
   /** The columns that its files are divided by. */
   final String[] partitions;
-  /** Whether the rows of an upsert come to its tasks by ranges of keys. */
-  final boolean hasRanges;
+  /** How rows come to tasks: {@code none}, {@code hash} or {@code ranges}. */
+  final String distribution;
 
   private Target(String[] records) {
     boolean isTable = records[0].equals("table");
-    this.version = isTable ? records[1] : null;
-    this.schema = isTable ? (StructType) DataType.fromJson(records[2]) : null;
-    this.partitions = isTable && !records[4].isEmpty() ? records[4].split(String.valueOf(Native.UNIT)) : new String[0];
-    this.hasRanges = isTable && records[5].equals("ranges");
+    this.distribution = records[1];
+    this.version = isTable ? records[2] : null;
+    this.schema = isTable ? (StructType) DataType.fromJson(records[3]) : null;
+    this.partitions = isTable && !records[5].isEmpty() ? records[5].split(String.valueOf(Native.UNIT)) : new String[0];
   }
 
   static Target of(String location, Map<String, String> options) {

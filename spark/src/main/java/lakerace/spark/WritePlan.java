@@ -35,8 +35,8 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
   private final DriverCommit commit;
   /** Whether options and Spark's settings say what an overwrite replaces. */
   private final boolean choosesMode;
-  /** Whether the rows of an upsert come by ranges of keys; null until Spark asks. */
-  private Boolean hasRanges;
+  /** How the rows of an upsert come to its tasks; null until Spark asks. */
+  private String distribution;
 
   WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode) {
     this.choosesMode = choosesMode;
@@ -106,16 +106,23 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     return "lakerace " + Locations.shown(location) + (key.length == 0 ? "" : ", upsert by " + String.join(", ", key));
   }
 
-  /** The rows of a key go to one task: of the table nothing is moved. */
+  /** The rows of a key go to one task, unless they stay where they are: of the table nothing is moved. */
   @Override
   public Distribution requiredDistribution() {
     if (key.length == 0) {
       return Distributions.unspecified();
     }
-    if (hasRanges == null) {
-      hasRanges = Target.of(location, options).hasRanges;
+    if (distribution == null) {
+      distribution = Target.of(location, options).distribution;
     }
-    return hasRanges ? Distributions.ordered(ascending(key)) : Distributions.clustered(keyColumns());
+    switch (distribution) {
+      case "none":
+        return Distributions.unspecified();
+      case "ranges":
+        return Distributions.ordered(ascending(key));
+      default:
+        return Distributions.clustered(keyColumns());
+    }
   }
 
   private Expression[] keyColumns() {
@@ -126,14 +133,15 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     return columns;
   }
 
-  /** By key and, of rows with the same key, by the sequence: the last one counts. */
+  /** By the sequence of rows with the same key: the last one counts. Without one the engine sorts, which takes less time than Spark's sort. */
   @Override
   public SortOrder[] requiredOrdering() {
-    if (key.length == 0) {
+    String[] sequence = columns("sequence");
+    if (sequence.length == 0) {
       return new SortOrder[0];
     }
     List<String> names = new ArrayList<>(Arrays.asList(key));
-    names.addAll(Arrays.asList(columns("sequence")));
+    names.addAll(Arrays.asList(sequence));
     return ascending(names.toArray(new String[0]));
   }
 
