@@ -79,7 +79,7 @@ test-lowest: build
 spark: setup
 	$(BIN)/python spark/build.py
 
-# The Spark connector on Spark 3.5.8 and 4.3.0. Needs a JDK 17, and downloads about 1 GB the first time.
+# The Spark connector on Spark 3.5.8, 4.1.4 and 4.3.0. Needs a JDK 17, and downloads about 1.5 GB the first time.
 test-connector: build
 	$(BIN)/python tests/spark_connector/run.py
 

@@ -200,7 +200,8 @@ def test_a_task_that_is_killed_while_it_ends_leaves_nothing(spark: SparkSession,
 
     def fail_at(number: int) -> int:
         if number == 900:
-            while not mark.exists():
+            end = time.monotonic() + PATIENCE_SECONDS
+            while not mark.exists() and time.monotonic() < end:
                 time.sleep(0.01)
             raise RuntimeError("on purpose")
         return number

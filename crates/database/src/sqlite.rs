@@ -17,7 +17,6 @@ mod scan;
 mod sink;
 mod source;
 mod state;
-mod statement;
 mod target;
 mod times;
 

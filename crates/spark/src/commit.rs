@@ -43,20 +43,18 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
 /// How rows come to tasks: those of an upsert by `ranges` of keys or by their `hash`, others as they are, by `none`. Ranges cost a second
 /// look at the source, and spare each task most of the table's files.
 fn distribution<'a>(table: Option<&SharedTable>, settings: &'a Settings) -> Result<&'a str> {
-    let wrong = |message: String| Error::usage(message).at("option \"distribution\"");
-    let has_sequence = settings.get("sequence").is_some();
     match (settings.get("distribution"), table) {
-        (Some("none"), _) if has_sequence => Err(wrong("none leaves rows of a key in several tasks".to_owned())
-            .advice("leave it out: option \"sequence\" settles which row of a key counts, in its one task")),
         (Some(known @ ("none" | "hash" | "ranges")), _) => Ok(known),
-        (Some(other), _) => Err(wrong(format!("{other:?} is neither none, hash nor ranges"))),
+        (Some(other), _) => {
+            Err(Error::usage(format!("{other:?} is neither none, hash nor ranges")).at("option \"distribution\""))
+        }
         (None, _) if settings.get("key").is_none() => Ok("none"),
         (None, Some(table)) if table.is_divisible(&table.schema, &row_options(settings)?)? => {
             let has_ranges = table.has_key_ranges(&settings.names("key"))?;
             Ok(if has_ranges { "ranges" } else { "hash" })
         }
         // The driver brings rows of a key together.
-        (None, _) => Ok(if has_sequence { "hash" } else { "none" }),
+        (None, _) => Ok(if settings.get("sequence").is_some() { "hash" } else { "none" }),
     }
 }
 

@@ -60,7 +60,8 @@ def convert(job: dict[str, Any]) -> contest.Prepared:
 
     def work() -> None:
         table = catalog.create_table(_NAME, path=_path(job), schema=schema)
-        table.write_arrow(_rows(job["path"], schema), thread_num=job["threads"])
+        # By default it writes Vortex: this is about Parquet.
+        table.write_arrow(_rows(job["path"], schema), thread_num=job["threads"], format="parquet")
 
     return _prepared(job, work)
 

@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{ErrorKind as Io, Read};
 use std::path::Path;
-use std::sync::Once;
 use std::time::Duration;
 
 use lakerace_io::{Error, Job, Result};
-use rusqlite::{Connection, OpenFlags, ffi};
+use rusqlite::{Connection, OpenFlags};
 
 use super::error::failed;
 
@@ -70,7 +69,7 @@ fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {
 }
 
 fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connection> {
-    without_statistics();
+    lakerace_sqlite::without_memory_statistics();
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let job = job.clone();
@@ -79,15 +78,6 @@ fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connect
     // The first statement reads the file.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
-}
-
-/// Counting memory takes a lock at each allocation of SQLite, and nobody reads the counts.
-fn without_statistics() {
-    static ONCE: Once = Once::new();
-    // SAFETY: the option takes one number. Behind the first connection of the process it is refused, and changes nothing.
-    ONCE.call_once(|| unsafe {
-        ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0);
-    });
 }
 
 /// How often a database file has been changed, as its header says; 0 of an empty file.

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::{Sink, Written};
 use lakerace_io::{Error, Job, RequestKind, Result};
+use lakerace_sqlite::Statement;
 use rusqlite::{Connection, ErrorCode};
 
 use super::catalog::{self, Load};
@@ -16,7 +17,6 @@ use super::connect::to_write;
 use super::encode::Values;
 use super::error::failed;
 use super::location::{Place, Relation, quoted};
-use super::statement::Statement;
 use super::target::{Input, Target};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
@@ -162,7 +162,7 @@ impl Statements {
             };
             (insert(1), insert(many_rows), many_rows)
         };
-        let prepare = |sql: &str| Statement::prepare(connection, sql);
+        let prepare = |sql: &str| Statement::prepare(connection, sql).map_err(rusqlite::Error::from);
         Ok(Self { one: prepare(&one)?, many: prepare(&many)?, many_rows })
     }
 }
@@ -255,8 +255,8 @@ impl SqliteSink {
 /// Runs a statement for `rows` rows; gives why the table does not take them.
 fn run(statement: &mut Statement, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
     let values = (first..first + rows).flat_map(|row| columns.iter().map(move |values| values.value(row)));
-    match statement.run(values) {
-        Ok(()) => Ok(None),
+    match statement.run(values).map_err(rusqlite::Error::from) {
+        Ok(_) => Ok(None),
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
                 Ok(Some(Rejection::of(&error)))

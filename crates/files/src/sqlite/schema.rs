@@ -52,7 +52,7 @@ pub(super) fn check_sum(key: &[u8], value: &[u8]) -> i64 {
 
 /// Opens a connection, one that exists or a new store. Nothing of SQLite's own locks threads out: who uses it does.
 pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Connection> {
-    without_statistics();
+    lakerace_sqlite::without_memory_statistics();
     let access = match (options.read_only, create) {
         (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
         (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -63,15 +63,6 @@ pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Co
     connection.busy_timeout(options.busy_timeout).map_err(|e| from_rusqlite(&e))?;
     pragma(&connection, "PRAGMA cell_size_check=ON")?;
     Ok(connection)
-}
-
-/// SQLite counts its memory under a lock that all threads share. Nobody reads the counts.
-fn without_statistics() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: called with the arguments that this option takes. Refused once SQLite is in use, which changes nothing.
-    ONCE.call_once(|| unsafe {
-        rusqlite::ffi::sqlite3_config(rusqlite::ffi::SQLITE_CONFIG_MEMSTATUS, 0);
-    });
 }
 
 pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use lakerace_io::{Error, Result};
+use lakerace_sqlite::last_failure;
 use rusqlite::{Connection, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::keeper::Keeper;
 use super::record::{Place, Record, chunk_id, chunk_ids};
 use super::schema::{self, PIECE_BITS};
-use super::statement::{Row, Statement, Value, failure, from_rusqlite};
+use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite};
 use crate::name::{not_found, prefix_end, taken};
 use crate::{Durability, IfExists, Options};
 
@@ -227,7 +228,7 @@ impl Writer {
             ffi::SQLITE_OK => Ok(log == moved),
             ffi::SQLITE_BUSY => Ok(false),
             // SAFETY: the connection lives.
-            _ => Err(unsafe { failure(self.connection.handle(), code) }),
+            _ => Err(from_sqlite(unsafe { last_failure(self.connection.handle(), code) })),
         }
     }
 

@@ -49,6 +49,15 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     if (key.length == 0 && options.containsKey("sequence")) {
       throw LakeraceException.usage("option \"sequence\" says which row of a key counts, and there is no key: give option(\"key\", \"a,b\"), too");
     }
+    if (isAsTheyAre() && options.containsKey("sequence")) {
+      throw LakeraceException.usage("option \"distribution\" none leaves rows of a key in several tasks, and option \"sequence\" compares them: leave one of"
+          + " them out");
+    }
+  }
+
+  /** Whether rows stay in the tasks that have them, as the options say. */
+  private boolean isAsTheyAre() {
+    return "none".equals(options.get("distribution"));
   }
 
   /** The columns that an option names. */
@@ -109,7 +118,7 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
   /** The rows of a key go to one task, unless they stay where they are: of the table nothing is moved. */
   @Override
   public Distribution requiredDistribution() {
-    if (key.length == 0) {
+    if (key.length == 0 || isAsTheyAre()) {
       return Distributions.unspecified();
     }
     if (distribution == null) {

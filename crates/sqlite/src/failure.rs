@@ -1,0 +1,46 @@
+//! What SQLite says of a call that failed.
+
+use std::ffi::{CStr, c_int};
+use std::fmt;
+
+use rusqlite::ffi;
+
+/// A call that failed: its codes, see <https://www.sqlite.org/rescode.html>, and SQLite's message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What the call answered.
+    pub code: c_int,
+    /// The connection's extended code, which is more exact.
+    pub extended: c_int,
+    /// In English.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.extended)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for rusqlite::Error {
+    fn from(failure: Failure) -> Self {
+        let code = if failure.extended == ffi::SQLITE_OK { failure.code } else { failure.extended };
+        Self::SqliteFailure(ffi::Error::new(code), Some(failure.message))
+    }
+}
+
+/// The last failure of a connection, whose call answered `code`.
+///
+/// # Safety
+/// `connection` is null or an open connection.
+pub unsafe fn last_failure(connection: *mut ffi::sqlite3, code: c_int) -> Failure {
+    // SAFETY: the caller's promise. The text ends with a zero, and is copied before anything else is called.
+    unsafe {
+        let message = ffi::sqlite3_errmsg(connection);
+        let message =
+            if message.is_null() { String::new() } else { CStr::from_ptr(message).to_string_lossy().into_owned() };
+        Failure { code, extended: ffi::sqlite3_extended_errcode(connection), message }
+    }
+}
