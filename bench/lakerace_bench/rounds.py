@@ -52,8 +52,10 @@ def _measures(results: list[Result]) -> dict[str, Measure]:
     found: dict[str, Measure] = {
         "seconds": lambda s: s.seconds,
         "peak MB": lambda s: (s.peak_rss_bytes or 0) / 1e6,
-        "MB written": lambda s: (written(s) or 0) / 1e6,
     }
+    samples = [sample for result in results for entry in result.entries for sample in entry.samples]
+    if any(written(sample) is not None for sample in samples):
+        found["MB written"] = lambda s: (written(s) or 0) / 1e6
     if any(entry.requests is not None for result in results for entry in result.entries):
         found["requests"] = lambda s: s.requests
     return found

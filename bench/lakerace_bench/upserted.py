@@ -26,8 +26,10 @@ def is_aside(result: Result) -> bool:
 
 
 def written(sample: Sample) -> int | None:
-    """Bytes that went to the disk, or to the S3 server."""
-    return sample.counts["bytes_from_client"] if sample.counts else sample.written_bytes
+    """Bytes that went to the disk, or to the S3 server; none where nothing between it and the client has counted them."""
+    if sample.counts:
+        return int(sample.counts["bytes_from_client"])
+    return sample.written_bytes if sample.store == "local" else None
 
 
 def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Section, ...]:
@@ -55,7 +57,7 @@ def _upserts(results: list[Result], names: dict[str, str], who: str) -> Section:
                 continue
             cells += [f"{len(entry.samples)} of {most}", seconds(sum(entry.seconds.values))]
             cells += [seconds(entry.seconds.median), spread(entry.seconds, seconds)]
-            cells += [seconds(_total(entry, lambda s: s.cpu_seconds))]
+            cells += [seconds(_total(entry, lambda s: s.cpu_seconds) or 0)]
             cells += [megabytes(max(s.peak_rss_bytes or 0 for s in entry.samples))]
             cells += [megabytes(_total(entry, written))]
             cells += [count(_total(entry, lambda s: s.requests))] if counted else []
@@ -138,5 +140,6 @@ def _is(result: Result, prefix: str) -> bool:
     return variant(result).startswith(prefix)
 
 
-def _total(entry: Entry, pick: Callable[[Sample], float | None]) -> float:
-    return sum(pick(sample) or 0 for sample in entry.samples)
+def _total(entry: Entry, pick: Callable[[Sample], float | None]) -> float | None:
+    found = [value for sample in entry.samples if (value := pick(sample)) is not None]
+    return sum(found) if found else None
