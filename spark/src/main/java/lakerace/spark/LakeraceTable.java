@@ -28,6 +28,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private final Plan plan;
   /** The columns that the files are divided by; null until someone asks. */
   private String[] partitions;
+  /** How rows come to the tasks of a write by these options; null where nobody has asked. */
+  private String distribution;
 
   LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
@@ -70,6 +72,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     StructType schema = found == null ? rows : isUpsert ? columnsOf(found, rows, location) : found;
     LakeraceTable table = new LakeraceTable(location, options, schema, null);
     table.partitions = target.partitions;
+    table.distribution = target.distribution;
     if (target.version == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
       // df.write.partitionBy(...) makes the table.
       table.partitions = columnsOf(partitioning);
@@ -152,6 +155,6 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     // A write goes behind the last version.
     all.remove("at");
     // Where a write names its location, Spark leaves the mode of overwrites to its target.
-    return new WritePlan(location, all, info, plan == null);
+    return new WritePlan(location, all, info, plan == null, all.equals(options) ? distribution : null);
   }
 }

@@ -38,8 +38,9 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
   /** How the rows of an upsert come to its tasks; null until Spark asks. */
   private String distribution;
 
-  WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode) {
+  WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode, String distribution) {
     this.choosesMode = choosesMode;
+    this.distribution = distribution;
     this.location = location;
     this.options = new HashMap<>(options);
     this.schema = info.schema();
