@@ -81,7 +81,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
     twice = write(tmp_path / "twice.parquet", pa.table({"id": [7, 7], "text": ["a", "b"]}))
     text = said(4, "upsert", table, twice, "--on-duplicate", "error")
     assert f"{twice}: rows 1 and 2 have the same key" in text
-    assert "--on-duplicate last (on_duplicate)" in text
+    assert "--on-duplicate last (on_duplicate;" in text
     with pytest.raises(lr.InvalidInputError, match=r"table: the key column"):
         lr.Table(table).upsert(pa.table({"id": pa.array([None], pa.int64()), "text": ["a"]}))
 

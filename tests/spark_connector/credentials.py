@@ -1,4 +1,4 @@
-"""A scan by two executors whose keys expire while it runs. Prints the rows, the keys that were used, and refusals.
+"""A scan by two executors whose keys expire while it runs. Prints the rows, whether the first keys had expired by the end, and refusals.
 
 python credentials.py FOLDER
 

@@ -19,8 +19,8 @@ use crate::fit::fitted_schema;
 use crate::settings::Settings;
 use crate::spark_type::spark_schema;
 
-/// Says what a location is: records of `table`, `files` or `none`, the version, the schema as Spark's JSON, the key, the partition columns,
-/// and how the rows of an upsert are distributed.
+/// Says what a location is: records of `table` or `none`, and of how rows come to the tasks of a write; of a table then the version, the
+/// schema as Spark's JSON, the key, and the partition columns.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
@@ -199,9 +199,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(made(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
-        let has_own_keys = settings.get("distribution") != Some("none");
-        let keys = if has_own_keys { PartKeys::Own } else { PartKeys::Unknown };
-        let options = row_options(&settings)?;
+        let (keys, options) = (part_keys(&settings), row_options(&settings)?);
         let changed = commit_upsert(location, version, told.upserted, keys, &options, &storage, &job)?;
         return Ok(made(changed.written.version));
     }
@@ -209,6 +207,14 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     let (files, replaced) = (told.files, replaced(&settings));
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
+}
+
+/// Whether Spark has brought rows of a key to one task. What the table is by the time of the commit does not tell: Spark planned before.
+fn part_keys(settings: &Settings) -> PartKeys {
+    match settings.get("write.distribution") {
+        Some("hash" | "ranges") => PartKeys::Own,
+        _ => PartKeys::Unknown,
+    }
 }
 
 /// The rows that a write replaces.
@@ -307,3 +313,6 @@ pub(crate) fn write_options(settings: &Settings) -> Result<WriteOptions> {
         ..WriteOptions::default()
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,7 +165,7 @@ impl ChunkBuilder {
             };
             let key = rows.describe(&schema, order[two.start], &columns)?;
             return Err(Error::invalid(format!("{who} have the same key, {key}"))
-                .advice("leave one out, or let the last one count by --on-duplicate last (on_duplicate)"));
+                .advice("leave one out, or let the last one count by --on-duplicate last (on_duplicate; Spark: option sequence)"));
         }
         if operators.combine_rows() {
             let merged = merged_rows(&schema, &rows, &order, &repeated, operators)?;

@@ -119,12 +119,14 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
   /** The rows of a key go to one task, unless they stay where they are: of the table nothing is moved. */
   @Override
   public Distribution requiredDistribution() {
-    if (key.length == 0 || isAsTheyAre()) {
+    if (key.length == 0) {
       return Distributions.unspecified();
     }
     if (distribution == null) {
-      distribution = Target.of(location, options).distribution;
+      distribution = isAsTheyAre() ? "none" : Target.of(location, options).distribution;
     }
+    // The commit is to know what has become of the rows, whatever the table is by then.
+    options.put("write.distribution", distribution);
     switch (distribution) {
       case "none":
         return Distributions.unspecified();
