@@ -12,6 +12,7 @@ use crate::{Error, Job, JobStore, Result};
 mod direct;
 pub(crate) mod hidden_file;
 mod hidden_name;
+mod in_flight;
 mod local;
 pub(crate) mod orphaned_files;
 pub(crate) mod page_cache;
@@ -25,6 +26,7 @@ mod uring;
 mod uring;
 mod writer_thread;
 
+pub use in_flight::InFlight;
 use local::LocalFile;
 use stream::Stream;
 use upload::Upload;
@@ -150,11 +152,11 @@ impl Output {
         }
     }
 
-    /// From here on, so many bytes are on their way to a store at most, and [`Self::write`] waits meanwhile; two parts may always be.
-    /// Where files are of this machine there is nothing to do.
-    pub fn limit_in_flight(&mut self, bytes: usize) {
+    /// From here on, parts that are on their way to a store are within this bound, which several outputs may share; [`Self::write`]
+    /// waits meanwhile. Where files are of this machine there is nothing to do.
+    pub fn limit_in_flight(&mut self, in_flight: &InFlight) {
         if let Target::Upload(upload) = &mut self.object.target {
-            upload.limit_in_flight(bytes);
+            upload.limit_in_flight(in_flight);
         }
     }
 

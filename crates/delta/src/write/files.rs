@@ -15,7 +15,7 @@ use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions};
-use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Object, Output, Result};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output, Result};
 
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
@@ -32,7 +32,7 @@ const FILE_BYTES: u64 = 256 << 20;
 /// Encoded bytes of a row group that goes to a store, unless options say otherwise. One is sent while the next one is encoded: memory
 /// holds both.
 const SENT_ROW_GROUP_BYTES: u64 = 48 << 20;
-/// Bytes of a file that are on their way to a store at most.
+/// Bytes of all files together that are on their way to a store at most.
 const IN_FLIGHT_BYTES: usize = 32 << 20;
 /// Partitions that are written at the same time at most: each has a row group in memory.
 const OPEN_AT_MOST: usize = 64;
@@ -50,6 +50,8 @@ pub(crate) struct DataFiles {
     known: HashMap<OwnedRow, usize>,
     contexts: Vec<Arc<BoundWriteContext>>,
     finishing: FilePublisher,
+    /// What is on its way to a store, of all files.
+    in_flight: InFlight,
     options: WriteOptions,
     cut: FileCut,
     number: usize,
@@ -103,6 +105,7 @@ impl DataFiles {
             known: HashMap::new(),
             contexts: Vec::new(),
             finishing: FilePublisher::new(),
+            in_flight: InFlight::new(IN_FLIGHT_BYTES),
             cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
             // Readers that know deletion vectors are of 2023 and later.
             options: WriteOptions { differences: options.differences || targets.has_vectors, ..options.of_each_file() },
@@ -241,7 +244,7 @@ impl DataFiles {
         let object = self.table.object(&name)?;
         check_path(&object)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
-        output.limit_in_flight(IN_FLIGHT_BYTES);
+        output.limit_in_flight(&self.in_flight);
         // The next file is encoded meanwhile.
         let deferred = output.defer_unwritten();
         let job = self.table.job();

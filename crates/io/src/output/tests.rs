@@ -215,7 +215,7 @@ fn parts_under_way_are_bounded_where_a_store_is_slow() {
     let store = crate::JobStore::wrapping(Arc::new(store), "test://", crate::profile::Observations::local_disk(), &job);
     let path = object_store::path::Path::from("x");
     let mut output = Output::create(&store, &path, IfExists::Replace).unwrap();
-    output.limit_in_flight(20 << 20);
+    output.limit_in_flight(&crate::InFlight::new(20 << 20));
     let mut most = 0;
     for _ in 0..64 {
         output.write(vec![1; 1 << 20].into()).unwrap();

@@ -12,6 +12,7 @@ use object_store::{
 use tokio::task::AbortHandle;
 
 use super::IfExists;
+use super::in_flight::{InFlight, Permit};
 use crate::job::block_with_grace;
 use crate::store::error::{is_transient, store_error};
 use crate::store::wrap::if_absent;
@@ -24,8 +25,8 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most, unless the caller says otherwise; two parts may always be. A row group comes all at once: who
-/// writes it goes on with the next one while it is on its way.
+/// Bytes of parts under way at most, unless the caller says otherwise. A row group comes all at once: who writes it goes on with the
+/// next one while it is on its way.
 const IN_FLIGHT_BYTES: usize = 128 << 20;
 
 /// Smaller writes are copied together, so that a part is not thousands of them.
@@ -50,8 +51,7 @@ pub(super) struct Upload {
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
     under_way: Arc<Watched<Sending>>,
-    /// Bytes of parts under way at most.
-    in_flight_bytes: usize,
+    in_flight: InFlight,
     published: bool,
 }
 
@@ -69,6 +69,12 @@ type Multipart = Arc<tokio::sync::Mutex<Box<dyn MultipartUpload>>>;
 struct Sending {
     bytes: usize,
     error: Option<Error>,
+}
+
+impl Sending {
+    fn check(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
 }
 
 impl Upload {
@@ -90,14 +96,13 @@ impl Upload {
             sent_bytes: 0,
             tasks: Vec::new(),
             under_way: Arc::default(),
-            in_flight_bytes: IN_FLIGHT_BYTES,
+            in_flight: InFlight::new(IN_FLIGHT_BYTES),
             published: false,
         })
     }
 
-    /// From here on, so many bytes of parts are under way at most.
-    pub(super) fn limit_in_flight(&mut self, bytes: usize) {
-        self.in_flight_bytes = bytes;
+    pub(super) fn limit_in_flight(&mut self, in_flight: &InFlight) {
+        self.in_flight = in_flight.clone();
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
@@ -210,8 +215,7 @@ impl Upload {
     fn send_part(&mut self, chunks: Vec<Bytes>) -> Result<()> {
         let payload: PutPayload = chunks.into_iter().collect();
         let bytes = payload.content_length();
-        let most = self.in_flight_bytes.max(2 * bytes) - bytes;
-        self.wait_until(|sending| sending.bytes <= most)?;
+        let permit = self.in_flight.permit(bytes, &self.store.job, || self.check_parts())?;
         if self.multipart.is_none() {
             let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());
             let mut attributes = Attributes::new();
@@ -226,10 +230,10 @@ impl Upload {
         let part = part.ok_or_else(|| Error::internal("no upload is under way"))?;
         self.parts += 1;
         self.sent_bytes += bytes as u64;
-        self.spawn(part, bytes)
+        self.spawn(part, bytes, permit)
     }
 
-    fn spawn(&mut self, part: UploadPart, bytes: usize) -> Result<()> {
+    fn spawn(&mut self, part: UploadPart, bytes: usize, permit: Permit) -> Result<()> {
         self.under_way.lock().bytes += bytes;
         let (under_way, url) = (Arc::clone(&self.under_way), self.url.clone());
         let task = crate::runtime()?.spawn(async move {
@@ -241,17 +245,21 @@ impl Upload {
             }
             drop(sending);
             under_way.notify_all();
+            // After an error was noted: who waits for room looks for errors.
+            drop(permit);
         });
         self.tasks.retain(|task| !task.is_finished());
         self.tasks.push(task.abort_handle());
         Ok(())
     }
 
+    /// The error of a part that was not sent.
+    fn check_parts(&self) -> Result<()> {
+        self.under_way.lock().check()
+    }
+
     fn wait_until(&self, reached: impl Fn(&Sending) -> bool) -> Result<()> {
-        let is_over = |sending: &Sending| match &sending.error {
-            Some(error) => Err(error.clone()),
-            None => Ok(reached(sending)),
-        };
+        let is_over = |sending: &Sending| sending.check().map(|()| reached(sending));
         self.under_way.wait_until(&self.store.job, is_over).map(drop)
     }
 }
