@@ -4,12 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
+use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -98,13 +99,13 @@ impl DeadLetters {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
 impl Drop for DeadLetters {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = value_mut(&mut self.state);
         // Errors show at the flush before a checkpoint; a load that ends in an error has another one to tell.
         let _ = state.file.flush();
         if state.rows == 0 && !state.had_rows {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::freed_memory::ReturnedSoon;
+use lakerace_io::wait::CANCEL_POLL;
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
@@ -207,9 +208,6 @@ struct Pace {
     started: Instant,
     rows: u64,
 }
-
-/// How often a load that waits looks whether it was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(50);
 
 impl Pace {
     fn new(rows_per_second: NonZeroU64) -> Self {

@@ -11,9 +11,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -90,7 +91,7 @@ fn failed(error: Errno, place: &str) -> Error {
 
 impl Root {
     fn warn(&self, warning: String) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = lock(&self.warnings);
         if warnings.len() < 100 && !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -508,7 +509,7 @@ impl Home for DirectoryHome {
     }
 
     fn warnings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0.warnings))
     }
 }
 

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use lakerace_io::wait::{read_lock, write_lock};
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
@@ -59,20 +60,20 @@ impl MemoryHome {
 
 impl Shared {
     fn read(&self) -> RwLockReadGuard<'_, Files> {
-        self.files.read().unwrap_or_else(PoisonError::into_inner)
+        read_lock(&self.files)
     }
 
     fn write(&self) -> Result<RwLockWriteGuard<'_, Files>> {
         match self.is_read_only {
             true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
-            false => Ok(self.files.write().unwrap_or_else(PoisonError::into_inner)),
+            false => Ok(write_lock(&self.files)),
         }
     }
 
     fn encode(&self, data: &[u8], options: &PutOptions) -> Result<Arc<File>> {
         check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(self.compression);
-        let dictionary = self.dictionary.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let dictionary = read_lock(&self.dictionary).clone();
         let encoding = self.toolbox.encoding(compression, dictionary.filter(|_| compression.dictionary));
         let mut pieces = Vec::with_capacity(data.len().div_ceil(PIECE_BYTES));
         let (first, rest) = data.split_at(data.len().min(PIECE_BYTES));
@@ -437,7 +438,7 @@ impl Home for MemoryHome {
         for file in self.shared.read().values() {
             samples.add(&file.content()?);
         }
-        let mut dictionary = self.shared.dictionary.write().unwrap_or_else(PoisonError::into_inner);
+        let mut dictionary = write_lock(&self.shared.dictionary);
         let id = dictionary.as_ref().map_or(1, |known| known.id + 1);
         *dictionary = Some(Arc::new(Dictionary::new(id, samples.train()?)?));
         Ok(id)

@@ -4,7 +4,9 @@
 //! a store, and what is kept of them would be more than what is in use. A program whose allocator can be told says how, by
 //! [`on_change`]; a load holds a [`ReturnedSoon`] meanwhile.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
+
+use crate::lock::lock;
 
 static TELL: OnceLock<fn(bool)> = OnceLock::new();
 
@@ -43,7 +45,7 @@ impl Drop for ReturnedSoon {
 
 /// Counts under the lock, so that the allocator is told in the order of the counts.
 fn change(count: impl FnOnce(&mut usize) -> Option<bool>) {
-    let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut holders = lock(&HOLDERS);
     if let (Some(soon), Some(tell)) = (count(&mut holders), TELL.get()) {
         tell(soon);
     }

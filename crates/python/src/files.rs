@@ -7,11 +7,12 @@ mod write;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use lakerace::{Error, Job, JobOptions, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, Key, Options, PutOptions, Store};
+use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -37,7 +38,7 @@ pub(crate) struct FileStore {
 
 impl FileStore {
     fn open_store(&self, py: Python<'_>) -> PyResult<Arc<Store>> {
-        let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let store = read_lock(&self.store).clone();
         raise(py, store.ok_or_else(closed))
     }
 }
@@ -51,7 +52,7 @@ fn drop_detached<T: Send>(held: T) {
 
 impl Drop for FileStore {
     fn drop(&mut self) {
-        drop_detached(self.store.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        drop_detached(write_lock(&self.store).take());
     }
 }
 
@@ -77,13 +78,13 @@ fn long<T: Send + 'static>(
         work(&mut |files, bytes| {
             let called = progress.as_ref().map(|call| Python::attach(|py| call.call1(py, (files, bytes)).map(drop)));
             if let Some(Err(error)) = called {
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *lock(&failed) = Some(error);
                 return false;
             }
             !watched.is_cancelled()
         })
     });
-    match failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+    match lock(&failure).take() {
         Some(error) => Err(error),
         None => done,
     }
@@ -363,11 +364,11 @@ impl FileStore {
     /// Makes durable what would be lost, and closes the connections as soon as nothing uses them. Where that fails, the store stays
     /// open with what it has.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let store = self.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let store = read_lock(&self.store).clone();
         let Some(store) = store else { return Ok(()) };
         let closed = py.detach(|| {
             store.close()?;
-            let held = self.store.write().unwrap_or_else(PoisonError::into_inner).take();
+            let held = write_lock(&self.store).take();
             drop((held, store));
             Ok(())
         });

@@ -2,7 +2,7 @@
 
 mod datetime;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
@@ -15,6 +15,7 @@ use arrow::datatypes::{
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace::{Batches, Error, Job};
+use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -54,7 +55,7 @@ impl Rows {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Makes the next rows; false at the end.
@@ -71,7 +72,7 @@ impl Rows {
                 return Ok(true);
             }
             let batches = Arc::clone(&state.batches);
-            let next = move || batches.lock().unwrap_or_else(PoisonError::into_inner).next().transpose();
+            let next = move || lock(&batches).next().transpose();
             match interrupt::run(py, &self.job, next)? {
                 None => return Ok(false),
                 Some(batch) => (state.batch, state.at) = (Some(batch), 0),

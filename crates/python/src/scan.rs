@@ -1,10 +1,11 @@
 //! A scan, held by Python.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
 use arrow::ffi::FFI_ArrowSchema;
 use lakerace::{Clock, Error, Job, Prices, RangeOptions, ReadOptions, ReadPlan};
+use lakerace_io::wait::lock;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -36,13 +37,13 @@ struct Open {
 impl Scan {
     /// The opened scan, opened again if its job was cancelled.
     fn opened(&self, py: Python<'_>) -> PyResult<Open> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let open = lock(&self.open).clone();
         if !open.job.is_cancelled() {
             return Ok(open);
         }
         let job = Job::new(self.limits.clone());
         let open = Open::new(py, &self.location, &self.options, self.part.as_deref(), job)?;
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = open.clone();
+        *lock(&self.open) = open.clone();
         Ok(open)
     }
 

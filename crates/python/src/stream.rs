@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
+use lakerace_io::wait::lock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -60,7 +61,7 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyCapsule>>,
         raises_later: bool,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let batches = lock(&self.batches).take();
         let Some(batches) = batches else {
             return Err(errors::raised(py, &Error::usage("this stream was taken already").advice("scan again")));
         };
@@ -81,7 +82,7 @@ impl Stream {
 
     /// The exception that ended the stream, once; `None` if it did not fail.
     fn exception(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let failure = lock(&self.failure).take()?;
         let error = match failure {
             Failure::Engine(error) => errors::raised(py, &error),
             Failure::Signal(error) => error,
@@ -177,14 +178,14 @@ impl Reader {
             // SAFETY: the call only sets a flag.
             unsafe { pyo3::ffi::PyErr_SetInterrupt() };
         }
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(Failure::Signal(raised));
+        *lock(&self.failure) = Some(Failure::Signal(raised));
         Some(Err(Error::cancelled()))
     }
 
     /// Keeps the error of `next`, if it is one.
     fn keep(&self, next: Option<Result<RecordBatch>>) -> Option<Result<RecordBatch>> {
         if let Some(Err(error)) = &next {
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failure = lock(&self.failure);
             *failure = Some(Failure::Engine(error.clone()));
         }
         next

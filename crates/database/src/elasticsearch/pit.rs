@@ -1,8 +1,9 @@
 //! A view of an index that stays as it is while it is read.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Value, json};
 
@@ -53,12 +54,12 @@ impl PointInTime {
 
     /// What names it now.
     pub fn id(&self) -> String {
-        self.id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.id).clone()
     }
 
     /// The server may name it anew with each page.
     pub fn renew(&self, id: String) {
-        *self.id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        *lock(&self.id) = id;
     }
 }
 

@@ -1,9 +1,10 @@
 //! Sends rows: as many requests at once as the server answers without making them wait, each again until it is taken.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Value, json};
 
@@ -23,8 +24,6 @@ const FIRST_IN_FLIGHT: f64 = 2.0;
 const MOST_IN_FLIGHT: f64 = 12.0;
 /// Requests may wait as if this many were queued in front of them; more than the second number is too many.
 const QUEUED: (f64, f64) = (1.5, 3.0);
-/// How often a waiting load looks whether it was cancelled.
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// How long a dropped load waits for requests on their way.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -56,8 +55,7 @@ struct Shared {
     index: String,
     letters: Option<DeadLetters>,
     job: Job,
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Watched<State>,
 }
 
 /// Sends chunks to one index. Dropped, it waits a little for what is on its way, and sends nothing more.
@@ -86,8 +84,7 @@ impl Sender {
                 index: index.to_owned(),
                 letters,
                 job: job.clone(),
-                state: Mutex::new(state),
-                changed: Condvar::new(),
+                state: Watched::new(state),
             }),
         }
     }
@@ -125,7 +122,7 @@ impl Sender {
                 state.error.get_or_insert(error);
             }
             drop(state);
-            shared.changed.notify_all();
+            shared.state.notify_all();
         });
         Ok(())
     }
@@ -157,32 +154,24 @@ impl Drop for Sender {
         state.is_dropped = true;
         let deadline = Instant::now() + GRACE;
         while state.in_flight > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= deadline {
                 return;
             }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.shared.state.wait_briefly(state);
         }
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn wait(&self, is_ready: impl Fn(&State) -> bool) -> Result<MutexGuard<'_, State>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(error) = &state.error {
-                return Err(error.clone());
-            }
-            if is_ready(&state) {
-                return Ok(state);
-            }
-            self.job.check()?;
-            state = self.changed.wait_timeout(state, CANCEL_POLL).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.state.wait_until(&self.job, |state| match &state.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(is_ready(state)),
+        })
     }
 
     fn shown(&self) -> &str {

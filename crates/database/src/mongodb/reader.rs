@@ -1,7 +1,7 @@
 //! Reads documents in the background, and makes batches of them.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use bson::{Document, RawDocumentBuf};
 use futures::StreamExt;
 use lakerace_format::{Batches, Predicate};
+use lakerace_io::wait::receive;
 use lakerace_io::{Error, RequestKind, Result, runtime};
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 
@@ -28,7 +29,6 @@ const BATCHES_AHEAD: usize = 2;
 const BATCH_BYTES: usize = 16 << 20;
 /// How long a server may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// What a server is asked for.
 #[derive(Debug, Clone, Default)]
@@ -167,17 +167,9 @@ impl Iterator for Receiving {
         if self.left == Some(0) {
             return None;
         }
-        let batch = loop {
-            match self.receiver.recv_timeout(CANCEL_POLL) {
-                Ok(Ok(batch)) => break batch,
-                Ok(Err(error)) => return Some(Err(error)),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.job.check() {
-                        return Some(Err(error));
-                    }
-                }
-            }
+        let batch = match receive(&self.receiver, &self.job).transpose()?.flatten() {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
         };
         let batch = match &mut self.left {
             None => batch,

@@ -1,10 +1,11 @@
 //! Sends commands, several at a time, and accounts for each row of them.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Channel, channel};
+use std::sync::mpsc::{Receiver, Sender as Channel, channel};
 use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
+use lakerace_io::wait::receive;
 use lakerace_io::{Error, Job, Result, runtime};
 
 use super::connection::Connection;
@@ -19,7 +20,6 @@ const ITEM_ATTEMPTS: u32 = 8;
 const ITEM_BACKOFF: Duration = Duration::from_millis(50);
 /// How long a sink that is dropped waits for the commands on their way.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// `_id` or another unique index has the key already.
 const DUPLICATE_KEY: i32 = 11000;
 
@@ -90,18 +90,10 @@ impl Sender {
 
     /// Waits for one of the commands.
     fn wait(&mut self) -> Result<Delivered> {
-        loop {
-            match self.results.recv_timeout(CANCEL_POLL) {
-                Ok((lane, outcome)) => {
-                    self.busy[lane] = false;
-                    return outcome;
-                }
-                Err(RecvTimeoutError::Timeout) => self.job.check()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::internal("a command ended without an answer"));
-                }
-            }
-        }
+        let received = receive(&self.results, &self.job)?;
+        let (lane, outcome) = received.ok_or_else(|| Error::internal("a command ended without an answer"))?;
+        self.busy[lane] = false;
+        outcome
     }
 
     /// Waits for all of them.

@@ -1,8 +1,9 @@
 //! Dictionaries of zstd: what many small contents have in common.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use zstd::zstd_safe::{CDict, DDict};
 
@@ -44,7 +45,7 @@ impl Dictionary {
 
     /// The dictionary as a compressor of `level` takes it.
     pub(super) fn compressor(&self, level: i32) -> Arc<CDict<'static>> {
-        let mut known = self.compressors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.compressors);
         if let Some((_, compressor)) = known.iter().find(|(of, _)| *of == level) {
             return Arc::clone(compressor);
         }

@@ -2,8 +2,9 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -165,7 +166,7 @@ impl FileTree {
                 None => return Err(Error::not_found("no such file").at(shown(&name))),
             },
         };
-        let mut nodes = locked(&self.nodes);
+        let mut nodes = lock(&self.nodes);
         let mut id = id_of(&name, node.kind);
         loop {
             match nodes.entry(id) {
@@ -186,7 +187,7 @@ impl FileTree {
 
     /// Takes lookups back; without any, the node is forgotten.
     pub fn forget(&self, id: u64, lookups: u64) {
-        let mut nodes = locked(&self.nodes);
+        let mut nodes = lock(&self.nodes);
         if let Some(known) = nodes.get_mut(&id) {
             known.lookups = known.lookups.saturating_sub(lookups);
             if known.lookups == 0 {
@@ -197,7 +198,7 @@ impl FileTree {
 
     /// How many nodes are known.
     pub fn known_nodes(&self) -> usize {
-        locked(&self.nodes).len()
+        lock(&self.nodes).len()
     }
 
     /// A node as it is now.
@@ -218,13 +219,13 @@ impl FileTree {
             return Err(Error::usage("a folder has no content").at(shown(&name)));
         }
         let content = self.reads.open(&name)?;
-        Ok(locked(&self.files).add(content))
+        Ok(lock(&self.files).add(content))
     }
 
     /// Reads `len` bytes at `offset`; fewer only at the content's end.
     pub fn read(&self, handle: u64, offset: u64, len: usize) -> Result<Vec<u8>> {
-        let content = locked(&self.files).get(handle)?;
-        let mut content = locked(&content);
+        let content = lock(&self.files).get(handle)?;
+        let mut content = lock(&content);
         let rest = usize::try_from(content.size().saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len.min(rest)];
         let mut done = 0;
@@ -240,7 +241,7 @@ impl FileTree {
 
     /// Closes a file.
     pub fn close(&self, handle: u64) {
-        locked(&self.files).open.remove(&handle);
+        lock(&self.files).open.remove(&handle);
     }
 
     /// Opens a folder; gives its handle.
@@ -251,14 +252,14 @@ impl FileTree {
         }
         let prefix = folder_prefix(&name);
         let folder = OpenFolder { id, prefix, page: Vec::new(), before: 0, next: Some(String::new()) };
-        Ok(locked(&self.folders).add(folder))
+        Ok(lock(&self.folders).add(folder))
     }
 
     /// Gives a folder's entries from `offset` on to `each`, until that is false: `.`, `..`, then its children in the order of stored names.
     /// An offset is 0 or of an entry's [`FolderEntry::next`].
     pub fn entries(&self, handle: u64, offset: u64, each: &mut dyn FnMut(&FolderEntry) -> bool) -> Result<()> {
-        let folder = locked(&self.folders).get(handle)?;
-        let mut folder = locked(&folder);
+        let folder = lock(&self.folders).get(handle)?;
+        let mut folder = lock(&folder);
         for (at, name) in (0_u64..).zip([".", ".."]).skip(offset.min(2) as usize) {
             let entry = FolderEntry { id: folder.id, kind: NodeKind::Folder, name: name.to_owned(), next: at + 1 };
             if !each(&entry) {
@@ -294,12 +295,12 @@ impl FileTree {
 
     /// Closes a folder.
     pub fn close_folder(&self, handle: u64) {
-        locked(&self.folders).open.remove(&handle);
+        lock(&self.folders).open.remove(&handle);
     }
 
     /// Tells a message, once.
     pub fn tell(&self, message: &str) {
-        let mut told = locked(&self.told);
+        let mut told = lock(&self.told);
         if told.len() < MAX_TOLD && told.insert(message.to_owned()) {
             (self.tell)(message);
             if told.len() == MAX_TOLD {
@@ -355,7 +356,7 @@ impl FileTree {
         if id == Self::ROOT {
             return Ok((self.root.as_str().into(), NodeKind::Folder));
         }
-        let nodes = locked(&self.nodes);
+        let nodes = lock(&self.nodes);
         let known = nodes.get(&id).ok_or_else(|| Error::not_found("no such node"))?;
         Ok((Arc::clone(&known.name), known.kind))
     }
@@ -389,8 +390,4 @@ fn id_of(name: &str, kind: NodeKind) -> u64 {
 
 fn next_id(id: u64) -> u64 {
     id.wrapping_add(1).max(FileTree::ROOT + 1)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

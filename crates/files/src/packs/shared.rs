@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Output, Result, Wanted, plan_requests};
 
 use super::names::{Cache, Changes, Names, VersionId, changes, merged};
@@ -47,10 +48,6 @@ struct State {
     pending: Changes,
     open: Option<OpenPack>,
     unsent: Vec<Arc<SealedPack>>,
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

@@ -1,8 +1,9 @@
 //! Which encodings and dictionaries a store has, as far as this process has needed them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
+use lakerace_io::wait::{lock, read_lock, write_lock};
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
@@ -43,17 +44,17 @@ impl Catalog {
 
     /// The encoding of a number, ready to decode.
     pub(super) fn encoding(&self, id: i64, connection: &Connection) -> Result<Arc<Encoding>> {
-        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+        if let Some(known) = read_lock(&self.known).get(&id) {
             return Ok(Arc::clone(known));
         }
         let text = encoding_text(id, connection)?;
         let parsed = Arc::new(self.toolbox.parse(&text, &mut |id| self.dictionary(id, connection))?);
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&parsed));
+        write_lock(&self.known).insert(id, Arc::clone(&parsed));
         Ok(parsed)
     }
 
     pub(super) fn dictionary(&self, id: u32, connection: &Connection) -> Result<Arc<Dictionary>> {
-        let mut known = self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.dictionaries);
         if let Some(known) = known.get(&id) {
             return Ok(Arc::clone(known));
         }
@@ -73,13 +74,13 @@ impl Catalog {
 
     /// How contents of `compression` are put, where that is known.
     pub(super) fn put_as(&self, compression: Compression) -> Option<Arc<PutAs>> {
-        let known = self.put.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read_lock(&self.put);
         known.iter().find(|(of, _)| *of == compression).map(|(_, put_as)| Arc::clone(put_as))
     }
 
     pub(super) fn learn(&self, compression: Compression, put_as: PutAs) -> Arc<PutAs> {
         let put_as = Arc::new(put_as);
-        let mut known = self.put.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = write_lock(&self.put);
         known.retain(|(of, _)| *of != compression);
         known.push((compression, Arc::clone(&put_as)));
         put_as
@@ -87,18 +88,18 @@ impl Catalog {
 
     /// Forgets how contents are put: a newer dictionary is there. Those that are known stay readable.
     pub(super) fn forget_put(&self) {
-        self.put.write().unwrap_or_else(PoisonError::into_inner).clear();
+        write_lock(&self.put).clear();
     }
 
     /// Forgets everything: numbers may mean something else now.
     pub(super) fn forget(&self) {
         self.forget_put();
-        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
-        self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        write_lock(&self.known).clear();
+        lock(&self.dictionaries).clear();
     }
 
     pub(super) fn samples(&self) -> MutexGuard<'_, Samples> {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.samples)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
+use lakerace_io::wait::{lock, read_lock};
 use lakerace_io::{Error, Result};
 
 use super::keeper::Keeper;
@@ -50,11 +51,11 @@ impl Connections {
         if self.is_tainted.load(Ordering::Relaxed) {
             return Err(tainted());
         }
-        Ok(self.gate.read().unwrap_or_else(PoisonError::into_inner))
+        Ok(read_lock(&self.gate))
     }
 
     pub(super) fn reader(&self) -> Result<Reader> {
-        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = lock(&self.readers).pop();
         match idle {
             Some(reader) => Ok(reader),
             None => Reader::open(&self.path, &self.options),
@@ -62,7 +63,7 @@ impl Connections {
     }
 
     pub(super) fn give_back(&self, reader: Reader) {
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = lock(&self.readers);
         if readers.len() < IDLE_READERS {
             readers.push(reader);
         }

@@ -6,10 +6,11 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLockWriteGuard, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, RwLockWriteGuard, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use lakerace_io::Result;
+use lakerace_io::wait::lock;
 use rusqlite::config::DbConfig;
 
 use super::connections::{Connections, tainted};
@@ -49,14 +50,14 @@ pub(super) fn register(connections: &Arc<Connections>) {
     ONCE.call_once(|| unsafe {
         libc::pthread_atfork(Some(prepare), Some(parent), Some(child));
     });
-    let mut homes = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut homes = lock(&HOMES);
     homes.retain(|home| home.strong_count() > 0);
     homes.push(Arc::downgrade(connections));
 }
 
 /// Whether this process may open the file at `path`.
 pub(super) fn check(path: &Path) -> Result<()> {
-    let tainted_files = TAINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let tainted_files = lock(&TAINTED);
     let Some(files) = &*tainted_files else { return Ok(()) };
     match std::fs::metadata(path) {
         Ok(found) if files.contains(&(found.dev(), found.ino())) => Err(tainted()),
@@ -65,7 +66,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
 }
 
 extern "C" fn prepare() {
-    let all = HOMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = lock(&HOMES);
     let homes = all.iter().filter_map(Weak::upgrade).map(close).collect();
     FORKING.with_borrow_mut(|forking| *forking = Some(Forking { homes, _all: all }));
 }
@@ -81,7 +82,7 @@ extern "C" fn child() {
         if !home.is_clean {
             home.connections.is_tainted.store(true, Ordering::Relaxed);
             if let Ok(found) = std::fs::metadata(&home.connections.path) {
-                let mut tainted_files = TAINTED.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tainted_files = lock(&TAINTED);
                 tainted_files.get_or_insert_default().insert((found.dev(), found.ino()));
             }
         }
@@ -101,7 +102,7 @@ fn close(connections: Arc<Connections>) -> Closed {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(100)),
         }
     };
-    let mut readers = stays.readers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut readers = lock(&stays.readers);
     let mut queue = stays.queue.lock();
     let mut is_clean = gate.is_some() && stays.outstanding.load(Ordering::Acquire) == 0;
     readers.drain(..).for_each(|reader| without_checkpoint(&reader.connection));

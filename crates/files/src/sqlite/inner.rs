@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
 use super::catalog::Catalog;
@@ -94,7 +95,7 @@ impl Inner {
     }
 
     pub(super) fn warn(&self, warning: String) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = lock(&self.warnings);
         // A store of a million such names has told enough with the first ones.
         if warnings.1.len() < 100 && warnings.1.insert(warning.clone()) {
             warnings.0.push(warning);
@@ -102,7 +103,7 @@ impl Inner {
     }
 
     pub(super) fn take_warnings(&self) -> Vec<String> {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = lock(&self.warnings);
         let mut all = std::mem::take(&mut warnings.0);
         all.extend(self.connections.keeper.take_warning());
         all

@@ -6,8 +6,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
+
+use lakerace_io::wait::lock;
 
 use super::reader::Reader;
 use crate::Options;
@@ -26,7 +28,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     fn lock(&self) -> MutexGuard<'_, Option<Box<Reader>>> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reader)
     }
 
     /// Counts a read of the store at `path`.
@@ -89,11 +91,11 @@ impl Keeper {
     }
 
     pub(super) fn warn(&self, warning: String) {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(warning);
+        lock(&self.warning).get_or_insert(warning);
     }
 
     pub(super) fn take_warning(&self) -> Option<String> {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.warning).take()
     }
 }
 

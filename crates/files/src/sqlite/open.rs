@@ -1,8 +1,9 @@
 //! Open contents and snapshots.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Result};
 
 use super::catalog::Catalog;
@@ -65,7 +66,7 @@ impl Snapshot {
         let held = &self.0;
         let done = (|| {
             let _gate = held.inner.connections.enter()?;
-            let mut reader = held.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut reader = lock(&held.reader);
             let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot without a connection"))?;
             read(reader, &held.inner.catalog)
         })();
@@ -75,7 +76,7 @@ impl Snapshot {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let reader = value_mut(&mut self.reader).take();
         if self.inner.connections.is_tainted.load(Ordering::Relaxed) {
             // The connection is the parent's: closing it would touch its files.
             std::mem::forget(reader);

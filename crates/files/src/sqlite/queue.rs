@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
 use super::writer::Writer;
@@ -64,7 +65,7 @@ unsafe impl Send for Pointer {}
 
 impl Queue {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Runs `work` in a transaction, alone or with that of other threads, and commits it.
@@ -263,21 +264,21 @@ fn try_together(writer: &mut Writer, group: &[Arc<Ticket>]) -> bool {
 
 impl Ticket {
     fn call(&self, run: impl FnOnce(&mut Work<'static>) -> Result<()>) -> Result<()> {
-        let pointer = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let pointer = lock(&self.work);
         let Some(pointer) = pointer.as_ref() else { return Err(Error::internal("the work is gone")) };
         // SAFETY: the owner of the work waits until `is_done`, which follows this call. The lock makes it the only user.
         run(unsafe { &mut *pointer.0 })
     }
 
     fn finish(&self, outcome: Result<()>) {
-        *self.work.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        *lock(&self.work) = None;
+        *lock(&self.outcome) = Some(outcome);
         self.is_done.store(true, Ordering::Release);
         self.thread.unpark();
     }
 
     fn outcome(&self) -> Result<()> {
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let outcome = lock(&self.outcome).take();
         outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
     }
 }

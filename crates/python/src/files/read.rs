@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use lakerace::{Error, ErrorKind, Result};
 use lakerace_files::{Content, Reads, Sink, Stat};
+use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict};
@@ -173,7 +174,7 @@ impl FileSnapshot {
     }
 
     fn open_reads(&self, py: Python<'_>) -> PyResult<Arc<dyn Reads>> {
-        let reads = self.reads.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let reads = read_lock(&self.reads).clone();
         raise(py, reads.ok_or_else(|| Error::usage("the snapshot is closed").advice("take another one")))
     }
 }
@@ -207,7 +208,7 @@ impl FileSnapshot {
     }
 
     fn close(&self, py: Python<'_>) {
-        let reads = self.reads.write().unwrap_or_else(PoisonError::into_inner).take();
+        let reads = write_lock(&self.reads).take();
         py.detach(|| drop(reads));
     }
 }
@@ -233,7 +234,7 @@ impl FileReader {
         let len = self.size.saturating_sub(offset).min(length as u64) as usize;
         PyBytes::new_with(py, len, |out| {
             let read = py.detach(|| {
-                let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut content = lock(&self.content);
                 content.read_at(offset, out)
             });
             match raise(py, read)? == len {

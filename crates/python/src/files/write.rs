@@ -1,9 +1,10 @@
 //! Writes: options, files that are written in parts, batches.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lakerace::{Error, Result};
 use lakerace_files::{Batch, IfExists, PutOptions, Store, Write};
+use lakerace_io::wait::{lock, value_mut};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyMemoryView};
@@ -71,7 +72,7 @@ impl FileWriter {
 impl FileWriter {
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let data = bytes_of(data)?;
-        let written = py.detach(|| match &mut *self.writer.lock().unwrap_or_else(PoisonError::into_inner) {
+        let written = py.detach(|| match &mut *lock(&self.writer) {
             Some(writer) => writer.write(&data),
             None => Err(Error::usage("the file is closed")),
         });
@@ -81,20 +82,20 @@ impl FileWriter {
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let finished = py.detach(|| {
-            let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let writer = lock(&self.writer).take();
             writer.map_or(Ok(()), |writer| writer.finish())
         });
         raise(py, finished)
     }
 
     fn discard(&self, py: Python<'_>) {
-        py.detach(|| drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        py.detach(|| drop(lock(&self.writer).take()));
     }
 }
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        drop_detached(self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        drop_detached(value_mut(&mut self.writer).take());
     }
 }
 
@@ -112,7 +113,7 @@ impl FileBatch {
     }
 
     fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn Batch) -> Result<T> + Send) -> PyResult<T> {
-        let done = py.detach(|| match &mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner) {
+        let done = py.detach(|| match &mut *lock(&self.batch) {
             Some(batch) => run(&mut **batch),
             None => Err(Error::usage("the batch has ended").advice("begin another one")),
         });
@@ -181,7 +182,7 @@ impl FileBatch {
 
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let committed = py.detach(|| {
-            let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let batch = lock(&self.batch).take();
             batch.ok_or_else(|| Error::usage("the batch has ended").advice("begin another one"))?.commit()
         });
         raise(py, committed)?;
@@ -189,13 +190,13 @@ impl FileBatch {
     }
 
     fn discard(&self, py: Python<'_>) {
-        py.detach(|| drop(self.batch.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        py.detach(|| drop(lock(&self.batch).take()));
     }
 }
 
 impl Drop for FileBatch {
     fn drop(&mut self) {
-        let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let batch = value_mut(&mut self.batch).take();
         drop_detached((batch, self.store.take()));
     }
 }

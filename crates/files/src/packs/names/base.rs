@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
@@ -75,7 +76,7 @@ impl Base {
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let process = std::process::id();
         let known = {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = lock(&self.idle);
             // A connection of before a fork shares its place in the file with the parent's.
             idle.retain(|(opened_by, _)| *opened_by == process);
             idle.pop()
@@ -85,7 +86,7 @@ impl Base {
             None => self.connect().map_err(|e| self.failed(&e))?,
         };
         let done = read(&connection).map_err(|e| self.failed(&e));
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.len() < IDLE {
             idle.push((process, connection));
         }
