@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
-use lakerace_io::wait::{into_value, lock, wait};
+use lakerace_io::wait::{Watched, into_value, lock};
 use lakerace_io::{Error, Result};
 
 /// Calls `work` for each item on up to `threads` threads; gives the results in the order of the items. After an error no
@@ -47,7 +47,7 @@ pub(crate) fn ordered_map<T: Send, R: Send>(
     take: impl FnMut(R) -> Result<()> + Send,
 ) -> Result<()> {
     let threads = threads.max(1);
-    let queue = Queue { taking: Mutex::new(Taking::new(take)), taken: Condvar::new(), most: threads };
+    let queue = Queue { taking: Watched::new(Taking::new(take)), most: threads };
     let (sender, made) = sync_channel(ahead);
     let made = Mutex::new(made);
     std::thread::scope(|scope| {
@@ -91,8 +91,7 @@ fn next<T>(made: &Mutex<Receiver<T>>) -> Option<T> {
 
 /// Results on their way to who takes them in order.
 struct Queue<R, F> {
-    taking: Mutex<Taking<R, F>>,
-    taken: Condvar,
+    taking: Watched<Taking<R, F>>,
     /// How many results may wait for an earlier one.
     most: usize,
 }
@@ -114,7 +113,7 @@ impl<R, F: FnMut(R) -> Result<()>> Taking<R, F> {
 
 impl<R, F: FnMut(R) -> Result<()>> Queue<R, F> {
     fn lock(&self) -> MutexGuard<'_, Taking<R, F>> {
-        lock(&self.taking)
+        self.taking.lock()
     }
 
     fn has_failed(&self) -> bool {
@@ -137,12 +136,12 @@ impl<R, F: FnMut(R) -> Result<()>> Queue<R, F> {
                 *outcome = result.and_then(|result| caught(|| take(result)));
             }
             if *next > before || outcome.is_err() {
-                self.taken.notify_all();
+                self.taking.notify_all();
             }
             if outcome.is_err() || waiting.len() < self.most {
                 return;
             }
-            taking = wait(&self.taken, taking);
+            taking = self.taking.wait(taking);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-pub use crate::lock::{CANCEL_POLL, into_value, lock, read_lock, value_mut, wait, wait_briefly, write_lock};
+use crate::lock::wait;
+pub use crate::lock::{CANCEL_POLL, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
 use crate::{Job, Result};
 
 /// The next message; `None` where all senders are gone.
