@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lakerace_files::{Durability, IfExists, Options, PutOptions, Store};
+use lakerace_files::{Durability, IfExists, Options, PutOptions, Store, Transform};
 use lakerace_io::ErrorKind;
 
 fn open(folder: &tempfile::TempDir, options: Options) -> Store {
@@ -133,4 +133,78 @@ fn a_reader_that_stays_open_reads_what_it_began_with_or_says_that_it_is_gone() {
     assert_eq!(content.read_at(100, &mut buffer).unwrap(), 10);
     assert_eq!(buffer, [1; 10]);
     assert_eq!(content.read_at(900_000, &mut buffer).unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+/// Compacts a store while threads put and remove files that a compaction puts anew.
+fn compact_while_others_write(options: Options) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder, options);
+    let text = |number: usize| format!("{{\"n\":{number},\"name\":\"text that repeats\",\"v\":[1,2,3]}}").into_bytes();
+    let put_many = |names: &[String], content: &[u8], options: &PutOptions| {
+        store.put_many(names.iter().map(|name| (name.as_str(), content)), options).unwrap();
+    };
+    for number in 0..2500 {
+        put_many(&[format!("seed/{number}")], &text(number), &PutOptions::default());
+    }
+    let without_dictionary = PutOptions { compression: Some("zstd".parse().unwrap()), ..PutOptions::default() };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (store, is_over, put_many, plain) = (&store, &is_over, &put_many, &without_dictionary);
+            scope.spawn(move || {
+                let names = ["a", "b", "c"].map(|name| format!("t{thread}/{name}"));
+                for number in 0.. {
+                    // Of one block, two thirds are removed.
+                    put_many(&names, &text(number), plain);
+                    names[1..].iter().for_each(|name| store.remove(name).unwrap());
+                    let content = text(number).repeat(3);
+                    store.put(&names[0], &content, plain).unwrap();
+                    for _ in 0..3 {
+                        assert_eq!(store.get(&names[0]).unwrap(), content, "{thread} {number}");
+                        assert_eq!(store.list(&format!("t{thread}/")).unwrap().len(), 1, "{thread} {number}");
+                    }
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        for _ in 0..10 {
+            let names: Vec<_> = (0..1000).map(|number| format!("seed/{number}")).collect();
+            put_many(&names, b"again", &without_dictionary);
+            let mut batch = store.batch().unwrap();
+            names.iter().skip(200).for_each(|name| batch.remove(name).unwrap());
+            batch.commit().unwrap();
+            assert!(store.compact().unwrap().rewritten > 0);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(store.verify().unwrap().damage, []);
+}
+
+#[test]
+fn a_compaction_loses_no_write_of_another_thread_and_brings_back_no_file() {
+    compact_while_others_write(Options { compression: Some("zstd-dict".parse().unwrap()), ..Options::default() });
+    compact_while_others_write(Options { pack_bytes: Some(16_384), ..Options::default() });
+}
+
+#[test]
+fn the_number_of_an_encoding_is_used_by_others_only_when_it_is_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { transforms: vec![<dyn Transform>::named("base64").unwrap()], ..Options::default() };
+    let store = open(&folder, options());
+    let mut batch = store.batch().unwrap();
+    for number in 0..20 {
+        batch.put(&format!("b{number}"), &vec![number; 1_000_000], &PutOptions::default()).unwrap();
+    }
+    // The batch holds the store by now.
+    let other = PutOptions { compression: Some("zstd".parse().unwrap()), ..PutOptions::default() };
+    batch.put("x", b"1", &other).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| store.put("y", b"2", &other).unwrap());
+        std::thread::sleep(Duration::from_millis(300));
+        drop(batch);
+    });
+    assert_eq!(open(&folder, options()).get("y").unwrap(), b"2");
+    assert_eq!(store.verify().unwrap().damage, []);
 }

@@ -6,7 +6,8 @@ use lakerace_io::Result;
 
 use super::encoder::now_ms;
 use super::inner::Inner;
-use super::reader::filled;
+use super::reader::{Located, filled};
+use super::record::Place;
 use super::schema::pragma;
 use super::statement::{Statement, Value};
 use super::writer::Checkpoint;
@@ -97,8 +98,8 @@ fn with_dictionary(inner: &Inner) -> Result<u64> {
     rewrite(inner, |encoding, in_block, place| !in_block && place == 0 && encoding == plain && encoding != newest)
 }
 
-/// Puts files anew for which `is_wanted(encoding, is in a block, place)`, with their times and metadata. Nobody writes between the
-/// reading and the putting of a file.
+/// Puts files anew for which `is_wanted(encoding, is in a block, place)`, with their times and metadata, and says how many. Nobody
+/// writes between the reading and the putting of a file.
 fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
@@ -112,10 +113,21 @@ fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> 
             },
         )
     })?;
+    let mut rewritten = 0;
     for names in names.chunks(REWRITE_FILES) {
-        inner.write(|writer| {
+        inner.write_alone(|writer| {
             let mut work = Vec::new();
             for name in names {
+                // It may have been put again or removed since its name was read.
+                let located = inner.read(|reader, _| reader.locate(name))?;
+                let is_still = |Located { encoding, place, .. }: Located| match place {
+                    Place::Inline => is_wanted(encoding, false, 0),
+                    Place::Chunks(place) => is_wanted(encoding, false, place),
+                    Place::Block { place, .. } => is_wanted(encoding, true, place),
+                };
+                if !located.is_some_and(is_still) {
+                    continue;
+                }
                 let Some(stat) = inner.read(|reader, _| reader.stat(name))? else { continue };
                 let mut content = Vec::new();
                 let size = inner.read(|reader, catalog| reader.get(catalog, name, &mut content))?;
@@ -124,8 +136,9 @@ fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> 
                     PutOptions { metadata: stat.metadata, mtime_ms: Some(stat.mtime_ms), ..PutOptions::default() };
                 work.push((name.as_str(), content, options));
             }
+            rewritten += work.len() as u64;
             super::batch::put_all(inner, writer, work)
         })?;
     }
-    Ok(names.len() as u64)
+    Ok(rewritten)
 }

@@ -8,7 +8,7 @@ use lakerace_io::wait::{lock, read_lock};
 use lakerace_io::{Error, Result};
 
 use super::keeper::Keeper;
-use super::queue::Queue;
+use super::queue::{Company, Queue};
 use super::reader::Reader;
 use super::writer::{Checkpoint, Writer};
 use crate::Options;
@@ -69,10 +69,10 @@ impl Connections {
         }
     }
 
-    /// Runs `work` in a transaction, with that of other threads. It may run twice.
-    pub(super) fn write(&self, mut work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+    /// Runs `work` in a transaction, with that of other threads where `company` says so. It may run twice then.
+    pub(super) fn write(&self, company: Company, mut work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
         let _gate = self.enter()?;
-        self.queue.run(&|| self.open_writer(), self.options.busy_timeout, &mut work)
+        self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work)
     }
 
     fn open_writer(&self) -> Result<Writer> {

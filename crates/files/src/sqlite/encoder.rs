@@ -63,8 +63,10 @@ impl Inner {
         }
         let dictionary = if compression.dictionary { self.newest_dictionary()? } else { None };
         let encoding = self.catalog.toolbox.encoding(compression, dictionary);
-        let id = self.encoding_id(writer, compression.codec, &encoding.text)?;
-        Ok(self.catalog.learn(compression, PutAs { id, encoding, level: compression.level }))
+        let (id, is_committed) = self.encoding_id(writer, compression.codec, &encoding.text)?;
+        let put_as = PutAs { id, encoding, level: compression.level };
+        // A number of a transaction that is open is nobody's where that is taken back: other threads must not use it.
+        if is_committed { Ok(self.catalog.learn(compression, put_as)) } else { Ok(Arc::new(put_as)) }
     }
 
     fn newest_dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
@@ -77,13 +79,13 @@ impl Inner {
         })
     }
 
-    /// The number of an encoding, which is added where the store has none of that text.
-    fn encoding_id(&self, writer: Option<&mut Writer>, codec: Codec, text: &str) -> Result<i64> {
+    /// The number of an encoding, which is added where the store has none of that text, and whether that is committed.
+    fn encoding_id(&self, writer: Option<&mut Writer>, codec: Codec, text: &str) -> Result<(i64, bool)> {
         if text == codec.name() {
             return Codec::ALL
                 .iter()
                 .position(|known| *known == codec)
-                .map(|id| id as i64)
+                .map(|id| (id as i64, true))
                 .ok_or_else(|| Error::internal("a codec without a number"));
         }
         let find = |connection: &rusqlite::Connection| {
@@ -91,7 +93,7 @@ impl Inner {
                 .first(&[Value::Text(text.as_bytes())], |row| Ok(row.int(0)))
         };
         if let Some(id) = self.read(|reader, _| find(&reader.connection))? {
-            return Ok(id);
+            return Ok((id, true));
         }
         let mut added = 0;
         let mut add = |writer: &mut Writer| {
@@ -106,11 +108,12 @@ impl Inner {
             };
             Ok(())
         };
+        let is_committed = writer.is_none();
         match writer {
             Some(writer) => add(writer)?,
             None => self.write(add)?,
         }
-        Ok(added)
+        Ok((added, is_committed))
     }
 
     /// Keeps a small content to train a dictionary from, and trains it when there are enough of them.

@@ -10,6 +10,7 @@ use lakerace_io::{Error, Result};
 use super::catalog::Catalog;
 use super::connections::Connections;
 use super::fork;
+use super::queue::Company;
 use super::reader::Reader;
 use super::schema;
 use super::writer::{Checkpoint, Writer};
@@ -81,7 +82,12 @@ impl Inner {
 
     /// Runs `work` in a transaction, with that of other threads. It may run twice.
     pub(super) fn write(&self, work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
-        self.connections.write(work)
+        self.connections.write(Company::Others, work)
+    }
+
+    /// Runs `work` in a transaction of its own. What it reads through other connections is the state that it changes.
+    pub(super) fn write_alone(&self, work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+        self.connections.write(Company::Alone, work)
     }
 
     /// Whether `name` may be put.

@@ -21,6 +21,15 @@ type Work<'a> = dyn FnMut(&mut Writer) -> Result<()> + Send + 'a;
 /// The most work in one transaction.
 const GROUP: usize = 4096;
 
+/// What else may be in the transaction of some work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    /// The work of other threads.
+    Others,
+    /// Nothing: the work reads through another connection, which does not see what others have written in the transaction.
+    Alone,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -45,6 +54,7 @@ pub(super) enum Seat {
 
 /// Work that waits for a thread to run it.
 struct Ticket {
+    company: Company,
     work: Mutex<Option<Pointer>>,
     outcome: Mutex<Option<Result<()>>>,
     is_done: AtomicBool,
@@ -69,7 +79,13 @@ impl Queue {
     }
 
     /// Runs `work` in a transaction, alone or with that of other threads, and commits it.
-    pub(super) fn run(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration, work: &mut Work<'_>) -> Result<()> {
+    pub(super) fn run(
+        &self,
+        open: &dyn Fn() -> Result<Writer>,
+        patience: Duration,
+        company: Company,
+        work: &mut Work<'_>,
+    ) -> Result<()> {
         let mut state = self.lock();
         if state.waiting.is_empty()
             && let Some(writer) = state.take(open)?
@@ -82,6 +98,7 @@ impl Queue {
         // is through with it by then.
         let pointer = Pointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
         let ticket = Arc::new(Ticket {
+            company,
             work: Mutex::new(Some(pointer)),
             outcome: Mutex::default(),
             is_done: AtomicBool::new(false),
@@ -103,8 +120,7 @@ impl Queue {
             if is_queued {
                 match state.take(open) {
                     Ok(Some(writer)) => {
-                        let count = state.waiting.len().min(GROUP);
-                        let group: Vec<Arc<Ticket>> = state.waiting.drain(..count).collect();
+                        let group = state.next_group();
                         drop(state);
                         let mut held = Held { queue: self, writer: Some(writer) };
                         held.together(&group);
@@ -161,6 +177,14 @@ impl Queue {
 }
 
 impl State {
+    /// The work of the next transaction.
+    fn next_group(&mut self) -> Vec<Arc<Ticket>> {
+        let sociable = self.waiting.iter().take(GROUP).take_while(|ticket| ticket.company == Company::Others).count();
+        // Work that stays alone is first where none is sociable.
+        let count = sociable.max(1).min(self.waiting.len());
+        self.waiting.drain(..count).collect()
+    }
+
     /// The writer, where nobody has it.
     fn take(&mut self, open: &dyn Fn() -> Result<Writer>) -> Result<Option<Box<Writer>>> {
         match std::mem::replace(&mut self.writer, Seat::Taken) {
