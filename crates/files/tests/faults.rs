@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lakerace_files::{Key, Options, PutOptions, Store};
+use lakerace_files::{IfExists, Key, Options, PutOptions, Reads, Store};
 use lakerace_io::ErrorKind;
 
 fn content(i: usize) -> Vec<u8> {
@@ -77,6 +77,61 @@ fn a_flipped_byte_never_gives_wrong_contents_and_is_found() {
     assert!(flips > 300, "{flips}");
     // Others are in pages that nobody uses, and in what SQLite rewrites.
     assert!(found * 4 > flips, "{found} of {flips}");
+}
+
+#[test]
+fn a_page_in_the_place_of_another_gives_no_content_of_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(path.to_str().unwrap(), Options::default()).unwrap();
+    let content = |number: usize| vec![number as u8; 5_000 + number];
+    let names: Vec<String> = (0..60).map(|number| format!("mid/{number:02}")).collect();
+    let contents: Vec<_> = (0..60).map(content).collect();
+    let files = names.iter().map(String::as_str).zip(contents.iter().map(Vec::as_slice));
+    store.put_many(files, &PutOptions::default()).unwrap();
+    store.compact().unwrap();
+    drop(store);
+    let sound = std::fs::read(&path).unwrap();
+    let pages: Vec<usize> = (0..sound.len()).step_by(8192).filter(|page| [2, 10].contains(&sound[*page])).collect();
+    let damaged = folder.path().join("damaged.db");
+    let mut told = 0;
+    for pair in pages.windows(2).flat_map(|pair| [[pair[0], pair[1]], [pair[1], pair[0]]]) {
+        let mut bytes = sound.clone();
+        bytes.copy_within(pair[0]..pair[0] + 8192, pair[1]);
+        std::fs::write(&damaged, bytes).unwrap();
+        let Ok(store) = Store::open(damaged.to_str().unwrap(), Options::default()) else { continue };
+        let is_told = store.verify().map_or(true, |verified| !verified.damage.is_empty());
+        let mut lost = 0;
+        for (name, content) in names.iter().zip(&contents) {
+            let mut check = |got: lakerace_io::Result<Vec<u8>>| match got {
+                Ok(got) => assert!(got == *content, "{pair:?}: {name}"),
+                Err(e) if e.kind() == ErrorKind::NotFound => lost += 1,
+                Err(e) => {
+                    assert_eq!(e.kind(), ErrorKind::Corrupt, "{pair:?}: {e}");
+                    assert!(e.to_string().contains(name) && e.to_string().contains("damaged.db"), "{e}");
+                    (lost, told) = (lost + 1, told + 1);
+                }
+            };
+            check(store.get(name));
+            let mut seen = Vec::new();
+            let many = Reads::get_many(&store, &[name], &mut |_, content| {
+                seen.extend(content.map(<[u8]>::to_vec));
+                Ok(())
+            });
+            check(many.and_then(|()| seen.pop().ok_or_else(|| lakerace_io::Error::not_found("none"))));
+            if let Ok(Some(stat)) = store.stat(name) {
+                assert_eq!((&stat.name, stat.size), (name, content.len() as u64), "{pair:?}");
+            }
+            // Nor is another file copied.
+            if store.copy(name, "copy", IfExists::Replace).is_ok()
+                && let Ok(copied) = store.get("copy")
+            {
+                assert!(copied == *content, "{pair:?}: {name}");
+            }
+        }
+        assert!(is_told || lost == 0, "{pair:?}: {lost} files are lost, and nothing tells");
+    }
+    assert!(told > 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rusqlite::{Connection, MAIN_DB};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 
 use super::catalog::{Catalog, encoding_text};
-use super::record::{Place, Record, chunk_id};
+use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema::{self, COLUMNS};
 use super::statement::{Row, Statement, Value, from_rusqlite};
 use crate::encode::{self, Encoding, PIECE_BYTES};
@@ -114,7 +114,7 @@ impl Reader {
     pub(super) fn get(&mut self, catalog: &Catalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let Self { find, connection, .. } = self;
         let found = find.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::read(row)?;
+            let record = Record::of(row, name)?;
             if record.place != Place::Inline {
                 return Ok(None);
             }
@@ -155,7 +155,7 @@ impl Reader {
     ) -> Result<()> {
         let Self { find, connection, scratch, .. } = self;
         let found = find.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::read(row)?;
+            let record = Record::of(row, name)?;
             if record.place != Place::Inline {
                 return Ok(false);
             }
@@ -194,7 +194,7 @@ impl Reader {
             let sound = neighbour.first(&[Value::Text(name.as_bytes())], |row| {
                 match Record::read(row)?.name.cmp(name.as_bytes()) == side {
                     true => Ok(()),
-                    false => Err(Error::corrupt("names are out of order")),
+                    false => Err(out_of_order()),
                 }
             });
             if let Err(e) = sound {
@@ -206,7 +206,7 @@ impl Reader {
 
     /// Where a content is; `None` where there is no such file.
     pub(super) fn locate(&mut self, name: &str) -> Result<Option<Located>> {
-        let get = |row: &Row<'_>| Record::read(row).map(|record| Located::from(&record));
+        let get = |row: &Row<'_>| Record::of(row, name).map(|record| Located::from(&record));
         let found = self.stat.first(&[Value::Text(name.as_bytes())], get).map_err(|e| e.at(shown(name)))?;
         match found {
             Some(located) => Ok(Some(located)),
@@ -220,7 +220,7 @@ impl Reader {
     pub(super) fn stat(&mut self, name: &str) -> Result<Option<Stat>> {
         let Self { stat, connection, .. } = self;
         let mut names = EncodingNames::default();
-        let found = stat.first(&[Value::Text(name.as_bytes())], |row| names.stat(&Record::read(row)?, connection));
+        let found = stat.first(&[Value::Text(name.as_bytes())], |row| names.stat(&Record::of(row, name)?, connection));
         match found.map_err(|e| e.at(shown(name)))? {
             Some(stat) => Ok(Some(stat)),
             None => match self.is_missing(name) {
@@ -239,7 +239,7 @@ impl Reader {
             let stat = names.stat(&Record::read(row)?, connection)?;
             // A damaged page may have led elsewhere.
             if found.last().is_some_and(|last: &Stat| last.name >= stat.name) || !stat.name.starts_with(prefix) {
-                return Err(Error::corrupt("names are out of order").at(shown(&stat.name)));
+                return Err(out_of_order().at(shown(&stat.name)));
             }
             found.push(stat);
             Ok(true)

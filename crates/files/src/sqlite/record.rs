@@ -37,6 +37,11 @@ pub(super) fn chunk_ids(place: i64) -> (i64, i64) {
     (chunk_id(place, 0), chunk_id(place, (1 << PIECE_BITS) - 1))
 }
 
+/// What is told where a name leads to another one, or names are not in their order.
+pub(super) fn out_of_order() -> Error {
+    Error::corrupt("names are out of order").advice("verifying the store says what else is damaged")
+}
+
 /// A row without its name, content and metadata's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
@@ -69,6 +74,12 @@ impl<'a> Record<'a> {
             place,
         };
         if i64::from(record.check_sum()) == row.int(5) { Ok(record) } else { Err(damaged()) }
+    }
+
+    /// The row of the file `name`. A page that was written to the place of another one leads to another file's.
+    pub(super) fn of(row: &'a Row<'_>, name: &str) -> Result<Self> {
+        let record = Self::read(row)?;
+        if record.name == name.as_bytes() { Ok(record) } else { Err(out_of_order()) }
     }
 
     /// The checksum of everything but the content: XXH3-64 of seven little-endian words, then of the name and the metadata with

@@ -7,7 +7,7 @@ use super::catalog::{Catalog, encoding_text};
 use super::inner::Inner;
 use super::pages::separators;
 use super::reader::{Located, Reader, not_as_written};
-use super::record::{Place, Record, chunk_id};
+use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema;
 use super::statement::{Statement, Value};
 use super::writer::Checkpoint;
@@ -131,10 +131,22 @@ impl Scan<'_> {
         let bound = if end.is_some() { "AND name<?2" } else { "AND ?2 IS NULL" };
         let sql = format!("SELECT {columns} FROM files WHERE name{compared}?1 {bound} ORDER BY name LIMIT {PAGE}");
         let mut rows = Vec::new();
+        let mut last: Option<Vec<u8>> = None;
         let read = self.inner.read(|reader, _| {
             let values = [Value::Text(name), end.map_or(Value::Null, Value::Text)];
             Statement::prepare(&reader.connection, &sql)?.each(&values, |row| {
                 let record = Record::read(row);
+                if let Ok(record) = &record {
+                    // A damaged page may have led elsewhere, and a name from there would begin the next look.
+                    let is_ahead = match &last {
+                        Some(last) => record.name > last.as_slice(),
+                        None => start.is_before(record.name),
+                    };
+                    if !is_ahead || end.is_some_and(|end| record.name >= end) {
+                        return Err(out_of_order());
+                    }
+                    last = Some(record.name.to_vec());
+                }
                 let named = record.and_then(|record| Ok((record.name()?.to_owned(), Located::from(&record))));
                 rows.push(match named {
                     Ok((name, located)) => Seen::Sound { name, located },
@@ -235,6 +247,15 @@ impl Scan<'_> {
 enum Start {
     Behind(Vec<u8>),
     At(Vec<u8>),
+}
+
+impl Start {
+    fn is_before(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Behind(start) => name > start.as_slice(),
+            Self::At(start) => name >= start.as_slice(),
+        }
+    }
 }
 
 enum Checked {

@@ -11,10 +11,10 @@ use rusqlite::{Connection, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::keeper::Keeper;
-use super::record::{Place, Record, chunk_id, chunk_ids};
+use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
 use super::schema::{self, PIECE_BITS};
 use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite};
-use crate::name::{not_found, prefix_end, taken};
+use crate::name::{not_found, prefix_end, shown, taken};
 use crate::{Durability, IfExists, Options};
 
 /// The pages that the writing connection keeps, in KiB.
@@ -145,7 +145,7 @@ impl Writer {
                  content=?10 WHERE name=?1",
             )?,
             row: prepare(&format!("SELECT {columns} FROM files WHERE name=?1"))?,
-            find: prepare("SELECT place, start FROM files WHERE name=?1")?,
+            find: prepare("SELECT name, place, start FROM files WHERE name=?1")?,
             delete: prepare("DELETE FROM files WHERE name=?1")?,
             prefix: prepare("SELECT name, place, start FROM files WHERE name>=?1 ORDER BY name LIMIT 1000")?,
             chunk: prepare("INSERT INTO chunks (id, check_sum, data) VALUES (?1, ?2, ?3)")?,
@@ -301,7 +301,11 @@ impl Writer {
 
     /// Where a file's stored bytes are; `None` where there is no such file.
     pub(super) fn place(&mut self, name: &str) -> Result<Option<Place>> {
-        self.find.first(&[Value::Text(name.as_bytes())], |row| Ok(place_of(row, 0)))
+        let found = self.find.first(&[Value::Text(name.as_bytes())], |row| match row.bytes(0) == name.as_bytes() {
+            true => Ok(place_of(row, 1)),
+            false => Err(out_of_order()),
+        });
+        found.map_err(|e| e.at(shown(name)))
     }
 
     /// Removes chunks that one file owns. Those of a block may be other files', too, and go when the store is compacted.
@@ -344,6 +348,10 @@ impl Writer {
             let mut names: Vec<(Vec<u8>, Place)> = Vec::new();
             self.prefix.each(&[Value::Text(&from)], |row| {
                 let name = row.bytes(0);
+                // A damaged page may have led to names that are to stay.
+                if name < names.last().map_or(from.as_slice(), |(last, _)| last.as_slice()) {
+                    return Err(out_of_order().at(String::from_utf8_lossy(name)));
+                }
                 let is_in = end.as_deref().is_none_or(|end| name < end);
                 if is_in {
                     names.push((name.to_vec(), place_of(row, 1)));
@@ -362,7 +370,7 @@ impl Writer {
 
     fn whole(&mut self, name: &str) -> Result<Whole> {
         let found = self.row.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::read(row)?;
+            let record = Record::of(row, name)?;
             Ok(Whole {
                 size: record.size,
                 mtime_ms: record.mtime_ms,
@@ -372,8 +380,8 @@ impl Writer {
                 place: record.place,
                 content: (record.place == Place::Inline).then(|| row.bytes(9).to_vec()),
             })
-        })?;
-        found.ok_or_else(|| not_found(name))
+        });
+        found.map_err(|e| e.at(shown(name)))?.ok_or_else(|| not_found(name))
     }
 
     fn put_whole(&mut self, name: &str, row: Whole, place: Place, if_exists: IfExists) -> Result<()> {
