@@ -6,6 +6,7 @@
 mod batch;
 mod catalog;
 mod compact;
+mod connect;
 mod connections;
 mod encoder;
 mod fork;

@@ -226,6 +226,73 @@ fn what_is_no_store_of_a_known_version_is_refused() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let pipe = std::ffi::CString::new(at("pipe")).unwrap();
+    // SAFETY: the name ends in a zero.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), mode.bits()) }, 0);
+    std::os::unix::fs::symlink(at("pipe"), at("link")).unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    for location in [at("pipe"), at("socket"), at("link"), "/dev/zero".to_owned(), format!("sqlite:{}", at("folder"))] {
+        for read_only in [false, true] {
+            let refused = Store::open(&location, Options { read_only, ..Options::default() }).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+            assert!(refused.to_string().contains("only a regular file"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_cut_off_is_told_as_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = sample(folder.path());
+    let sound = std::fs::read(&path).unwrap();
+    let damaged = folder.path().join("damaged.db");
+    let cut = |bytes: &[u8], read_only: bool| {
+        std::fs::write(&damaged, bytes).unwrap();
+        Store::open(damaged.to_str().unwrap(), Options { read_only, ..options() }).map(drop).unwrap_err()
+    };
+    for len in [100, 512, 4_000, 8_192, sound.len() / 2, sound.len() - 1] {
+        for read_only in [false, true] {
+            let told = cut(&sound[..len], read_only);
+            assert_eq!(told.kind(), ErrorKind::Corrupt, "{len}: {told}");
+            assert!(told.to_string().contains(&format!("{len} bytes of {}", sound.len())), "{told}");
+        }
+    }
+    let mut header = sound.clone();
+    header[..16].fill(0);
+    assert_eq!(cut(&header, true).kind(), ErrorKind::Corrupt);
+    // The pages of the schema.
+    let mut schema = sound.clone();
+    schema[100..4_096].fill(0xa5);
+    assert_eq!(cut(&schema, true).kind(), ErrorKind::Corrupt);
+    // Without the mark of a store, it may be anybody's.
+    assert_eq!(cut(&sound[..60], true).kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn an_open_store_stays_the_one_that_its_link_led_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["one.db", "two.db"] {
+        let store = Store::open(&at(name), Options::default()).unwrap();
+        store.put("name", name.as_bytes(), &PutOptions::default()).unwrap();
+    }
+    std::os::unix::fs::symlink("one.db", at("link")).unwrap();
+    let store = Store::open(&at("link"), Options::default()).unwrap();
+    std::fs::remove_file(at("link")).unwrap();
+    std::os::unix::fs::symlink("two.db", at("link")).unwrap();
+    assert_eq!(store.get("name").unwrap(), b"one.db");
+    store.put("new", b"1", &PutOptions::default()).unwrap();
+    assert!(Store::open(&at("one.db"), Options::default()).unwrap().exists("new").unwrap());
+    assert!(!Store::open(&at("two.db"), Options::default()).unwrap().exists("new").unwrap());
+    assert_eq!(store.location(), at("link"));
+}
+
+#[test]
 fn a_key_that_is_wrong_or_missing_is_told_and_stored_bytes_are_verified_without_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");

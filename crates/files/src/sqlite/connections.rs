@@ -57,8 +57,8 @@ impl Connections {
     pub(super) fn reader(&self) -> Result<Reader> {
         let idle = lock(&self.readers).pop();
         match idle {
-            Some(reader) => Ok(reader),
-            None => Reader::open(&self.path, &self.options),
+            Some(reader) if reader.check().is_ok() => Ok(reader),
+            _ => Reader::open(&self.path, &self.options),
         }
     }
 

@@ -8,6 +8,7 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
 use super::catalog::Catalog;
+use super::connect::{connect, connect_to_read, sync};
 use super::connections::Connections;
 use super::fork;
 use super::queue::Company;
@@ -32,12 +33,20 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
+        let location = path.display().to_string();
+        // Later connections are to the same file, whatever becomes of the process's folder.
+        let path = &std::path::absolute(path)?;
         fork::check(path)?;
         if !path.exists() && (options.read_only || !options.create) {
             return Err(Error::not_found("no such store"));
         }
         let catalog = Catalog::new(&options)?;
-        let connection = schema::connect(path, &options, options.create)?;
+        let connection = match options.read_only {
+            true => connect_to_read(path, &options)?.0,
+            false => connect(path, &options, options.create)?,
+        };
+        // Nor do links lead elsewhere, which SQLite follows at each opening.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
         schema::prepare(&connection, &options)?;
         let stored: Compression =
             schema::setting(&connection, "compression")?.unwrap_or_default().parse().map_err(|e: Error| {
@@ -52,7 +61,7 @@ impl Inner {
             );
         }
         let inner = Arc::new(Self {
-            location: path.display().to_string(),
+            location,
             compression: options.compression.unwrap_or(stored),
             pack_bytes: pack as usize,
             catalog,
@@ -75,6 +84,7 @@ impl Inner {
         let _gate = connections.enter()?;
         let mut reader = connections.reader()?;
         let done = read(&mut reader, &self.catalog);
+        let done = reader.check().and(done);
         connections.give_back(reader);
         connections.keeper.tick(&connections.path, &connections.options);
         done
@@ -121,10 +131,11 @@ impl Inner {
         connections.is_writable()?;
         let _gate = connections.enter()?;
         connections.checkpoint(Checkpoint::Full)?;
+        let reader = connections.reader()?;
         // With less than `full`, SQLite may leave the file to the kernel.
-        std::fs::File::open(&connections.path)
-            .and_then(|file| rustix::fs::fsync(&file).map_err(Into::into))
-            .map_err(Error::from)
+        let synced = sync(&reader.connection);
+        connections.give_back(reader);
+        synced
     }
 }
 

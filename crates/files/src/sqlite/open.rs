@@ -68,7 +68,8 @@ impl Snapshot {
             let _gate = held.inner.connections.enter()?;
             let mut reader = lock(&held.reader);
             let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot without a connection"))?;
-            read(reader, &held.inner.catalog)
+            let done = read(reader, &held.inner.catalog);
+            reader.check().and(done)
         })();
         done.map_err(|e: Error| e.at(&held.inner.location))
     }

@@ -2,9 +2,10 @@
 //! next sound one begins. The format is SQLite's own, <https://www.sqlite.org/fileformat2.html>.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::connect::read_at;
 
 /// An interior page of an index, which a table without row numbers is.
 const INTERIOR_INDEX: u8 = 2;
@@ -13,29 +14,29 @@ const INTERIOR_INDEX: u8 = 2;
 const MAX_DEPTH: usize = 20;
 
 /// The names in the interior pages below page `root`, in order. Damaged pages are passed over.
-pub(super) fn separators(path: &Path, root: u32, page_bytes: usize) -> std::io::Result<Vec<Vec<u8>>> {
+pub(super) fn separators(connection: &Connection, root: u32, page_bytes: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    let mut walk = Walk { file: File::open(path)?, page_bytes, seen: HashSet::new() };
+    let mut walk = Walk { connection, page_bytes, seen: HashSet::new() };
     walk.page(root, 0, &mut found);
     found.sort();
     found.dedup();
-    Ok(found)
+    found
 }
 
-struct Walk {
-    file: File,
+struct Walk<'c> {
+    connection: &'c Connection,
     page_bytes: usize,
     seen: HashSet<u32>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn page(&mut self, number: u32, depth: usize, found: &mut Vec<Vec<u8>>) {
         if number == 0 || depth > MAX_DEPTH || !self.seen.insert(number) {
             return;
         }
         let mut page = vec![0; self.page_bytes];
         let at = u64::from(number - 1) * self.page_bytes as u64;
-        if self.file.read_exact_at(&mut page, at).is_err() || page[0] != INTERIOR_INDEX {
+        if !read_at(self.connection, &mut page, at) || page[0] != INTERIOR_INDEX {
             return;
         }
         let cells = usize::from(u16::from_be_bytes([page[3], page[4]]));

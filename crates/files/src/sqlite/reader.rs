@@ -8,6 +8,7 @@ use rusqlite::{Connection, MAIN_DB};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 
 use super::catalog::{Catalog, encoding_text};
+use super::connect::{Unlocked, connect_to_read};
 use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema::{self, COLUMNS};
 use super::statement::{Row, Statement, Value, from_rusqlite};
@@ -36,6 +37,8 @@ pub(super) struct Reader {
     scratch: Vec<u8>,
     /// The last block that was decoded, by its row number and checksum.
     block: Option<(i64, i64, Vec<u8>)>,
+    /// Where the file is read without locks.
+    unlocked: Option<Unlocked>,
     pub(super) connection: Connection,
 }
 
@@ -58,12 +61,12 @@ impl From<&Record<'_>> for Located {
 
 impl Reader {
     pub(super) fn open(path: &std::path::Path, options: &Options) -> Result<Self> {
-        let connection = schema::connect(path, options, false)?;
+        let (connection, unlocked) = connect_to_read(path, options)?;
         schema::pragma(&connection, &format!("PRAGMA cache_size=-{CACHE_KIB}"))?;
-        Self::over(connection)
+        Self::over(connection, unlocked)
     }
 
-    fn over(connection: Connection) -> Result<Self> {
+    fn over(connection: Connection, unlocked: Option<Unlocked>) -> Result<Self> {
         let prepare = |sql: &str| Statement::prepare(&connection, sql);
         let row = |rest: &str| format!("SELECT {COLUMNS} FROM files WHERE {rest}");
         Ok(Self {
@@ -81,8 +84,14 @@ impl Reader {
             in_transaction: false,
             scratch: Vec::new(),
             block: None,
+            unlocked,
             connection,
         })
+    }
+
+    /// An error where what was read counts for nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        self.unlocked.as_ref().map_or(Ok(()), Unlocked::check)
     }
 
     /// Begins one state of the store that all reads see, until [`Self::end`].

@@ -1,12 +1,12 @@
 //! The tables of a store, as `docs/guide/files.md` documents them.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lakerace_io::{Error, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::connect::{check_length, unreadable};
 use super::statement::{Statement, Value, from_rusqlite};
 use crate::{Codec, Options};
 
@@ -50,21 +50,6 @@ pub(super) fn check_sum(key: &[u8], value: &[u8]) -> i64 {
     xxh3_64_with_seed(value, xxh3_64(key)) as i64
 }
 
-/// Opens a connection, one that exists or a new store. Nothing of SQLite's own locks threads out: who uses it does.
-pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Connection> {
-    lakerace_sqlite::without_memory_statistics();
-    let access = match (options.read_only, create) {
-        (true, _) => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        (false, true) => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        (false, false) => OpenFlags::SQLITE_OPEN_READ_WRITE,
-    };
-    let connection =
-        Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(|e| from_rusqlite(&e))?;
-    connection.busy_timeout(options.busy_timeout).map_err(|e| from_rusqlite(&e))?;
-    pragma(&connection, "PRAGMA cell_size_check=ON")?;
-    Ok(connection)
-}
-
 pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
     let found = Statement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
     Ok(found.unwrap_or(0))
@@ -77,7 +62,8 @@ fn pragma_text(connection: &Connection, sql: &str) -> Result<String> {
 
 /// Checks that the file is a store of a version that is known, and makes it one where it is empty.
 pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> {
-    if pragma(connection, "PRAGMA application_id").map_err(foreign)? == 0 && is_empty(connection)? {
+    let is_new = pragma(connection, "PRAGMA application_id").and_then(|id| Ok(id == 0 && is_empty(connection)?));
+    if is_new.map_err(|e| unreadable(connection, e))? {
         if options.read_only || !options.create {
             return Err(Error::invalid("the file is empty: no store"));
         }
@@ -86,6 +72,7 @@ pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> 
     if pragma(connection, "PRAGMA application_id")? != i64::from(APPLICATION_ID) {
         return Err(Error::invalid("a SQLite file, but no store of files").advice("name another file, or a new one"));
     }
+    check_length(connection)?;
     let version = pragma(connection, "PRAGMA user_version")?;
     if version > i64::from(VERSION) {
         return Err(Error::unsupported(format!(
@@ -101,14 +88,6 @@ pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> 
         }
     }
     Ok(())
-}
-
-fn foreign(error: Error) -> Error {
-    match error.kind() {
-        lakerace_io::ErrorKind::Corrupt => Error::invalid(format!("not a store of files: {}", error.message()))
-            .advice("name another file, or a new one"),
-        _ => error,
-    }
 }
 
 fn is_empty(connection: &Connection) -> Result<bool> {

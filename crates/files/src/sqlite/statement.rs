@@ -93,7 +93,9 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_FORMAT => {
             Error::corrupt(text).advice("verifying the store says what is damaged")
         }
-        ffi::SQLITE_READONLY | ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
+        ffi::SQLITE_READONLY => Error::invalid(text)
+            .advice("open it for reading only (read_only), or give write access to the store and its folder"),
+        ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
         ffi::SQLITE_IOERR if extended == ffi::SQLITE_IOERR_CORRUPTFS => Error::corrupt(text),
         ffi::SQLITE_IOERR | ffi::SQLITE_NOMEM | ffi::SQLITE_PROTOCOL | ffi::SQLITE_INTERRUPT => {
             Error::unavailable(text)

@@ -202,11 +202,11 @@ impl Scan<'_> {
         if !self.inner.connections.options.read_only {
             self.inner.connections.checkpoint(Checkpoint::Full)?;
         }
-        let (root, page) = self.inner.read(|reader, _| {
+        let names = self.inner.read(|reader, _| {
             let root = schema::pragma(&reader.connection, "SELECT rootpage FROM sqlite_schema WHERE name='files'")?;
-            Ok((root as u32, schema::pragma(&reader.connection, "PRAGMA page_size")? as usize))
+            let page = schema::pragma(&reader.connection, "PRAGMA page_size")? as usize;
+            Ok(separators(&reader.connection, root as u32, page))
         })?;
-        let names = separators(&self.inner.connections.path, root, page)?;
         let names = names.into_iter().filter(|name| after.as_ref().is_none_or(|after| name > after));
         let mut start = Start::Behind(after.clone().unwrap_or_default());
         for end in names.map(Some).chain([None]) {

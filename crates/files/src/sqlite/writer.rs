@@ -10,6 +10,7 @@ use lakerace_sqlite::last_failure;
 use rusqlite::{Connection, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::connect::connect;
 use super::keeper::Keeper;
 use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
 use super::schema::{self, PIECE_BITS};
@@ -109,7 +110,7 @@ struct Whole {
 
 impl Writer {
     pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<Keeper>) -> Result<Self> {
-        let mut connection = schema::connect(path, options, false)?;
+        let mut connection = connect(path, options, false)?;
         let page = schema::pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
         let synchronous = match options.durability {
             Durability::Full => "FULL",
