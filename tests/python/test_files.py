@@ -252,6 +252,66 @@ def test_a_store_is_open_in_children(tmp_path: Path, method: str) -> None:
     assert pickle.loads(pickle.dumps(store)).get("after") == b"x"
 
 
+@pytest.mark.parametrize("place", ["s.db", "sqlite:s.db", "colon:s.db", "folder/", "dir:folder", "packs:packs"])
+def test_a_pickled_store_is_the_same_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    store = lr.files.Store(place)
+    store.put("a", b"1")
+    store.flush()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = pickle.loads(pickle.dumps(store))
+    assert again.get("a") == b"1"
+    assert os.listdir() == []
+    assert repr(store) == f"lakerace.files.Store({place!r})"
+
+
+def test_an_open_store_stays_what_it_is_when_the_folder_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    lr.files.Store(other / "s.db").put("a", b"other")
+    monkeypatch.chdir(tmp_path)
+    store = lr.files.Store("s.db")
+    monkeypatch.chdir(other)
+    store.put("a", b"1")
+    assert store.get("a") == b"1"
+    store.flush()
+    assert store.compact().bytes_after > 0
+    assert store.location == "s.db"
+    assert lr.files.Store("s.db").get("a") == b"other"
+    assert lr.files.Store(tmp_path / "s.db").get("a") == b"1"
+
+
+#: Tries for the lock that SQLite takes of a file that nobody else has open.
+LOCK_CODE = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)
+    except BlockingIOError:
+        print("held")
+"""
+
+
+def test_a_flush_and_a_verification_keep_the_locks_of_the_file(tmp_path: Path) -> None:
+    store = lr.files.Store(tmp_path / "s.db")
+    store.put("a", b"1")
+
+    def is_held() -> bool:
+        code = [sys.executable, "-c", LOCK_CODE, str(tmp_path / "s.db")]
+        return subprocess.run(code, capture_output=True, text=True, check=True).stdout == "held\n"
+
+    assert is_held()
+    store.flush()
+    assert is_held()
+    assert store.verify().damage == []
+    assert is_held()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_with_an_open_snapshot_is_refused_in_the_child(tmp_path: Path) -> None:
     store = lr.files.Store(tmp_path / "s.db")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -205,3 +206,15 @@ def test_pyarrow_and_pickle_take_the_file_system(files: LakeraceFileSystem) -> N
     assert files.ukey("t.parquet") == again.ukey("t.parquet")
     with pytest.raises(IsADirectoryError):
         files.open("")
+
+
+def test_a_pickled_file_system_is_of_the_same_store_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    files = LakeraceFileSystem("s.db", skip_instance_cache=True)
+    files.pipe("a", b"1")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert pickle.loads(pickle.dumps(files)).cat("a") == b"1"
+    assert os.listdir() == []

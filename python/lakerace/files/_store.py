@@ -231,6 +231,7 @@ class Store(_lakerace.FileStore, _Reads):
         for name in ("self", "location", "__class__"):
             options.pop(name, None)
         self._arguments = (os.fspath(location), options)
+        self._absolute = _absolute(self._arguments[0])
         kind, _, rest = self._arguments[0].partition(":")
         if kind.lower() == "packs" or (rest.startswith("//") and kind not in {"sqlite", "dir"}):
             _UNFLUSHED.add(self)
@@ -239,7 +240,7 @@ class Store(_lakerace.FileStore, _Reads):
         location, options = self._arguments
         if location == "memory:":
             raise UsageError("memory:: a store in memory is this process's own")
-        return (_reopened, (type(self), location if ":" in location else os.path.abspath(location), options))
+        return (_reopened, (type(self), self._absolute, options))
 
     def __repr__(self) -> str:
         return f"lakerace.files.Store({self._arguments[0]!r})"
@@ -400,6 +401,19 @@ class Store(_lakerace.FileStore, _Reads):
 def _archive(path: str | os.PathLike[str]) -> str | None:
     name = os.fspath(path).lower()
     return next((kind for ending, kind in ARCHIVES.items() if name.endswith(ending)), None)
+
+
+def _absolute(location: str) -> str:
+    """A location that names the same store from any folder."""
+    scheme = next((scheme for scheme in ("packs:", "sqlite:", "dir:") if location.startswith(scheme)), "")
+    if location[:6].lower() == "packs:":
+        scheme = location[:6]
+    path = location[len(scheme) :]
+    is_url = "://" in path and scheme not in {"sqlite:", "dir:"}
+    if location == "memory:" or not path or is_url or os.path.isabs(path):
+        return location
+    # A slash at the end stays: it says that the place is a directory.
+    return scheme + os.path.join(os.getcwd(), path)
 
 
 def _reopened(kind: type[Store], location: str, options: dict[str, Any]) -> Store:

@@ -103,6 +103,11 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self.store = store if isinstance(store, Store) else Store(store, **options)
         self._folders: set[str] = set()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By the store, which names its place from any folder.
+        own = {name: value for name, value in self.storage_options.items() if name in _FSSPEC_OPTIONS}
+        return (_made, (type(self), self.store, own))
+
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
         if isinstance(path, list):
@@ -372,6 +377,10 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Nothing is cached."""
+
+
+def _made(kind: type[LakeraceFileSystem], store: Store, options: dict[str, Any]) -> LakeraceFileSystem:
+    return kind(store, **options)
 
 
 class _TransactedFile(io.BytesIO):
