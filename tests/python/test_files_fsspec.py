@@ -196,6 +196,50 @@ def test_urls_name_the_store_and_the_file(tmp_path: Path) -> None:
         fsspec.open("lrfiles://folder/t.csv").open()
 
 
+@pytest.mark.parametrize("place", ["pack.db", "files/"])
+def test_a_name_is_never_split(place: str, tmp_path: Path) -> None:
+    files = fsspec.filesystem("lrfiles", store=f"{tmp_path}/{place}")
+    files.store.put_many({"b.txt": b"innocent", "hello!/b.txt": b"wow", "x!/y!/b.txt": b"two"})
+    assert files.cat("hello!/b.txt") == files.cat(["hello!/b.txt"])["hello!/b.txt"] == b"wow"
+    assert files.cat("hello!", recursive=True) == {"hello!/b.txt": b"wow"}
+    assert files.cat_ranges(["hello!/b.txt"], 0, 2) == [b"wo"]
+    assert (files.info("hello!/b.txt")["size"], files.size("x!/y!/b.txt"), files.isdir("x!/y!")) == (3, 3, True)
+    assert files.ls("hello!", detail=False) == files.glob("hello!/*") == ["hello!/b.txt"]
+    assert files.find("x!") == ["x!/y!/b.txt"]
+    with files.open("x!/y!/b.txt") as file:
+        assert file.read() == b"two"
+    files.pipe_file("q!/c", b"1")
+    files.pipe({"q!/d": b"2", "q!/e": b"3"})
+    files.cp_file("q!/c", "r!/c")
+    files.mv("q!/d", "r!/d")
+    (tmp_path / "in").write_bytes(b"4")
+    files.put_file(str(tmp_path / "in"), "r!/in")
+    files.get_file("r!/in", str(tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == b"4"
+    with files.transaction, files.open("r!/t", "wb") as file:
+        file.write(b"5")
+    files.rm("hello!/b.txt")
+    files.rm("x!", recursive=True)
+    assert files.store.list() == ["b.txt", "q!/c", "q!/e", "r!/c", "r!/d", "r!/in", "r!/t"]
+
+
+def test_a_url_is_split_once(tmp_path: Path) -> None:
+    store = lr.files.Store(tmp_path / "f.db")
+    store.put("x.txt", b"innocent")
+    url = f"lrfiles://{tmp_path}/f.db!/hello!/x.txt"
+    with fsspec.open(url, "wb") as file:
+        file.write(b"wow")
+    assert store.list() == ["hello!/x.txt", "x.txt"]
+    files, name = fsspec.url_to_fs(url)
+    assert (name, files._strip_protocol(name), files.unstrip_protocol(name)) == ("hello!/x.txt", name, url)
+    assert files.cat(url) == files.cat(files.unstrip_protocol(name)) == b"wow"
+    for text in (f"lrfiles://{tmp_path}/f.db!/lrfiles://a!/x.txt", "/lrfiles://a!/x.txt"):
+        with pytest.raises(lr.InvalidInputError, match="a URL is not the name"):
+            files.rm(text)
+    files.rm(url)
+    assert store.list() == ["x.txt"]
+
+
 def test_pyarrow_and_pickle_take_the_file_system(files: LakeraceFileSystem) -> None:
     table = pyarrow.table({"a": list(range(1000))})
     with files.open("t.parquet", "wb") as file:

@@ -18,13 +18,16 @@ from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.transaction import Transaction
 
-from lakerace._errors import NotFoundError, UsageError
+from lakerace._errors import InvalidInputError, NotFoundError, UsageError
 from lakerace.files._store import Stat, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakerace.files._store import Batch, IfExists
+
+#: What URLs begin with.
+URL = "lrfiles://"
 
 #: Between a store's location and a name, in a URL that has both.
 SEPARATOR = "!/"
@@ -113,15 +116,26 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
         text = os.fspath(path)
-        text = text.removeprefix("lrfiles://")
-        if SEPARATOR in text:
-            text = text.partition(SEPARATOR)[2]
-        return text.strip("/")
+        # fsspec gives names back to this method: only a URL has a store in front.
+        if text.startswith(URL):
+            text = text.removeprefix(URL)
+            text = text.partition(SEPARATOR)[2] if SEPARATOR in text else text
+        name = text.strip("/")
+        if name.startswith(URL):
+            raise InvalidInputError(f"{text}: a URL is not the name of a file in a store", text)
+        return name
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
-        text = path.removeprefix("lrfiles://")
-        return {"store": text.partition(SEPARATOR)[0]} if SEPARATOR in text else {}
+        store, separator, _ = path.removeprefix(URL).partition(SEPARATOR)
+        return {"store": store} if separator and path.startswith(URL) else {}
+
+    def unstrip_protocol(self, name: str) -> str:
+        """The URL of a file, with the store in it: without one, a name with `!/` would be split."""
+        location = self.store.location
+        if SEPARATOR in location:
+            raise UsageError(f"{location}: no URL can name a store whose location has !/ in it")
+        return f"{URL}{location}{SEPARATOR}{self._strip_protocol(name)}"
 
     @property
     def fsid(self) -> str:
