@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,33 @@ def test_a_transaction_appends_to_what_there_is(files: LakeraceFileSystem) -> No
     with files.transaction, files.open("a", "at") as text:
         text.write("!")
     assert files.cat("a") == b"old and new!"
+
+
+@pytest.mark.parametrize("mode", ["wb", "w", "xb", "xt", "ab", "a"])
+@pytest.mark.parametrize("transacted", [True, False])
+def test_a_file_left_by_an_exception_is_discarded(files: LakeraceFileSystem, mode: str, transacted: bool) -> None:
+    files.pipe_file("old", b"old")
+    name = "old" if mode.startswith("a") else "t"
+    with files.transaction if transacted else contextlib.nullcontext():
+        with pytest.raises(ValueError, match="left"), files.open(name, mode) as file:  # noqa: PT012
+            file.write(b"partial" if "b" in mode else "partial")
+            raise ValueError("left")
+        files.pipe_file("other", b"1")
+    assert files.cat(files.find("")) == {"old": b"old", "other": b"1"}
+
+
+def test_a_file_that_outlives_its_transaction_is_not_written(files: LakeraceFileSystem) -> None:
+    with pytest.raises(RuntimeError), files.transaction:  # noqa: PT012
+        file = files.open("t", "wb")
+        file.write(b"partial")
+        raise RuntimeError
+    file.close()
+    with files.transaction:
+        file = files.open("t", "wb")
+    with pytest.raises(lr.UsageError, match="the transaction has ended"):
+        file.close()
+    assert file.closed
+    assert files.find("") == []
 
 
 def test_a_transaction_begins_one_batch(files: LakeraceFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:

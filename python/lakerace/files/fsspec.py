@@ -19,6 +19,7 @@ from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.transaction import Transaction
 
 from lakerace._errors import InvalidInputError, NotFoundError, UsageError
+from lakerace.files import _io
 from lakerace.files._store import Stat, Store
 
 if TYPE_CHECKING:
@@ -355,6 +356,21 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 at += len(data)
                 callback.relative_update(len(data))
 
+    def open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        cache_options: Any = None,
+        compression: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Opens a file. A `with` that ends by an exception leaves nothing of what was written, unless `compression` is given."""
+        if "b" in mode or "r" in mode or compression is not None:
+            return super().open(path, mode, block_size, cache_options, compression, **kwargs)
+        text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline") if name in kwargs}
+        return _io._Text(super().open(path, mode.replace("t", "") + "b", block_size, cache_options, **kwargs), **text)
+
     def _open(
         self,
         path: str,
@@ -397,24 +413,29 @@ def _made(kind: type[LakeraceFileSystem], store: Store, options: dict[str, Any])
     return kind(store, **options)
 
 
-class _TransactedFile(io.BytesIO):
-    """A file whose content goes to a transaction when it is closed."""
+class _TransactedFile(_io._Discards, io.BytesIO):
+    """A file whose content goes to a transaction when it is closed, unless its `with` ends by an exception."""
 
     def __init__(self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: bytes) -> None:
         super().__init__()
-        self._transaction, self._path, self._if_exists = transaction, path, if_exists
+        self._transaction: FilesTransaction | None = transaction
+        self._path, self._if_exists = path, if_exists
         self.write(old)
 
     def close(self) -> None:
-        if not self.closed:
-            self._transaction.put(self._path, self.getvalue(), self._if_exists)
-        super().close()
+        transaction, self._transaction = self._transaction, None
+        try:
+            if transaction is not None:
+                transaction.put(self._path, self.getvalue(), self._if_exists)
+        finally:
+            super().close()
 
     def commit(self) -> None:
         """The transaction's end does it."""
 
     def discard(self) -> None:
-        """The transaction's end does it."""
+        """Nothing of what was written goes to the transaction, unless the file is closed."""
+        self._transaction = None
 
 
 #: Options of fsspec's own.
