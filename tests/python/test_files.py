@@ -132,6 +132,29 @@ def test_texts_are_appended_in_their_encoding(store: lr.files.Store, tmp_path: P
     assert store.get("f") == path.read_bytes()
 
 
+@pytest.mark.parametrize("mode", ["a", "ab", "a+", "r+", "r+b"])
+def test_a_file_that_is_changed_keeps_its_metadata(tmp_path: Path, mode: str) -> None:
+    store = lr.files.Store(tmp_path / "pack.db")
+    store.put("x", b"old", metadata={"kind": 1})
+    with store.open("x", mode) as file:
+        file.write(b"new" if "b" in mode else "new")
+    assert store.get("x") == (b"oldnew" if "a" in mode else b"new")
+    assert store.stat("x").metadata == {"kind": 1}
+    with store.open("x", mode, metadata=[2]):
+        pass
+    assert store.stat("x").metadata == [2]
+    with store.open("x", "w"):
+        pass
+    assert store.stat("x").metadata is None
+
+
+@pytest.mark.parametrize("folder", ["bs\\x", "a[b]c", "{a,b}", "*", "?", "!", "-^\\*"])
+def test_the_name_of_a_path_is_no_pattern(store: lr.files.Store, folder: str) -> None:
+    store.put_many({f"{folder}/q": b"1", "other/q": b"2", "b/q": b"3"})
+    assert [str(path) for path in store.path(folder).glob("*")] == [f"{folder}/q"]
+    assert [str(path) for path in store.path(folder).rglob("q")] == [f"{folder}/q"]
+
+
 def test_what_ends_by_an_exception_does_not_appear(store: lr.files.Store) -> None:
     for mode in ("w", "wb", "a", "w+b"):
         with pytest.raises(RuntimeError), store.open("f", mode) as file:  # noqa: PT012

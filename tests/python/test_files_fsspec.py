@@ -154,6 +154,13 @@ def test_a_file_left_by_an_exception_is_discarded(files: LakeraceFileSystem, mod
     assert files.cat(files.find("")) == {"old": b"old", "other": b"1"}
 
 
+def test_a_transaction_keeps_the_metadata_of_what_it_appends_to(files: LakeraceFileSystem) -> None:
+    files.store.put("a", b"old", metadata={"kind": 1})
+    with files.transaction, files.open("a", "ab") as file:
+        file.write(b" and new")
+    assert (files.cat("a"), files.info("a")["metadata"]) == (b"old and new", {"kind": 1})
+
+
 def test_a_file_that_outlives_its_transaction_is_not_written(files: LakeraceFileSystem) -> None:
     with pytest.raises(RuntimeError), files.transaction:  # noqa: PT012
         file = files.open("t", "wb")

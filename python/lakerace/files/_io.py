@@ -218,6 +218,9 @@ def _raw(
     old = None
     if "r" in kinds or ("a" in kinds and store.exists(name)):
         old = store._open_read(name)
+        # A changed content is the same file: an option alone gives it other metadata.
+        metadata = store.stat(name).metadata
+        options = options if metadata is None else {"metadata": metadata, **options}
     if "+" in kinds or is_seekable:
         start = old.read_at(0, old.size) if old is not None else None
         letter = next(iter(kinds & set("rwax")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
@@ -120,9 +121,7 @@ class Path:
 
     def glob(self, pattern: str) -> Iterator[Path]:
         """The files below of a pattern."""
-        start = f"{self}/" if str(self) else ""
-        for escaped in ("[", "]", "*", "?", "{", "}", "\\"):
-            start = start.replace(escaped, f"\\{escaped}") if escaped != "\\" else start
+        start = re.sub(r"[\[\]*?{}\\]", r"\\\g<0>", f"{self}/") if str(self) else ""
         return (Path(self.store, name) for name in self.store.glob(start + pattern))
 
     def rglob(self, pattern: str) -> Iterator[Path]:

@@ -323,7 +323,7 @@ class Store(_lakerace.FileStore, _Reads):
         """Opens a file as the built-in `open` does, in any of its modes.
 
         What is written appears when the file is closed, all at once; nothing appears where a `with` ends by an exception. `options`
-        as of `put`: `compression`, `metadata`, `mtime_ms`.
+        as of `put`: `compression`, `metadata`, `mtime_ms`. A file that is appended to or changed keeps its metadata.
         """
         return _io.opened(self, name, mode, buffering, encoding, errors, newline, options)
 

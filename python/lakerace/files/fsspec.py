@@ -56,22 +56,23 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         self._has_ended = False
         self._written = set()
 
-    def put(self, name: str, data: Any, if_exists: IfExists) -> None:
+    def put(self, name: str, data: Any, if_exists: IfExists, metadata: object = None) -> None:
         """Puts a content, which appears at the end."""
         if self._has_ended:
             raise UsageError("the transaction has ended (begin another one)")
         if self._batch is None:
             self._batch = self.fs.store.batch()
-        self._batch.put(name, data, if_exists=if_exists)
+        self._batch.put(name, data, if_exists=if_exists, metadata=metadata)
         self._written.add(name)
 
-    def old(self, name: str) -> bytes:
-        """The content that a file of this name is appended to."""
+    def old(self, name: str) -> tuple[bytes, object]:
+        """The content that a file of this name is appended to, and its metadata."""
         if name in self._written:
             raise UsageError(
                 f"{name}: the transaction has written the file already (write it as a whole, or append after the transaction)"
             )
-        return self.fs.store.get(name) if self.fs.store.exists(name) else b""
+        store = self.fs.store
+        return (store.get(name), store.stat(name).metadata) if store.exists(name) else (b"", None)
 
     def complete(self, commit: bool = True) -> None:
         """Makes the writes visible, or leaves the store as it was."""
@@ -382,8 +383,8 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> Any:
         path = self._strip_protocol(path)
         if "r" not in mode and not autocommit:
-            old = self.transaction.old(path) if "a" in mode else b""
-            return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", old)
+            old = self.transaction.old(path) if "a" in mode else (b"", None)
+            return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", *old)
         if self._is_folder(path) and not self.store.exists(path):
             raise IsADirectoryError(path)
         return self.store.open(path, mode if "b" in mode else mode + "b")
@@ -416,17 +417,19 @@ def _made(kind: type[LakeraceFileSystem], store: Store, options: dict[str, Any])
 class _TransactedFile(_io._Discards, io.BytesIO):
     """A file whose content goes to a transaction when it is closed, unless its `with` ends by an exception."""
 
-    def __init__(self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: bytes) -> None:
+    def __init__(
+        self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: bytes, metadata: object
+    ) -> None:
         super().__init__()
         self._transaction: FilesTransaction | None = transaction
-        self._path, self._if_exists = path, if_exists
+        self._path, self._if_exists, self._metadata = path, if_exists, metadata
         self.write(old)
 
     def close(self) -> None:
         transaction, self._transaction = self._transaction, None
         try:
             if transaction is not None:
-                transaction.put(self._path, self.getvalue(), self._if_exists)
+                transaction.put(self._path, self.getvalue(), self._if_exists, self._metadata)
         finally:
             super().close()
 
