@@ -27,6 +27,41 @@ fn a_glob_stops_at_slashes() {
 }
 
 #[test]
+fn a_class_never_is_a_slash() {
+    let classes = [
+        ("!b", "ac-]!", "b/"),
+        ("^b", "ac", "b/"),
+        ("!a-c", "dz-", "abc/"),
+        ("!]", "ab[", "]/"),
+        ("!]-", "ab", "]-/"),
+        ("!-", "ab", "-/"),
+        ("!a-", "b!", "a-/"),
+        ("!/", "ab", "/"),
+        ("ab", "ab", "c/"),
+        ("/", "", "/a\\"),
+        ("/!a", "!a", "/b"),
+        ("a/b", "ab", "/c"),
+        ("]/", "]", "/["),
+        ("+-9", "+,-.0189", "/*:"),
+        ("--0", "-.0", "/1"),
+        ("/-9", "09", "/."),
+        ("+-/", "+.", "/0"),
+        ("+-9-", "+.09-", "/:"),
+    ];
+    for (class, members, others) in classes {
+        let is_of = |of: &str, name: String| Glob::parse(&of.replace("CLASS", class)).unwrap().matches(&name);
+        for of in ["g[CLASS]ac", "{x,g[CLASS]}ac", "**/g[CLASS]a[c]"] {
+            members.chars().for_each(|member| assert!(is_of(of, format!("g{member}ac")), "[{class}] {member}"));
+            others.chars().for_each(|other| assert!(!is_of(of, format!("g{other}ac")), "[{class}] {other}"));
+        }
+    }
+    assert!(Glob::parse("g\\[!b]ac").unwrap().matches("g[!b]ac"));
+    for pattern in ["a[", "a[!", "a[]", "a[!]", "a[z-a]", "a[!z-a]", "[a]b[c", "a\\"] {
+        assert_eq!(Glob::parse(pattern).map(|_| ()).map_err(|e| e.kind()), Err(ErrorKind::Usage), "{pattern}");
+    }
+}
+
+#[test]
 fn the_end_of_a_prefix_is_behind_all_of_it() {
     assert_eq!(prefix_end(b"ab").as_deref(), Some(&b"ac"[..]));
     assert_eq!(prefix_end(b"a\xff").as_deref(), Some(&b"b"[..]));
