@@ -84,6 +84,53 @@ def test_a_failed_put_many_leaves_nothing(tmp_path: Path) -> None:
     assert store.list() == ["d"]
 
 
+@pytest.mark.parametrize("place", ["pack.db", "files/", "memory:", "packs:"])
+def test_a_name_that_no_file_can_have_is_absent(place: str, tmp_path: Path) -> None:
+    place = f"packs:{tmp_path}/packs" if place == "packs:" else place if place == "memory:" else f"{tmp_path}/{place}"
+    with lr.files.Store(place) as store:
+        store.put("a/b", b"1")
+        names = ["", "/", ".", "..", "a/", "a/b/", "a//b", "/a/b", "a/../a/b", "a\0b", "a/b\0", "x" * 20_000]
+        assert store.get_many(names, missing="skip") == {}
+        for name in names:
+            assert name not in store
+            assert not store.exists(name)
+            for absent in (store.get, store.stat, store.remove, store.open):
+                with pytest.raises(lr.NotFoundError):
+                    absent(name)
+            with pytest.raises(lr.NotFoundError):
+                store.rename(name, "z")
+            with pytest.raises(lr.NotFoundError):
+                store.copy(name, "z")
+            with pytest.raises(lr.InvalidInputError):
+                store.put(name, b"")
+        assert store.list() == ["a/b"]
+
+
+def test_a_directory_is_the_one_that_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder / "files/a").mkdir(parents=True)
+        (tmp_path / folder / "files/a/1").write_text(folder)
+    monkeypatch.chdir(tmp_path / "one")
+    store = lr.files.Store("files/")
+    monkeypatch.chdir(tmp_path / "two")
+    (tmp_path / "one/files/b").write_text("b")
+    assert (store.list(), store.get("a/1"), store.location) == (["a/1", "b"], b"one", "files/")
+    assert (store.verify().bytes, store.compact().bytes_after, store.glob("?")) == (4, 4, ["b"])
+    assert store.remove_tree("") == 2
+    assert (tmp_path / "two/files/a/1").read_text() == "two"
+
+
+def test_a_batch_may_have_more_files_than_a_process_may_have_open(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys, lakerace as lr\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))\n"
+        "store = lr.files.Store(sys.argv[1])\n"
+        "assert store.put_many({f'{i % 7}/{i}': b'1' for i in range(500)}) == 500\n"
+        "assert len(store.list()) == 500\n"
+    )
+    subprocess.run([sys.executable, "-c", code, f"{tmp_path}/files/"], check=True)
+
+
 @pytest.mark.parametrize("mode", ["r", "w", "a", "x", "r+", "w+", "a+", "x+"])
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("binary", [True, False])

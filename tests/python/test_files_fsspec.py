@@ -258,6 +258,16 @@ def test_a_name_is_never_split(place: str, tmp_path: Path) -> None:
     assert files.store.list() == ["b.txt", "q!/c", "q!/e", "r!/c", "r!/d", "r!/in", "r!/t"]
 
 
+@pytest.mark.parametrize("place", ["pack.db", "files/"])
+def test_a_name_that_no_file_can_have_does_not_exist(place: str, tmp_path: Path) -> None:
+    files = fsspec.filesystem("lrfiles", store=f"{tmp_path}/{place}")
+    files.pipe_file("a/b", b"1")
+    for name in ("a//b", "a/../a/b", "..", "a/./b"):
+        assert (files.exists(name), files.isfile(name)) == (False, False)
+        with pytest.raises(FileNotFoundError):
+            files.cat(name)
+
+
 def test_a_url_is_split_once(tmp_path: Path) -> None:
     store = lr.files.Store(tmp_path / "f.db")
     store.put("x.txt", b"innocent")

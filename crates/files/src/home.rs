@@ -100,7 +100,9 @@ pub trait Reads: Send + Sync {
     fn open(&self, name: &str) -> Result<Box<dyn Content>>;
 }
 
-/// Writes that become visible together, by [`Self::commit`]. Dropped before, none of them does.
+/// Writes that become visible together, by [`Self::commit`]. Dropped before, none of them does. An error leaves the store as it was.
+///
+/// A directory has no step for several files. It looks first, and takes back what it did where a later write fails.
 pub trait Batch: Send {
     /// Puts a content.
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;

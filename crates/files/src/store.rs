@@ -122,7 +122,7 @@ impl Store {
         self.home.get(name, sink)
     }
 
-    /// Puts files, all of them or none.
+    /// Puts files, all of them or none. A directory does so but for a crash, and for what others see and write meanwhile.
     pub fn put_many<'a>(
         &self,
         files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -150,7 +150,7 @@ impl Store {
         Ok(Box::new(WholeWrite { writer, place: format!("{}: {}", self.location(), shown(name)), is_failed: false }))
     }
 
-    /// Begins writes that become visible together.
+    /// Begins writes that become visible together; in a directory, one after the other.
     pub fn batch(&self) -> Result<Box<dyn Batch>> {
         self.home.batch()
     }

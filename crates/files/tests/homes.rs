@@ -103,6 +103,39 @@ fn absent_files_are_not_found_and_bad_names_refused() {
 }
 
 #[test]
+fn a_name_that_no_file_can_have_is_absent() {
+    let (_folder, stores) = stores();
+    let long = "x".repeat(20_000);
+    for store in &stores {
+        store.put("a/b", b"1", &PutOptions::default()).unwrap();
+        let names = ["", "/", "..", ".", "a/", "a/b/", "/a/b", "a//b", "a/./b", "a/../a/b", "a\0b", "a/b\0", &long];
+        for name in names {
+            let place = format!("{} {name:.20}", store.location());
+            assert_eq!(store.stat(name).unwrap(), None, "{place}");
+            assert!(!store.exists(name).unwrap(), "{place}");
+            assert_eq!(kind(store.get(name)), ErrorKind::NotFound, "{place}");
+            assert_eq!(kind(store.open_read(name).map(drop)), ErrorKind::NotFound, "{place}");
+            assert_eq!(kind(store.remove(name)), ErrorKind::NotFound, "{place}");
+            assert_eq!(kind(store.rename(name, "z", IfExists::Replace)), ErrorKind::NotFound, "{place}");
+            assert_eq!(kind(store.copy(name, "z", IfExists::Replace)), ErrorKind::NotFound, "{place}");
+            let mut batch = store.batch().unwrap();
+            batch.remove(name).unwrap();
+            assert_eq!(kind(batch.commit()), ErrorKind::NotFound, "{place}");
+            let mut batch = store.batch().unwrap();
+            batch.rename(name, "z", IfExists::Replace).unwrap();
+            assert_eq!(kind(batch.commit()), ErrorKind::NotFound, "{place}");
+        }
+        let mut found = 0;
+        let mut each = |_: usize, content: Option<&[u8]>| {
+            found += usize::from(content.is_some());
+            Ok(())
+        };
+        store.home().get_many(&names, &mut each).unwrap();
+        assert_eq!((found, store.list("").unwrap().len()), (0, 1), "{}", store.location());
+    }
+}
+
+#[test]
 fn odd_names_are_kept_byte_by_byte() {
     let (_folder, stores) = stores();
     let long_parts = vec!["y".repeat(200); 20].join("/");
@@ -228,14 +261,17 @@ fn contents_are_read_and_written_in_parts() {
 }
 
 #[test]
-fn a_batch_is_all_or_nothing_in_homes_with_transactions() {
+fn a_batch_is_all_or_nothing() {
     let (_folder, stores) = stores();
-    for store in stores.iter().filter(|store| !store.location().ends_with("files")) {
+    for store in &stores {
         store.put("old", b"1", &PutOptions::default()).unwrap();
         let mut batch = store.batch().unwrap();
         batch.put("new", b"2", &PutOptions::default()).unwrap();
         batch.remove("absent").unwrap();
         assert_eq!(kind(batch.commit()), ErrorKind::NotFound);
+        let only_new = PutOptions { if_exists: IfExists::Error, ..PutOptions::default() };
+        let files = [("new", &b"2"[..]), ("old", b"3"), ("newer", b"4")];
+        assert_eq!(kind(store.put_many(files, &only_new)), ErrorKind::Conflict);
         let mut batch = store.batch().unwrap();
         batch.put("dropped", b"2", &PutOptions::default()).unwrap();
         drop(batch);

@@ -284,7 +284,11 @@ class Store(_lakerace.FileStore, _Reads):
         if_exists: IfExists = "replace",
         compression: str | None = None,
     ) -> int:
-        """Puts pairs of a name and a content, all of them or none; says how many."""
+        """Puts pairs of a name and a content, all of them or none; says how many.
+
+        In a directory, they get their names one after the other: nothing is changed where one can be seen to fail, and what was done is
+        taken back where one fails all the same. A crash may leave a part of them.
+        """
         from collections.abc import Mapping
 
         batch = Batch(self)
@@ -299,6 +303,8 @@ class Store(_lakerace.FileStore, _Reads):
 
     def batch(self) -> Batch:
         """Writes that become visible together, at the end of a `with`; none of them does where it ends by an exception.
+
+        In a directory, they are done one after the other, as :meth:`put_many` says.
 
         with store.batch() as batch:
             batch.put("a", b"1")

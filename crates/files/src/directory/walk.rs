@@ -1,20 +1,41 @@
-//! Listing a directory in the order of names.
+//! Listing a directory in the order of names, from its handle: what a process takes for its folder may change.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lakerace_io::{Error, Result};
+use rustix::fs::{AtFlags, Dir, FileType, Mode};
+use rustix::io::Errno;
 
-use super::{Root, is_hidden, stat_of};
+use super::root::{FOLDER, Root, is_hidden, stat_of};
 use crate::Stat;
 use crate::name::shown;
 
 /// Files whose names begin with `prefix` and are not less than `from`, in the order of their names' bytes.
 pub(super) fn list(root: &Root, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+    root.is_there()?;
+    let walk = Walk { root, prefix, from };
     let mut found = Vec::new();
-    let mut walk = Walk { root, prefix, from, limit, found: &mut found };
-    walk.folder(&root.path, "")?;
+    let mut levels = vec![walk.level(root.handle.try_clone().map_err(Error::from)?, String::new())?];
+    while found.len() < limit
+        && let Some(level) = levels.last_mut()
+    {
+        let Some((part, is_folder)) = level.entries.next() else {
+            levels.pop();
+            continue;
+        };
+        let name = format!("{}{part}", level.below);
+        if is_folder {
+            if walk.may_hold(&name)
+                && let Some(folder) = walk.folder(&level.folder, &part, &name)?
+            {
+                levels.push(walk.level(folder, name)?);
+            }
+        } else if name.starts_with(prefix) && name.as_str() >= from {
+            found.extend(walk.file(&level.folder, &part, &name)?);
+        }
+    }
     Ok(found)
 }
 
@@ -22,48 +43,48 @@ struct Walk<'a> {
     root: &'a Root,
     prefix: &'a str,
     from: &'a str,
-    limit: usize,
-    found: &'a mut Vec<Stat>,
+}
+
+/// A folder that is being listed: its names begin with `below`, which is empty or ends in `/`.
+struct Level {
+    folder: OwnedFd,
+    below: String,
+    /// Parts of names that are left, those of folders with a `/` at the end.
+    entries: std::vec::IntoIter<(String, bool)>,
 }
 
 impl Walk<'_> {
-    /// Lists a folder whose names begin with `below`, which is empty or ends in `/`.
-    fn folder(&mut self, path: &Path, below: &str) -> Result<()> {
-        let entries = match std::fs::read_dir(path) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && !below.is_empty() => return Ok(()),
-            Err(e) => return Err(Error::from(e).at(path.display())),
-        };
+    fn level(&self, folder: OwnedFd, below: String) -> Result<Level> {
         // A folder stands where its files stand: behind its name comes a slash.
-        let mut names: Vec<(String, bool)> = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(|e| Error::from(e).at(path.display()))?;
-            let kind = entry.file_type().map_err(|e| Error::from(e).at(path.display()))?;
-            let Ok(part) = entry.file_name().into_string() else {
-                self.root.warn(format!("{}: a name that is not UTF-8 is passed over", entry.path().display()));
-                continue;
-            };
-            match kind.is_dir() {
-                true => names.push((format!("{below}{part}/"), true)),
-                false if kind.is_file() && !is_hidden(&part) => names.push((format!("{below}{part}"), false)),
-                false if kind.is_symlink() => {
-                    self.root.warn(format!("{}: symbolic links are passed over", shown(&format!("{below}{part}"))));
-                }
-                false => {}
-            }
-        }
-        names.sort_unstable();
-        for (name, is_folder) in names {
-            if self.found.len() >= self.limit {
+        let mut entries: Vec<(String, bool)> = Vec::new();
+        each_entry(&folder, &mut |part, kind| {
+            let Ok(text) = std::str::from_utf8(part) else {
+                let place = place(self.root, &format!("{below}{}", String::from_utf8_lossy(part)));
+                self.root.warn(format!("{place}: a name that is not UTF-8 is passed over"));
                 return Ok(());
-            }
-            match is_folder {
-                true if self.may_hold(&name) => self.folder(&self.root.path.join(&name), &name)?,
-                false if name.starts_with(self.prefix) && name.as_str() >= self.from => self.file(&name)?,
+            };
+            match kind {
+                FileType::Directory if !is_hidden(text) => entries.push((format!("{text}/"), true)),
+                FileType::RegularFile if !is_hidden(text) => entries.push((text.to_owned(), false)),
+                FileType::Symlink => {
+                    self.root.warn(format!("{}: symbolic links are passed over", shown(&format!("{below}{text}"))));
+                }
                 _ => {}
             }
+            Ok(())
+        })
+        .map_err(|e| e.at(place(self.root, &below)))?;
+        entries.sort_unstable();
+        Ok(Level { folder, below, entries: entries.into_iter() })
+    }
+
+    /// Opens a folder; `None` where it was removed meanwhile.
+    fn folder(&self, at: &OwnedFd, part: &str, name: &str) -> Result<Option<OwnedFd>> {
+        match rustix::fs::openat(at, part.trim_end_matches('/'), FOLDER, Mode::empty()) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(e) => Err(Error::from(std::io::Error::from(e)).at(place(self.root, name))),
         }
-        Ok(())
     }
 
     /// Whether a folder may have files that are wanted.
@@ -72,40 +93,97 @@ impl Walk<'_> {
         is_below && (folder >= self.from || self.from.starts_with(folder))
     }
 
-    fn file(&mut self, name: &str) -> Result<()> {
-        match std::fs::symlink_metadata(self.root.path.join(name)) {
-            Ok(found) if found.is_file() => {
-                self.found.push(stat_of(name, found.size(), found.modified().ok()));
-                Ok(())
+    /// A file's properties; `None` where it was removed meanwhile.
+    fn file(&self, at: &OwnedFd, part: &str, name: &str) -> Result<Option<Stat>> {
+        match rustix::fs::statat(at, part, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
+                Ok(Some(stat_of(name, u64::try_from(found.st_size).unwrap_or(0), modified(&found))))
             }
-            Ok(_) => Ok(()),
-            // Removed meanwhile.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(Error::from(e).at(shown(name))),
+            Ok(_) | Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(self.root.failed(e, name)),
         }
     }
 }
 
+/// A path for a message.
+fn place(root: &Root, name: &str) -> String {
+    Path::new(&root.location).join(name).display().to_string()
+}
+
+fn modified(found: &rustix::fs::Stat) -> Option<SystemTime> {
+    let since = Duration::new(u64::try_from(found.st_mtime).ok()?, u32::try_from(found.st_mtime_nsec).ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
+}
+
+/// Calls `each` with the names and kinds in a folder.
+fn each_entry(folder: &OwnedFd, each: &mut dyn FnMut(&[u8], FileType) -> Result<()>) -> Result<()> {
+    let failed = |e: Errno| Error::from(std::io::Error::from(e));
+    let entries = match Dir::read_from(folder) {
+        Ok(entries) => entries,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(e) => return Err(failed(e)),
+    };
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // The folder was removed meanwhile.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(e) => return Err(failed(e)),
+        };
+        let (part, mut kind) = (entry.file_name(), entry.file_type());
+        if [c".", c".."].contains(&part) {
+            continue;
+        }
+        // Not every file system tells kinds.
+        if kind == FileType::Unknown {
+            match rustix::fs::statat(folder, part, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) => kind = FileType::from_raw_mode(found.st_mode),
+                Err(Errno::NOENT) => continue,
+                Err(e) => return Err(failed(e)),
+            }
+        }
+        each(part.to_bytes(), kind)?;
+    }
+    Ok(())
+}
+
 /// Removes hidden files that were left by killed processes, and says how many.
 pub(super) fn remove_hidden(root: &Root, older_than: Duration) -> Result<u64> {
-    let (mut folders, mut removed) = (vec![root.path.clone()], 0);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).map_err(|e| Error::from(e).at(folder.display()))? {
-            let entry = entry.map_err(Error::from)?;
-            let kind = entry.file_type().map_err(Error::from)?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-                continue;
+    let (mut folders, mut removed) = (vec![Vec::new()], 0);
+    while let Some(below) = folders.pop() {
+        let failed = |e: Errno| Error::from(std::io::Error::from(e)).at(place(root, &String::from_utf8_lossy(&below)));
+        let Some(folder) = open(root, &below).map_err(failed)? else { continue };
+        let mut hidden = Vec::new();
+        each_entry(&folder, &mut |part, kind| {
+            match kind {
+                FileType::Directory => folders.push([&below, part, b"/"].concat()),
+                _ if std::str::from_utf8(part).is_ok_and(is_hidden) => hidden.push(part.to_vec()),
+                _ => {}
             }
-            let is_old = || {
-                let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
-                age.is_some_and(|age| age > older_than)
-            };
-            if entry.file_name().to_str().is_some_and(is_hidden) && is_old() {
-                std::fs::remove_file(entry.path()).map_err(|e| Error::from(e).at(entry.path().display()))?;
+            Ok(())
+        })?;
+        for part in hidden {
+            let is_old = rustix::fs::statat(&folder, part.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|found| {
+                modified(&found).and_then(|time| time.elapsed().ok()).is_some_and(|age| age > older_than)
+            });
+            if is_old {
+                rustix::fs::unlinkat(&folder, part.as_slice(), AtFlags::empty()).map_err(failed)?;
                 removed += 1;
             }
         }
     }
     Ok(removed)
+}
+
+/// Opens the folder whose names begin with `below`; `None` where there is none.
+fn open(root: &Root, below: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+    let mut at = rustix::io::fcntl_dupfd_cloexec(&root.handle, 0)?;
+    for part in below.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+        at = match rustix::fs::openat(&at, part, FOLDER, Mode::empty()) {
+            Ok(next) => next,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+    }
+    Ok(Some(at))
 }

@@ -1,0 +1,300 @@
+//! Several writes. A directory does them one after the other, so it looks first, and takes back what it did where a later one fails.
+
+use std::collections::BTreeMap;
+
+use lakerace_io::{Error, ErrorKind, Result};
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use super::root::{Root, hidden_part, moved};
+use super::staged::{FileId, Hidden, Staged, id};
+use super::{DirectoryHome, walk};
+use crate::name::{check_name, not_found, shown, taken};
+use crate::{Batch, IfExists, PutOptions};
+
+/// Contents are staged as they come, and named one after the other at the end.
+pub(super) struct DirectoryBatch {
+    home: DirectoryHome,
+    work: Vec<Op>,
+}
+
+enum Op {
+    Put(Box<Hidden>, FileId),
+    Remove(String),
+    Rename(String, String, IfExists),
+}
+
+impl DirectoryBatch {
+    pub(super) fn new(home: &DirectoryHome) -> Self {
+        Self { home: home.clone(), work: Vec::new() }
+    }
+}
+
+impl Batch for DirectoryBatch {
+    fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
+        let mut staged = Staged::new(&self.home, name, options)?;
+        staged.append(data)?;
+        let (hidden, id) = staged.close()?;
+        self.work.push(Op::Put(Box::new(hidden), id));
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<()> {
+        self.work.push(Op::Remove(name.to_owned()));
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        check_name(to)?;
+        self.work.push(Op::Rename(from.to_owned(), to.to_owned(), if_exists));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let Self { home, mut work } = *self;
+        let root = &*home.0;
+        Foreseen::look(root, &work)?;
+        let (mut done, last) = (Done { root, steps: Vec::new() }, work.len().saturating_sub(1));
+        for (number, op) in work.iter_mut().enumerate() {
+            if let Err(e) = done.step(op, number == last) {
+                return Err(done.undo(e));
+            }
+        }
+        done.end();
+        Ok(())
+    }
+}
+
+/// Which names there are behind the steps that were looked at, where these change it.
+struct Foreseen<'a> {
+    root: &'a Root,
+    changed: BTreeMap<&'a str, bool>,
+}
+
+impl<'a> Foreseen<'a> {
+    /// The error that a batch would end with, before anything is done.
+    fn look(root: &'a Root, work: &'a [Op]) -> Result<()> {
+        let mut foreseen = Self { root, changed: BTreeMap::new() };
+        for op in work {
+            match op {
+                Op::Put(hidden, _) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
+                Op::Remove(name) => foreseen.take(name)?,
+                Op::Rename(from, to, if_exists) => {
+                    root.may_write(to, &PutOptions::default())?;
+                    if from == to {
+                        foreseen.is_there(from)?;
+                    } else {
+                        foreseen.take(from)?;
+                        foreseen.place(to, *if_exists, false)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_there(&self, name: &str) -> Result<()> {
+        let is_there = match self.changed.get(name) {
+            Some(is_there) => *is_there,
+            None => self.root.kind(name)?.is_some_and(|kind| kind != FileType::Directory),
+        };
+        if is_there { Ok(()) } else { Err(not_found(name)) }
+    }
+
+    fn take(&mut self, name: &'a str) -> Result<()> {
+        self.is_there(name)?;
+        self.changed.insert(name, false);
+        Ok(())
+    }
+
+    /// Looks at a file that gets a name. One that is staged has its folders already.
+    fn place(&mut self, name: &'a str, if_exists: IfExists, is_staged: bool) -> Result<()> {
+        for (end, _) in name.match_indices('/') {
+            let is_file = match self.changed.get(&name[..end]) {
+                Some(is_file) => *is_file,
+                None if is_staged => false,
+                None => self.root.kind(&name[..end])?.is_some_and(|kind| kind != FileType::Directory),
+            };
+            if is_file {
+                return Err(Error::conflict("a file has the name of a folder of this one").at(shown(name)));
+            }
+        }
+        let kind = self.root.kind(name)?;
+        if self.is_folder(name, kind)? {
+            return Err(self.root.is_folder(name));
+        }
+        let is_there = self.changed.get(name).copied().unwrap_or(kind.is_some_and(|kind| kind != FileType::Directory));
+        if is_there && if_exists == IfExists::Error {
+            return Err(taken(name));
+        }
+        self.changed.insert(name, true);
+        Ok(())
+    }
+
+    /// Whether files are below a name.
+    fn is_folder(&self, name: &str, kind: Option<FileType>) -> Result<bool> {
+        let prefix = format!("{name}/");
+        let below = || self.changed.range(prefix.as_str()..).take_while(|(name, _)| name.starts_with(&prefix));
+        if below().any(|(_, is_there)| *is_there) {
+            return Ok(true);
+        }
+        if kind != Some(FileType::Directory) {
+            return Ok(false);
+        }
+        let found = walk::list(self.root, &prefix, "", below().count() + 1)?;
+        Ok(found.iter().any(|stat| !self.changed.contains_key(stat.name.as_str())))
+    }
+}
+
+/// What was done of a batch.
+struct Done<'a> {
+    root: &'a Root,
+    steps: Vec<Step>,
+}
+
+enum Step {
+    /// A file has a name now, instead of an old one that is kept.
+    Placed(String, FileId, Kept),
+    Removed(String, Kept),
+    Moved(String, String, FileId, Kept),
+}
+
+/// What had a name before.
+enum Kept {
+    Nothing,
+    /// Its hidden name in the root.
+    Hidden(String),
+    /// It could not be kept.
+    Lost,
+}
+
+impl Done<'_> {
+    fn step(&mut self, op: &mut Op, is_last: bool) -> Result<()> {
+        let step = match op {
+            Op::Put(hidden, id) => {
+                let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
+                let kept = self.checked(hidden.publish(None), kept)?;
+                Step::Placed(hidden.name.clone(), *id, kept)
+            }
+            Op::Remove(name) => {
+                let kept = self.keep(name, IfExists::Replace, is_last)?;
+                let kept = self.checked(self.root.remove(name), kept)?;
+                Step::Removed(name.clone(), kept)
+            }
+            Op::Rename(from, to, _) if from == to => return self.root.read(from).map(drop),
+            Op::Rename(from, to, if_exists) => {
+                let id = id(&self.root.read(from)?.0)?;
+                let kept = self.keep(to, *if_exists, is_last)?;
+                let kept = self.checked(self.root.rename(from, to, *if_exists), kept)?;
+                Step::Moved(from.clone(), to.clone(), id, kept)
+            }
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Keeps what has a name under a hidden one. Nothing can fail behind the last step, so that it keeps nothing.
+    fn keep(&self, name: &str, if_exists: IfExists, is_last: bool) -> Result<Kept> {
+        if is_last || if_exists == IfExists::Error {
+            return Ok(Kept::Nothing);
+        }
+        let Some((folder, last)) = self.root.parent(name)? else { return Ok(Kept::Nothing) };
+        let hidden = hidden_part();
+        Ok(match rustix::fs::linkat(&folder, last, &self.root.handle, hidden.as_str(), AtFlags::empty()) {
+            Ok(()) => Kept::Hidden(hidden),
+            Err(Errno::NOENT) => Kept::Nothing,
+            // Not every file system has links, and a store may have several file systems.
+            Err(_) => Kept::Lost,
+        })
+    }
+
+    fn checked(&self, done: Result<()>, kept: Kept) -> Result<Kept> {
+        match done {
+            Ok(()) => Ok(kept),
+            Err(e) => {
+                forget(self.root, &kept);
+                Err(e)
+            }
+        }
+    }
+
+    fn end(self) {
+        for step in &self.steps {
+            let (Step::Placed(.., kept) | Step::Removed(_, kept) | Step::Moved(.., kept)) = step;
+            forget(self.root, kept);
+        }
+    }
+
+    /// Takes all back, the last first. Gives the error, which says where that was not possible.
+    fn undo(self, error: Error) -> Error {
+        let mut left = Vec::new();
+        for step in self.steps.into_iter().rev() {
+            let (Step::Placed(name, ..) | Step::Removed(name, _) | Step::Moved(name, ..)) = &step;
+            let name = shown(name);
+            if !take_back(self.root, step).unwrap_or(false) {
+                left.push(name);
+            }
+        }
+        match left.as_slice() {
+            [] => error,
+            [only] => error.advice(format!("what was done to {only} before could not be taken back: look at it")),
+            [first, rest @ ..] => error.advice(format!(
+                "what was done to {first} and {} more before could not be taken back: look at them",
+                rest.len()
+            )),
+        }
+    }
+}
+
+/// Takes a step back, unless another writer has written the name since; whether it is as if the step had not been.
+fn take_back(root: &Root, step: Step) -> Result<bool> {
+    let is_ours = |name: &str, known: FileId| -> Result<bool> {
+        root.find(name)?.map_or(Ok(false), |(file, _)| Ok(id(&file)? == known))
+    };
+    match step {
+        Step::Placed(name, id, kept) if is_ours(&name, id)? => match kept {
+            Kept::Nothing => root.remove(&name).map(|()| true),
+            Kept::Hidden(hidden) => restore(root, &hidden, &name, IfExists::Replace),
+            Kept::Lost => Ok(false),
+        },
+        Step::Placed(_, _, kept) => {
+            forget(root, &kept);
+            Ok(true)
+        }
+        Step::Removed(name, Kept::Hidden(hidden)) => restore(root, &hidden, &name, IfExists::Error),
+        Step::Removed(..) => Ok(false),
+        Step::Moved(from, to, id, kept) if is_ours(&to, id)? => {
+            root.rename(&to, &from, IfExists::Error)?;
+            match kept {
+                Kept::Nothing => Ok(true),
+                Kept::Hidden(hidden) => restore(root, &hidden, &to, IfExists::Error),
+                Kept::Lost => Ok(false),
+            }
+        }
+        Step::Moved(_, _, _, kept) => {
+            forget(root, &kept);
+            Ok(false)
+        }
+    }
+}
+
+/// Gives what was kept its name again.
+fn restore(root: &Root, hidden: &str, name: &str, if_exists: IfExists) -> Result<bool> {
+    let done = root.in_parent(name, |folder, last| moved(&root.handle, hidden, folder, last, if_exists));
+    match done {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::Conflict => {
+            // Another writer has written the name since.
+            forget(root, &Kept::Hidden(hidden.to_owned()));
+            Ok(true)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Removes what was kept. One that can't be removed stays hidden, until the store is compacted.
+fn forget(root: &Root, kept: &Kept) {
+    if let Kept::Hidden(hidden) = kept {
+        let _ = rustix::fs::unlinkat(&root.handle, hidden.as_str(), AtFlags::empty());
+    }
+}
