@@ -167,6 +167,9 @@ def test_unreadable_folders(parquet: Path, tmp_path: Path) -> None:
     locked.write_bytes(parquet.read_bytes())
     locked.chmod(0)
     closed.mkdir(mode=0)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "a").touch(0)
     try:
         for arguments in (
             ["scan", f"{closed}/"],
@@ -176,6 +179,8 @@ def test_unreadable_folders(parquet: Path, tmp_path: Path) -> None:
             ["copy", f"{closed}/", tmp_path / "x.parquet"],
             ["copy", parquet, closed / "x.parquet"],
             ["copy", parquet, f"{closed}/new/", "--output-format", "parquet"],
+            ["files", "verify", f"{kept}/"],
+            ["files", "verify", f"{closed}/"],
         ):
             line = [*prefix, *command(*arguments, "--json")]
             done = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
@@ -183,7 +188,7 @@ def test_unreadable_folders(parquet: Path, tmp_path: Path) -> None:
             assert outcome.code == 4, (arguments, outcome.err)
             assert str(tmp_path) in outcome.error["place"]
             assert "permission" in outcome.err.lower()
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["closed", "locked.parquet"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["closed", "kept", "locked.parquet"]
     finally:
         closed.chmod(0o700)
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lakerace_io::wait::lock;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -186,6 +186,10 @@ impl Home for DirectoryHome {
             }
             match self.get(&stat.name, &mut Vec::new()) {
                 Ok(size) => verified.bytes += size as u64,
+                // Removed meanwhile.
+                Err(e) if e.kind() == ErrorKind::NotFound => verified.files -= 1,
+                // What can't be looked at may be whole.
+                Err(e) if !is_damage(&e) => return Err(e),
                 Err(e) => {
                     verified.damage.push(Damage {
                         name: Some(stat.name),
@@ -248,4 +252,11 @@ fn fill(file: &File, out: &mut [MaybeUninit<u8>]) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether an error of reading a content tells of the content, and not of the access to it.
+fn is_damage(error: &Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let from_system = cause.and_then(std::io::Error::raw_os_error).map(Errno::from_raw_os_error);
+    error.kind() == ErrorKind::Corrupt || from_system.is_some_and(|e| [Errno::IO, Errno::BADMSG].contains(&e))
 }
