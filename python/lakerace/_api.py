@@ -86,6 +86,8 @@ class CopyResult(NamedTuple):
     skipped: int = 0
     #: The checksum of what was sent, where `verify` has found it in the target.
     checksum: str | None = None
+    #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
+    bad_rows: int = 0
 
 
 def scan(

@@ -148,8 +148,9 @@ class Scan:
         return self._native.checksum()[1]
 
     def report(self) -> dict[str, Any]:
-        """What the scan has cost since it was opened: `rows`, `bytes_read`, `requests` by kind, `wall_seconds`,
-        `cpu_seconds` and `peak_rss_bytes` of the process, `cost_usd`."""
+        """What the scan has cost since it was opened: `rows`, `bad_rows` (those left out or given nulls by
+        `on_bad_row`), `bytes_read`, `requests` by kind, `wall_seconds`, `cpu_seconds` and `peak_rss_bytes` of the process,
+        `cost_usd`."""
         return self._native.report()
 
     def tasks(self, n: int) -> list[Scan]:

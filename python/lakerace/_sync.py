@@ -43,6 +43,8 @@ class SyncResult(NamedTuple):
     upserted: int
     #: Rows that were removed.
     deleted: int
+    #: Rows of a source that did not fit: none, as tables are read.
+    bad_rows: int = 0
 
 
 def sync(

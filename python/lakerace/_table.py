@@ -62,6 +62,8 @@ class Changed(NamedTuple):
     io: FileIo | None = None
     #: What compacting behind it did and cost, where that was asked for and there was something to do.
     compacted: Compacted | None = None
+    #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
+    bad_rows: int = 0
 
 
 class Compacted(NamedTuple):
@@ -101,6 +103,8 @@ class Compacted(NamedTuple):
     peak_rss_bytes: int
     #: What the requests cost, in US dollars; nothing on local disks.
     cost_usd: float
+    #: Rows of a source that did not fit: none, as tables are read.
+    bad_rows: int = 0
 
 
 class Vacuumed(NamedTuple):

@@ -62,6 +62,8 @@ class Generated(NamedTuple):
     peak_rss_bytes: int
     #: What the requests cost, in US dollars; nothing on local disks.
     cost_usd: float
+    #: Rows of a source that did not fit: none, as rows are made.
+    bad_rows: int = 0
 
 
 def tpch(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 REPORT = {
     "rows": int,
+    "bad_rows": int,
     "bytes_read": int,
     "bytes_written": int,
     "bytes_past_cache": int,
@@ -277,6 +278,30 @@ def test_csv_dialect_and_bad_rows(tmp_path: Path) -> None:
     ]
     rows = ok("scan", source, *options, "--on-bad-row", "null", "--format", "jsonl").out.splitlines()
     assert json.loads(rows[2]) == {"id": None, "name": "y", "n": 8}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("in.csv", "id,x\n1,a\nbad\n3,c\n"), ("in.jsonl", '{"id":1}\nbad\n{"id":3}\n')]
+)
+def test_rows_that_are_left_out_are_told(tmp_path: Path, name: str, text: str) -> None:
+    source = tmp_path / name
+    source.write_text(text)
+    warning = "1 row does not fit its columns and is left out"
+    done = ok("copy", source, tmp_path / "a.parquet", "--on-bad-row", "skip", "--json")
+    assert (done.json["rows"], done.json["bad_rows"]) == (2, 1)
+    assert warning in done.json["warnings"][0]
+    assert warning in done.err
+    done = ok("copy", source, tmp_path / "b.parquet", "--on-bad-row", "skip")
+    assert warning in done.err
+    assert "copied 2 rows, 1 bad row: " in done.err
+    done = ok("scan", source, "--on-bad-row", "skip", "--format", "csv")
+    assert warning in done.err
+    assert ok("copy", tmp_path / "a.parquet", tmp_path / "c.parquet", "--json").json["bad_rows"] == 0
+    with pytest.warns(RuntimeWarning, match=warning):
+        copied = lr.copy(source, tmp_path / "d.parquet", on_bad_row="skip")
+    assert (copied.rows, copied.bad_rows) == (2, 1)
+    scan = lr.scan(source, on_bad_row="skip")
+    assert (len(list(scan.rows())), scan.report()["bad_rows"]) == (2, 1)
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:

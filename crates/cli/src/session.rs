@@ -155,7 +155,11 @@ pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
 pub(crate) fn summary(verb: &str, report: &Report) -> String {
     let requests = &report.requests;
     let reads = requests.get + requests.head + requests.list;
-    let mut text = format!("{verb} {}: ", human::plural(report.rows, "row"));
+    let mut text = format!("{verb} {}", human::plural(report.rows, "row"));
+    if report.bad_rows > 0 {
+        text += &format!(", {}", human::plural(report.bad_rows, "bad row"));
+    }
+    text += ": ";
     text += &format!("read {} in {}", human::bytes(report.bytes_read), human::plural(reads, "request"));
     if report.bytes_written > 0 || requests.put > 0 {
         let written = human::bytes(report.bytes_written);

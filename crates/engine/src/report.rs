@@ -15,6 +15,8 @@ pub struct Clock {
 pub struct Report {
     /// Rows that the job moved or counted.
     pub rows: u64,
+    /// Rows that did not fit their columns, and were left out or given nulls as `on_bad_row` says.
+    pub bad_rows: u64,
     /// Bytes received from stores.
     pub bytes_read: u64,
     /// Bytes sent to stores.
@@ -44,6 +46,7 @@ impl Clock {
         let counts = job.meter().counts();
         Report {
             rows,
+            bad_rows: counts.bad_rows,
             bytes_read: counts.bytes_read,
             bytes_written: counts.bytes_written,
             bytes_past_cache: job.bytes_past_cache(),

@@ -86,7 +86,7 @@ impl Meter {
         self.rows_written.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Counts rows that did not fit their schema and were left out or mended.
+    /// Counts rows of a source that did not fit their schema and were left out or mended.
     pub fn bad_rows(&self, n: u64) {
         self.bad_rows.fetch_add(n, Ordering::Relaxed);
     }
@@ -150,7 +150,7 @@ pub struct Counts {
     pub rows_read: u64,
     /// Rows that sinks took.
     pub rows_written: u64,
-    /// Rows that did not fit their schema and were left out, or mended with nulls.
+    /// Rows of a source that did not fit their schema and were left out, or mended with nulls.
     pub bad_rows: u64,
     /// GET and HEAD requests to stores that bill them: not to local disks and memory.
     pub billed_reads: u64,

@@ -325,7 +325,6 @@ impl Shared {
     fn reject(&self, batch: &arrow::record_batch::RecordBatch, row: usize, number: u64, reason: &str) -> Result<()> {
         let Some(letters) = &self.letters else { return Err(self.rejection(1, number, reason)) };
         letters.reject(batch, row, reason)?;
-        self.job.meter().bad_rows(1);
         self.lock().counts.rejected += 1;
         Ok(())
     }

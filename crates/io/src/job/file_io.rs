@@ -13,9 +13,12 @@ impl Job {
         self.page_cache().bytes_past()
     }
 
-    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why.
+    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why; and
+    /// that rows of a source did not fit.
     pub fn warnings(&self) -> Vec<String> {
-        self.file_io_seen().lock().warnings.clone()
+        let mut warnings = self.file_io_seen().lock().warnings.clone();
+        warnings.extend(bad_rows_warning(self.meter().counts().bad_rows));
+        warnings
     }
 
     /// How a new file is to be written. For the first one, `probe` asks the kernel what is left of the wanted way here, and
@@ -53,3 +56,16 @@ impl Job {
         }
     }
 }
+
+/// That rows did not fit, in words; `None` where all did.
+fn bad_rows_warning(rows: u64) -> Option<String> {
+    let what = match rows {
+        0 => return None,
+        1 => "1 row does not fit its columns and is".to_owned(),
+        rows => format!("{rows} rows do not fit their columns and are"),
+    };
+    Some(format!("{what} left out or given nulls, as --on-bad-row (on_bad_row) says"))
+}
+
+#[cfg(test)]
+mod tests;
