@@ -319,3 +319,16 @@ def test_batches_are_commits(tmp_path: Path, batch_rows: int | Literal["all"]) -
     assert lr.scan(table).count() == 5000
     lr.copy(source, f"sqlite:{tmp_path / 'a.db'}#t", batch_rows=batch_rows, mode="overwrite", verify=True)
     assert rows_of(tmp_path / "a.db", "SELECT count(*), sum(id) FROM t") == [(5000, 12_497_500)]
+
+
+def test_a_query_stands_as_it_is_written(tmp_path: Path) -> None:
+    base = tmp_path / "a.db"
+    with sqlite3.connect(base) as connection:
+        connection.execute("CREATE TABLE t (x TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("120%",), ("a b",), ("ä",)])
+    connection.close()
+    sql = "SELECT x FROM t WHERE x LIKE '%20%' OR x = '%C3%A4'"
+    assert [row[0] for row in lr.scan(f"sqlite:{base}?query={sql}").rows()] == ["120%"]
+    # A URL is decoded, as all of it is.
+    sql = "SELECT%20x FROM t WHERE x LIKE '%2520%25' OR x = '%C3%A4'"
+    assert [row[0] for row in lr.scan(f"sqlite://{base}?query={sql}").rows()] == ["120%", "ä"]

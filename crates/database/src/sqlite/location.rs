@@ -26,7 +26,7 @@ const FORMS: &str = "write sqlite:///folder/file.db#table, sqlite:file.db#table,
 
 impl Place {
     /// Parses `sqlite:///absolute/file.db#table`, `sqlite:relative.db#table` or either with `?query=SELECT …`. Of the form with
-    /// slashes, `%xx` in path and table are bytes; in a query they are in both forms.
+    /// slashes, `%xx` are bytes; the other form stands as it is.
     pub fn parse(location: &str) -> Result<Self> {
         let rest = location.split_once(':').map_or(location, |(_, rest)| rest);
         let (rest, is_url) = match rest.strip_prefix("//") {
@@ -35,7 +35,7 @@ impl Place {
             None => (rest, false),
         };
         let (path, relation) = match rest.split_once("?query=") {
-            Some((path, query)) => (path, Relation::Query(decoded(query)?)),
+            Some((path, query)) => (path, Relation::Query(if is_url { decoded(query)? } else { query.to_owned() })),
             None => match rest.rsplit_once('#') {
                 Some((path, table)) if !table.is_empty() => {
                     (path, Relation::Table(if is_url { decoded(table)? } else { table.to_owned() }))
@@ -73,3 +73,6 @@ fn decoded(text: &str) -> Result<String> {
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
+
+#[cfg(test)]
+mod tests;
