@@ -187,3 +187,23 @@ def test_uuids_become_bytes_and_the_user_hears_of_it(tmp_path: Path, target: str
     done = run("copy", file, name, "--mode", "overwrite", "--json")
     assert done.code == 0
     assert len(done.json["warnings"]) == (0 if name.startswith("delta:") else 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (-99_999_999_999_999_999, pa.timestamp("us"), "-1199-"),
+        (253_402_300_800_000_000, pa.timestamp("us", "UTC"), "+10000-01-01"),
+        (2_932_897, pa.date32(), "+10000-01-01"),
+    ],
+)
+def test_partitions_hold_years_of_four_digits(tmp_path: Path, value: int, kind: pa.DataType, text: str) -> None:
+    source = pa.table({"id": [1, 2], "t": pa.array([0, value], kind)})
+    refused(tmp_path, source, 4, ['"t"', text, "years 0 to 9999"], partition_by=["t"])
+    near = pa.table({"id": [1], "t": pa.array([253_402_300_799_999_999 if kind != pa.date32() else 2_932_896], kind)})
+    table = tmp_path / "near"
+    lr.copy(near, f"delta:{table}", partition_by=["t"])
+    assert lr.scan(table).to_arrow().column("t").cast(kind).equals(near.column("t"))
+    with pytest.raises(lr.InvalidInputError, match="years 0 to 9999"):
+        lr.Table(table).upsert(source, key=["id", "t"])
+    assert lr.scan(table).count() == 1

@@ -9,7 +9,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use delta_kernel::engine::arrow_conversion::scalar::extract_primitive_scalar;
-use delta_kernel::expressions::ColumnName;
+use delta_kernel::expressions::{ColumnName, Scalar};
 use delta_kernel::partition::serialization::serialize_partition_value;
 use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
@@ -182,6 +182,11 @@ impl DataFiles {
             let named = |error: Error| not_a_path(&error).at(format!("partition column {name:?}"));
             let value = extract_primitive_scalar(column.as_ref(), row).map_err(|error| named(from_kernel(error)))?;
             let text = serialize_partition_value(&value).map_err(|error| named(from_kernel(error)))?;
+            if let Some(text) = text.as_deref().filter(|text| has_sign_of_year(&value, text)) {
+                return Err(Error::invalid(format!("a row has {text}, and partitions hold the years 0 to 9999"))
+                    .at(format!("partition column {name:?}"))
+                    .advice("leave such rows out by --where (where), or choose other partition columns"));
+            }
             if !is_nullable && text.is_none_or(|text| text.is_empty()) {
                 return Err(Error::invalid(
                     "it is NOT NULL in the table, and a row has null or an empty text, which is null there",
@@ -291,6 +296,11 @@ impl DataFiles {
         self.end_all()?;
         self.finishing.finish()
     }
+}
+
+/// Whether a date or time is of a year beyond four digits, whose text has a sign: readers of the log know none.
+fn has_sign_of_year(value: &Scalar, text: &str) -> bool {
+    matches!(value, Scalar::Date(_) | Scalar::Timestamp(_) | Scalar::TimestampNtz(_)) && text.starts_with(['-', '+'])
 }
 
 impl Partitions {
