@@ -332,3 +332,42 @@ def test_a_query_stands_as_it_is_written(tmp_path: Path) -> None:
     # A URL is decoded, as all of it is.
     sql = "SELECT%20x FROM t WHERE x LIKE '%2520%25' OR x = '%C3%A4'"
     assert [row[0] for row in lr.scan(f"sqlite://{base}?query={sql}").rows()] == ["120%", "ä"]
+
+
+def test_nested_values_of_every_kind_come_back(tmp_path: Path) -> None:
+    span, text = pa.duration("ms"), pa.dictionary(pa.int32(), pa.string())
+    moment = pa.timestamp("us", "Europe/Berlin")
+    rows = pa.table(
+        {
+            "list": pa.array([[1, None], [], None], pa.list_(span)),
+            "struct": pa.array([{"d": -(2**62)}, {"d": None}, None], pa.struct([("d", span)])),
+            "map": pa.array([[("a", 1)], [], None], pa.map_(pa.string(), span)),
+            "texts": pa.array([["a", "b", "a"], [None], None], pa.list_(text)),
+            "moments": pa.array([[0, 253_402_300_799_999_999], [-62_135_596_800_000_000], None], pa.list_(moment)),
+        }
+    )
+    target = f"sqlite:{tmp_path}/a.db#t"
+    copied = lr.copy(rows, target, verify=True)
+    assert copied.checksum == lr.checksum(rows).checksum
+    back = lr.scan(target).to_arrow()
+    assert back.schema.types == rows.schema.types
+    assert back.equals(rows)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[253_402_300_800_000_000]], pa.list_(pa.timestamp("us"))),
+        pa.array([{"d": -62_167_219_200_000_001}], pa.struct([("d", pa.timestamp("us", "UTC"))])),
+        pa.array([[2_932_897]], pa.list_(pa.date32())),
+        pa.array([[(1, 1)]], pa.map_(pa.int64(), pa.int64())),
+        pa.array([[pa.MonthDayNano([1, 2, 3])]], pa.list_(pa.month_day_nano_interval())),
+        pa.ListArray.from_arrays([0, 1], pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_nested_values_that_would_not_come_back_are_refused(tmp_path: Path, column: pa.Array) -> None:
+    rows = pa.table({"id": [1], "c": column})
+    with pytest.raises((lr.UnsupportedError, lr.InvalidInputError), match='column "c"'):
+        lr.copy(rows, f"sqlite:{tmp_path}/a.db#t")
+    assert not list(tmp_path.iterdir())

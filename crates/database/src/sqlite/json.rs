@@ -3,20 +3,64 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder, make_array, new_null_array};
-use arrow::datatypes::{DataType, Field, Float16Type, Float32Type, Float64Type, Schema};
+use arrow::compute::{CastOptions, cast_with_options, max, min};
+use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type, Int64Type, Schema, TimeUnit};
 use arrow::json::ReaderBuilder;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
+use lakerace_format::calendar::units_per_second;
 use lakerace_io::{Error, Result};
 
 /// The name of the one column of the rows that arrow-json writes and reads.
 const NAME: &str = "v";
 const FRONT: &str = "{\"v\":";
 
+/// The seconds since 1970 of the years 0 to 9999, both ends included.
+const PLAIN_YEARS: (i64, i64) = (-62_167_219_200, 253_402_300_799);
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// An error for a nested type whose values can't be written, or not be read again.
+pub(super) fn check(data_type: &DataType) -> Result<()> {
+    values(&texts(&new_null_array(data_type, 1))?, data_type).map(drop)
+}
+
+/// The type whose JSON stands for a nested type's: a duration is an integer of its units, a dictionary its values, and an
+/// instant is in UTC.
+fn stored(data_type: &DataType) -> DataType {
+    let field = |field: &FieldRef| {
+        let data_type = stored(field.data_type());
+        Arc::new(Field::clone(field).with_data_type(data_type))
+    };
+    match data_type {
+        DataType::Duration(_) => DataType::Int64,
+        DataType::Dictionary(_, values) => stored(values),
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        DataType::List(item) => DataType::List(field(item)),
+        DataType::LargeList(item) => DataType::LargeList(field(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field(item), *size),
+        DataType::Map(entries, is_sorted) => DataType::Map(field(entries), *is_sorted),
+        other => other.clone(),
+    }
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &options).map_err(|error| Error::invalid(error.to_string()))
+}
+
 /// JSON of each value; null of a null.
 pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
     if !is_finite(array) {
         return Err(Error::unsupported("a nested number is not finite, which JSON lacks"));
+    }
+    let array = &cast(array, &stored(array.data_type()))?;
+    if !has_plain_years(array)? {
+        return Err(Error::unsupported("a nested date or time is not of the years 0 to 9999, and has no text")
+            .advice("leave the column out with --columns (columns), or its row with --where (where)"));
     }
     let failed = |error: arrow::error::ArrowError| Error::unsupported(format!("it can't be JSON: {error}"));
     let schema = Schema::new(vec![Field::new(NAME, array.data_type().clone(), true)]);
@@ -46,12 +90,12 @@ pub(super) fn values(texts: &StringArray, data_type: &DataType) -> Result<ArrayR
         lines.push_str(&text.unwrap_or("null").replace(['\n', '\r'], " "));
         lines.push_str("}\n");
     }
-    let schema = Arc::new(Schema::new(vec![Field::new(NAME, data_type.clone(), true)]));
+    let schema = Arc::new(Schema::new(vec![Field::new(NAME, stored(data_type), true)]));
     let failed = |error: arrow::error::ArrowError| Error::invalid(format!("it is no JSON of its type: {error}"));
     let reader = ReaderBuilder::new(schema).with_batch_size(texts.len()).build(lines.as_bytes()).map_err(failed)?;
     let batches = reader.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
     match batches.as_slice() {
-        [batch] if batch.num_rows() == texts.len() => Ok(Arc::clone(batch.column(0))),
+        [batch] if batch.num_rows() == texts.len() => cast(batch.column(0), data_type),
         _ => Err(Error::invalid("a text holds more than one JSON value")),
     }
 }
@@ -64,3 +108,33 @@ fn is_finite(array: &ArrayRef) -> bool {
         _ => array.to_data().child_data().iter().all(|child| is_finite(&make_array(child.clone()))),
     }
 }
+
+/// Whether all dates and times have texts that can be read.
+fn has_plain_years(array: &ArrayRef) -> Result<bool> {
+    let units = match array.data_type() {
+        DataType::Timestamp(unit, _) => *unit,
+        DataType::Date64 => TimeUnit::Millisecond,
+        DataType::Date32 => TimeUnit::Second,
+        _ => {
+            let data = array.to_data();
+            for child in data.child_data() {
+                if !has_plain_years(&make_array(child.clone()))? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+    };
+    let is_date = *array.data_type() == DataType::Date32;
+    let integers = if is_date { cast(array, &DataType::Int32)? } else { Arc::clone(array) };
+    let integers = cast(&integers, &DataType::Int64)?;
+    let integers = integers.as_primitive::<Int64Type>();
+    let seconds =
+        |value: i64| if is_date { value * SECONDS_PER_DAY } else { value.div_euclid(units_per_second(units)) };
+    let (first, last) = PLAIN_YEARS;
+    let (least, most) = (min(integers).map(seconds), max(integers).map(seconds));
+    Ok(least.is_none_or(|least| least >= first) && most.is_none_or(|most| most <= last))
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use super::catalog::{Column, Load, Table, create_table, forget_schema, is_unique, keep_schema};
 use super::error::failed;
+use super::json;
 use super::kind::{Affinity, Kind};
 use super::location::quoted;
 use super::sink::table_schema;
@@ -54,6 +55,9 @@ impl Target {
             return Err(Error::usage("the name is kept for lakerace or SQLite itself").advice("choose another table"));
         }
         check_names(schema)?;
+        if options.mode != WriteMode::Delete {
+            check_nested(schema)?;
+        }
         let found = Table::find(connection, table)?;
         if found.as_ref().is_some_and(|found| found.is_view) {
             return Err(Error::unsupported("it is a view, and rows go to tables").advice("name a table"));
@@ -176,6 +180,16 @@ fn check_names(schema: &Schema) -> Result<()> {
         Some(pair) => Err(Error::invalid(format!("two columns are named {:?}, in whatever case", pair[0]))
             .advice("SQLite has no place for both: leave one out with --columns (columns)")),
     }
+}
+
+/// Nested values that can't be JSON, or not be read from it, are refused before a row is written.
+fn check_nested(schema: &Schema) -> Result<()> {
+    for field in schema.fields() {
+        if Kind::of(field.data_type()).is_ok_and(|kind| kind == Kind::Json) {
+            json::check(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
+        }
+    }
+    Ok(())
 }
 
 fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<Input> {
