@@ -280,3 +280,23 @@ def test_damaged_arrow_streams_print_nothing(tmp_path: Path, capfd: pytest.Captu
             pass
     assert refused > 20
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", ["struct", "list", "map", "top"])
+def test_two_fields_of_one_name_are_refused_by_every_target(tmp_path: Path, kind: str) -> None:
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    columns = {
+        "struct": [twice],
+        "list": [pa.LargeListArray.from_arrays([0, 1], twice)],
+        "map": [pa.MapArray.from_arrays([0, 1], ["k"], twice)],
+        "top": [pa.array([1]), pa.array([2])],
+    }[kind]
+    rows = pa.table(columns, names=["c"] * len(columns))
+    for target in ["a.parquet", "a.orc", "a.arrow", "a.jsonl", "parquet/"]:
+        name = f"{tmp_path}/{target}"
+        with pytest.raises(lr.InvalidInputError, match=r'both named "[ac]"'):
+            lr.copy(rows, name, output_format="parquet" if target == "parquet/" else None)
+        assert not list(tmp_path.iterdir()), target
+    with pytest.raises(lr.InvalidInputError, match=r'both named "[ac]"'):
+        lr.copy(rows, f"sqlite:{tmp_path}/a.db#t")
+    assert not list(tmp_path.iterdir())

@@ -366,3 +366,15 @@ def test_mutated_lines_are_read_as_python_reads_them(tmp_path: Path) -> None:
 
 def without_nulls(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
+
+
+def test_a_map_with_a_key_twice_is_refused_before_the_file_is_there(tmp_path: Path) -> None:
+    keys = [[("a", 1)], [("a", 1), ("b", 2)], [("a", 1), ("b", 2), ("a", 3)]]
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"m": pa.array(keys, pa.map_(pa.string(), pa.int64()))}), source)
+    for words in [("copy", source, tmp_path / "out.jsonl"), ("scan", source, "-o", tmp_path / "out.jsonl")]:
+        done = run(*words)
+        assert done.code == 4, done.err
+        assert 'column "m": the map of row 3 has the key "a" twice' in done.err
+        assert not (tmp_path / "out.jsonl").exists()
+    assert ok("copy", source, tmp_path / "out.jsonl", "--where", "m IS NULL").code == 0

@@ -25,6 +25,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) struct RowSink {
     encoder: Encoder,
     file: Option<SharedOutput>,
+    rows: u64,
 }
 
 type Bytes = BufWriter<Box<dyn Write>>;
@@ -48,7 +49,7 @@ impl RowSink {
             (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(Escaped::new(Stdout::lock())),
             _ => Box::new(Stdout::lock()),
         };
-        Ok(Self { encoder: Encoder::new(format, schema, out, true)?, file: None })
+        Ok(Self { encoder: Encoder::new(format, schema, out, true)?, file: None, rows: 0 })
     }
 
     /// Rows to a path or URL, which is replaced at the end if it exists.
@@ -62,17 +63,18 @@ impl RowSink {
         let (store, path) = Location::parse(target)?.open(storage, job)?;
         let output = SharedOutput::new(Output::create(&store, &path, IfExists::Replace)?);
         let encoder = Encoder::new(format, schema, Box::new(output.clone()), false);
-        Ok(Self { encoder: encoder.map_err(|e| output.cause(e))?, file: Some(output) })
+        Ok(Self { encoder: encoder.map_err(|e| output.cause(e))?, file: Some(output), rows: 0 })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let outcome = match &mut self.encoder {
             Encoder::Table(table) => table.write(batch),
             Encoder::Csv(lines, out) => csv(lines, batch, out),
-            Encoder::Json(lines, out) => lines.encode(batch).and_then(|text| Ok(out.write_all(&text)?)),
+            Encoder::Json(lines, out) => lines.encode(batch, self.rows + 1).and_then(|text| Ok(out.write_all(&text)?)),
             Encoder::Stream(writer) => writer.write(batch).map_err(encoding),
             Encoder::File(writer) => writer.write(batch).map_err(encoding),
         };
+        self.rows += batch.num_rows() as u64;
         outcome.map_err(|e| self.cause(e))
     }
 

@@ -6,11 +6,14 @@ use lakerace_delta::Evolve;
 use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
 use lakerace_format::schema_text::print_schema;
-use lakerace_format::{ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions};
+use lakerace_format::{
+    ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions,
+    refuse_to_write_duplicates,
+};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
 
-use crate::database::DatabaseTarget;
+use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
 
@@ -181,7 +184,10 @@ impl Target {
             }
             Self::Files(files) => files.create(schema, options, job),
             Self::Table(table) => table.create(&schema, options),
-            Self::Database(database) => database.create(schema, options, job),
+            Self::Database(database) => {
+                refuse_to_write_duplicates(&schema).map_err(|error| error.at(shown(database.location())))?;
+                database.create(schema, options, job)
+            }
         }
     }
 }

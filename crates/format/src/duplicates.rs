@@ -8,34 +8,48 @@ use lakerace_io::{Error, Result};
 /// An error of kind `Unsupported` where two columns, or two fields of a struct, have one name: columns are found by their
 /// names, so the second would read as the first.
 pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
-    check(schema.fields(), "column")
+    let refused = |message| Error::unsupported(message).advice("rename one of them where the file is written");
+    check(schema.fields(), "column", &refused)
 }
 
-fn check(fields: &Fields, what: &str) -> Result<()> {
+/// The same as `Invalid`, before rows are written: what is written could not be read.
+///
+/// # Errors
+/// `Invalid`, naming the place and both fields.
+pub fn refuse_to_write_duplicates(schema: &Schema) -> Result<()> {
+    let advice = "rename one of them, or leave the column out by --columns (columns)";
+    check(schema.fields(), "column", &|message| Error::invalid(message).advice(advice))
+}
+
+fn check(fields: &Fields, what: &str, refused: &dyn Fn(String) -> Error) -> Result<()> {
     let mut known = HashMap::with_capacity(fields.len());
     for (at, field) in fields.iter().enumerate() {
         if let Some(first) = known.insert(field.name().as_str(), at) {
             let message = format!("{what}s {} and {} are both named {:?}", first + 1, at + 1, field.name());
-            return Err(Error::unsupported(message).advice("rename one of them where the file is written"));
+            return Err(refused(message));
         }
-        below(field.data_type()).map_err(|error| error.at(format!("{what} {:?}", field.name())))?;
+        below(field.data_type(), refused).map_err(|error| error.at(format!("{what} {:?}", field.name())))?;
     }
     Ok(())
 }
 
-fn below(data_type: &DataType) -> Result<()> {
+fn below(data_type: &DataType, refused: &dyn Fn(String) -> Error) -> Result<()> {
     match data_type {
-        DataType::Struct(fields) => check(fields, "field"),
+        DataType::Struct(fields) => check(fields, "field", refused),
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)
         | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => below(item.data_type()),
+        | DataType::FixedSizeList(item, _) => below(item.data_type(), refused),
+        DataType::Dictionary(_, values) => below(values, refused),
         DataType::Map(entries, _) => match entries.data_type() {
             // Key and value are told by their places.
-            DataType::Struct(fields) => fields.iter().try_for_each(|field| below(field.data_type())),
+            DataType::Struct(fields) => fields.iter().try_for_each(|field| below(field.data_type(), refused)),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

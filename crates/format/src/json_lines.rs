@@ -4,6 +4,7 @@ mod blocks;
 mod column;
 mod fault;
 mod in_order;
+mod map_keys;
 mod parse;
 mod sample;
 mod shape;
@@ -21,9 +22,10 @@ use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace_io::{Error, Job, Output, Result};
 
+use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 use crate::text_sink::{TextRows, TextSink};
-use crate::{Sink, WriteOptions};
+use crate::{Sink, WriteOptions, refuse_to_write_duplicates};
 
 /// Rows as JSON lines.
 ///
@@ -36,7 +38,7 @@ use crate::{Sink, WriteOptions};
 /// let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
 /// let batch = RecordBatch::try_from_iter([("id", ids)])?;
 /// let lines = lakerace_format::JsonLines::new(&batch.schema())?;
-/// assert_eq!(lines.encode(&batch)?, b"{\"id\":1}\n{\"id\":2}\n");
+/// assert_eq!(lines.encode(&batch, 1)?, b"{\"id\":1}\n{\"id\":2}\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -44,33 +46,31 @@ pub struct JsonLines(());
 
 impl JsonLines {
     /// # Errors
-    /// `Invalid` for a column's name that is there twice.
+    /// `Invalid` for a name of a column or field that is there twice.
     pub fn new(schema: &SchemaRef) -> Result<Self> {
-        let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Error::invalid(format!("two columns are named {:?}", twice[0])));
-        }
+        refuse_to_write_duplicates(schema)?;
         Ok(Self(()))
     }
 
-    /// The lines of a batch.
+    /// The lines of a batch whose first row has this number, from 1.
     ///
     /// # Errors
-    /// `Unsupported` for values that JSON lines have no place for; it names their column.
-    pub fn encode(&self, batch: &RecordBatch) -> Result<Vec<u8>> {
+    /// `Unsupported` for values that JSON lines have no place for; it names their column. `Invalid` for a map that has a key
+    /// twice, naming column, row and key.
+    pub fn encode(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
-        self.write(batch, &mut lines)?;
+        self.write(batch, first_row, &mut lines)?;
         Ok(lines)
     }
 
-    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    fn write(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
         const ADVICE: &str = "choose another format, or leave the column out with --columns";
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
                 let message = format!("column {:?} has {what}", field.name());
                 return Err(Error::unsupported(message).advice(ADVICE));
             }
+            refuse_keys_twice(column, first_row).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
         let failed = |e: arrow::error::ArrowError| {
             Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE)
@@ -95,8 +95,8 @@ impl JsonLinesSink {
 }
 
 impl TextRows for JsonLines {
-    fn append(&self, batch: &RecordBatch, _: u64, out: &mut Vec<u8>) -> Result<()> {
-        self.write(batch, out)
+    fn append(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
+        self.write(batch, first_row, out)
     }
 }
 

@@ -37,6 +37,7 @@ mod variant;
 pub use arrow_ipc::{ArrowSink, ArrowSource};
 pub use conform::FindBy;
 pub use deleted_rows::DeletedRows;
+pub use duplicates::refuse_to_write_duplicates;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use input::{Constants, InputFile};

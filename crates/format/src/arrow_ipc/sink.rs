@@ -6,7 +6,7 @@ use arrow::ipc::writer::{FileWriter, StreamWriter};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Output, Result};
 
-use crate::{Codec, Sink, WriteOptions, Written};
+use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Writes Arrow IPC: a file where the name ends in `.arrow`, else a stream.
 pub struct ArrowSink {
@@ -32,6 +32,7 @@ impl ArrowSink {
                 .at(output.url())
                 .advice("leave --compression (compression) out"));
         }
+        refuse_to_write_duplicates(schema).map_err(|error| error.at(output.url()))?;
         let writer = match output.url().to_ascii_lowercase().ends_with(".arrow") {
             true => FileWriter::try_new(Vec::new(), schema).map(|writer| Writer::File(Box::new(writer))),
             false => StreamWriter::try_new(Vec::new(), schema).map(|writer| Writer::Stream(Box::new(writer))),

@@ -3,17 +3,30 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Date32Array, DurationSecondArray, Float64Array, Int64Array, ListArray, RecordBatch, StructArray,
-    Time32SecondArray, TimestampMicrosecondArray,
+    Array, ArrayRef, Date32Array, DurationSecondArray, FixedSizeListArray, Float64Array, Int64Array, Int64Builder,
+    ListArray, MapBuilder, RecordBatch, StringBuilder, StructArray, Time32SecondArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{Field, Fields, Float64Type};
 use lakerace_io::ErrorKind;
 
 use super::JsonLines;
 
+/// Maps of these keys.
+fn maps(rows: &[&[&str]]) -> ArrayRef {
+    let mut maps = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    for (row, keys) in rows.iter().enumerate() {
+        for key in *keys {
+            maps.keys().append_value(key);
+            maps.values().append_value(row as i64);
+        }
+        maps.append(true).unwrap();
+    }
+    Arc::new(maps.finish())
+}
+
 fn encode(column: ArrayRef) -> lakerace_io::Result<String> {
     let batch = RecordBatch::try_from_iter_with_nullable([("v", column, true)]).unwrap();
-    let lines = JsonLines::new(&batch.schema())?.encode(&batch)?;
+    let lines = JsonLines::new(&batch.schema())?.encode(&batch, 1)?;
     Ok(String::from_utf8(lines).unwrap())
 }
 
@@ -52,4 +65,23 @@ fn ordinary_values_and_nulls_are_written() {
     assert_eq!(encode(Arc::new(DurationSecondArray::from(vec![90]))).unwrap(), "{\"v\":\"PT90S\"}\n");
     assert_eq!(encode(Arc::new(Date32Array::from(vec![None, None]))).unwrap(), "{\"v\":null}\n{\"v\":null}\n");
     assert_eq!(encode(Arc::new(Int64Array::from(Vec::<i64>::new()))).unwrap(), "");
+}
+
+#[test]
+fn a_map_with_a_key_twice_is_refused_at_every_level() {
+    let twice = maps(&[&["x", "x"], &["a", "b"], &[], &["b", "a", "b"]]);
+    // A row that is cut off is no row of the column.
+    let twice = twice.slice(1, 3);
+    let field = || Arc::new(Field::new("item", twice.data_type().clone(), true));
+    let offsets = arrow::buffer::OffsetBuffer::from_lengths([1, 0, 2]);
+    let list: ArrayRef = Arc::new(ListArray::new(field(), offsets, Arc::clone(&twice), None));
+    let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(field(), 1, Arc::clone(&twice), None));
+    for column in [Arc::clone(&twice), within(Arc::clone(&twice)), list, fixed] {
+        let kind = column.data_type().clone();
+        let error = encode(column).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{kind}");
+        let says = error.to_string();
+        assert!(says.contains("column \"v\": the map of row 3 has the key \"b\" twice"), "{kind}: {says}");
+    }
+    assert_eq!(encode(twice.slice(0, 2)).unwrap(), "{\"v\":{\"a\":1,\"b\":1}}\n{\"v\":{}}\n");
 }

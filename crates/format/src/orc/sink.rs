@@ -8,7 +8,7 @@ use lakerace_orc::write::{Writer, WriterOptions};
 
 use super::error::from_orc;
 use crate::suggestions::column_not_found;
-use crate::{Codec, Sink, WriteOptions, Written, warn_of_fixed_sizes};
+use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates, warn_of_fixed_sizes};
 
 /// Writes one ORC file: zstd, row indexes of 10,000 rows and stripes of 64 MiB, unless the options say otherwise. At most
 /// a stripe is in memory.
@@ -26,6 +26,7 @@ impl OrcSink {
     /// bloom filter's column that isn't there; all before anything is written.
     pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
+        refuse_to_write_duplicates(&schema).map_err(|error| error.at(&url))?;
         warn_of_fixed_sizes(&schema, "ORC", job);
         let writer = new_writer(schema, options, job).map_err(|e| e.at(url))?;
         Ok(Box::new(Self { writer, output, job: job.clone() }))

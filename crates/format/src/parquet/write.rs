@@ -26,7 +26,7 @@ use self::options::{ColumnLayout, Layout, Settings};
 use self::pool::{Group, Pool};
 use super::encode::encoder::{ColumnEncoder, Scratch};
 use super::encode::flat_encoder;
-use crate::{Sink, WriteOptions, Written};
+use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Rows that go to an encoder at once.
 const SLICE_ROWS: usize = 65_536;
@@ -48,6 +48,7 @@ impl ParquetSink {
     /// an error here, before anything is written.
     pub fn create(mut output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
+        refuse_to_write_duplicates(&schema).map_err(|error| error.at(&url))?;
         let encoder = FileEncoder::new(schema, options, job).map_err(|e| e.at(url))?;
         if matches!(encoder.engine, Engine::Threads { .. }) {
             output.write_behind(encoder.settings.row_group_bytes.min(BEHIND_BYTES) as usize);
