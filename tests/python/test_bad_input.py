@@ -300,3 +300,18 @@ def test_two_fields_of_one_name_are_refused_by_every_target(tmp_path: Path, kind
     with pytest.raises(lr.InvalidInputError, match=r'both named "[ac]"'):
         lr.copy(rows, f"sqlite:{tmp_path}/a.db#t")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_time_zone_is_an_error_of_the_option(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("a\n2024-01-01T00:00:00Z\n")
+    for target in ("a.parquet", "sqlite:a.db#t"):
+        done = run("copy", source, target, "--schema", "a timestamp(us, Mars/X)", cwd=tmp_path)
+        assert done.code == 2, done.err
+        assert 'no time zone "Mars/X"' in done.err
+    assert list(tmp_path.iterdir()) == [source]
+    # What a file says itself stays.
+    odd = pa.table({"a": pa.array([0], pa.timestamp("us", "Mars/X"))})
+    with pa.OSFile(str(tmp_path / "odd.arrow"), "wb") as file, pa.ipc.new_file(file, odd.schema) as writer:
+        writer.write_table(odd)
+    assert lr.scan(tmp_path / "odd.arrow").schema.field("a").type == pa.timestamp("us", "Mars/X")

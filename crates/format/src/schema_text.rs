@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::timezone::Tz;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
@@ -14,7 +15,7 @@ use lakerace_io::{Error, Result};
 /// `fixed_size_list(…, 3)`, `struct(a int64, b utf8)`, `map(utf8, int64)` and `dictionary(int32, utf8)`.
 ///
 /// # Errors
-/// `Usage`, naming the column and the nearest type.
+/// `Usage`, naming the column and the nearest type, or a time zone that is not known.
 pub fn parse_schema(text: &str) -> Result<Schema> {
     let mut parser = Parser { text, position: 0, depth: 0 };
     let mut fields: Vec<Field> = Vec::new();
@@ -28,6 +29,8 @@ pub fn parse_schema(text: &str) -> Result<Schema> {
             return Ok(Schema::new(fields));
         }
         let field = parser.field()?;
+        refuse_unknown_zones(field.data_type())
+            .map_err(|error| error.at(format!("column {:?} of the schema", field.name())))?;
         if fields.iter().any(|f| f.name() == field.name()) {
             return Err(Error::usage(format!("the schema names column {:?} twice", field.name())));
         }
@@ -41,7 +44,24 @@ pub fn parse_schema(text: &str) -> Result<Schema> {
     }
 }
 
-/// Parses one type, as [`parse_schema`] takes them.
+/// An error for a time zone whose clock is not known: rows that have one could be written and not be read.
+fn refuse_unknown_zones(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Timestamp(_, Some(zone)) if zone.parse::<Tz>().is_err() => {
+            Err(Error::usage(format!("there is no time zone {zone:?}"))
+                .advice("name it as in Europe/Berlin, say UTC, or give an offset such as +02:00"))
+        }
+        DataType::Struct(fields) => fields.iter().try_for_each(|field| refuse_unknown_zones(field.data_type())),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => refuse_unknown_zones(item.data_type()),
+        DataType::Dictionary(_, values) => refuse_unknown_zones(values),
+        _ => Ok(()),
+    }
+}
+
+/// Parses one type, as [`parse_schema`] takes them, with a time zone of any name.
 ///
 /// # Errors
 /// `Usage`, naming the nearest type.

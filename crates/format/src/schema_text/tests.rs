@@ -70,3 +70,22 @@ fn errors_name_the_column_and_the_nearest_type() {
     }
     assert!(parse_schema("price dcimal(15,2)").unwrap_err().to_string().contains("\"price\""));
 }
+
+#[test]
+fn time_zones_are_known_ones() {
+    for zone in ["UTC", "Europe/Berlin", "+02:00", "America/Argentina/Buenos_Aires"] {
+        parse_schema(&format!("a timestamp(us, {zone})")).unwrap();
+    }
+    for text in [
+        "a timestamp(us, Mars/X)",
+        "a list(struct(b map(utf8, timestamp(ms, Mars/X))))",
+        "a dictionary(int8, timestamp(s, Mars/X))",
+    ] {
+        let error = parse_schema(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
+        let says = error.to_string();
+        assert!(says.contains("there is no time zone \"Mars/X\"") && says.contains("column \"a\""), "{says}");
+    }
+    // What files and states name themselves stays.
+    parse_type("timestamp(us, Mars/X)").unwrap();
+}
