@@ -378,3 +378,20 @@ def test_a_map_with_a_key_twice_is_refused_before_the_file_is_there(tmp_path: Pa
         assert 'column "m": the map of row 3 has the key "a" twice' in done.err
         assert not (tmp_path / "out.jsonl").exists()
     assert ok("copy", source, tmp_path / "out.jsonl", "--where", "m IS NULL").code == 0
+
+
+def test_a_verified_file_is_one_that_can_be_read_back(tmp_path: Path) -> None:
+    texts = pa.table({"c": pa.array(["x", "y", None, "x"]).dictionary_encode()})
+    for name in ("cat.csv", "cat.jsonl", "cat.tbl"):
+        copied = lr.copy(texts, tmp_path / name, verify=True)
+        assert copied.checksum == lr.checksum(texts).checksum, name
+        (tmp_path / name).unlink()
+    round_number = pa.table({"c": pa.array([decimal.Decimal(1200)], pa.decimal128(10, -2))})
+    no_name = pa.table({"": [1], "b": [2]})
+    no_columns = pa.table({"a": [1, 2]}).select([])
+    refused = [(round_number, "a.jsonl"), (round_number, "a.csv"), (no_name, "a.csv"), (no_name, "folder/")]
+    for table, name in [*refused, (no_columns, "a.jsonl")]:
+        with pytest.raises(lr.UnsupportedError, match="could not be read back: "):
+            lr.copy(table, f"{tmp_path}/{name}", output_format="csv" if name == "folder/" else None, verify=True)
+        assert not list(tmp_path.iterdir()), name
+    assert lr.copy(no_name, tmp_path / "a.csv").rows == 1

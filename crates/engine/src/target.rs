@@ -7,8 +7,8 @@ use lakerace_format::csv::{CsvSink, Dialect};
 use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{
-    ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions,
-    refuse_to_write_duplicates,
+    ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions, check_read_back,
+    read_back_schema, refuse_to_write_duplicates,
 };
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
@@ -122,7 +122,7 @@ impl Target {
                 read.format = files.format;
                 if matches!(files.format, Some(Format::Csv | Format::Tbl | Format::Jsonl)) {
                     read.csv = options.write.csv.clone();
-                    read.csv.schema = Some(print_schema(schema));
+                    read.csv.schema = Some(print_schema(&read_back_schema(schema)));
                 }
             }
             Self::Table(_) | Self::Database(_) | Self::Stream(_) => {
@@ -177,6 +177,11 @@ impl Target {
 
     /// Begins to write.
     pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        if let (Self::Files(files), true) = (&self, options.load.verify) {
+            // A file that could not be read back is not begun.
+            check_read_back(files.known_format()?, &schema, &options.write.csv)
+                .map_err(|error| error.at(&files.place))?;
+        }
         match self {
             Self::Stream(stream) => {
                 let format = stream.format().ok_or_else(|| Error::internal("a stream of no format"))?;

@@ -89,9 +89,7 @@ impl CsvSource {
                 learn_schema(&objects, &rules, given.as_ref(), expected.as_ref(), rows)?
             }
         };
-        for field in schema.fields() {
-            column_for(field, 0, TypeOrigin::Given)?;
-        }
+        check_columns(&schema)?;
         let schema = with_constants(schema, &constants);
         Ok(Self {
             objects,
@@ -103,6 +101,22 @@ impl CsvSource {
             on_bad_row: options.on_bad_row,
             job: job.clone(),
         })
+    }
+
+    /// Whether files that are written with these columns are read with them.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type that text can't hold, or a name that a header does not.
+    pub(crate) fn check_schema(schema: &Schema, dialect: Dialect, options: &CsvOptions) -> Result<()> {
+        check_columns(schema)?;
+        let is_blank = |field: &&Arc<Field>| field.name().trim().is_empty();
+        match schema.fields().iter().find(is_blank) {
+            Some(field) if Rules::new(dialect, options)?.header => Err(Error::unsupported(format!(
+                "the header has no place for a column that is named {:?}",
+                field.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn index_of(&self, name: &str) -> Result<usize> {
@@ -147,6 +161,11 @@ impl CsvSource {
         let files = self.objects.iter().zip(&self.constants);
         files.filter_map(|(object, constants)| Some((object.url(), Arc::clone(constants.as_ref()?)))).collect()
     }
+}
+
+/// Fails for types that text can't hold.
+fn check_columns(schema: &Schema) -> Result<()> {
+    schema.fields().iter().try_for_each(|field| column_for(field, 0, TypeOrigin::Given).map(drop))
 }
 
 impl Source for CsvSource {

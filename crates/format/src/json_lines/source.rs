@@ -78,6 +78,15 @@ impl JsonLinesSource {
         Ok(Self { objects, schema, origins, constants, on_bad_row: options.on_bad_row, job: job.clone() })
     }
 
+    /// Whether lines that are written with these columns are read with them.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type that JSON has no values for.
+    pub(crate) fn check_schema(schema: &Schema) -> Result<()> {
+        let origins = vec![Origin::Given; schema.fields().len()];
+        Columns::new(schema.fields(), &origins, "", Others::Refused).map(drop)
+    }
+
     /// The columns asked for, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
         let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };

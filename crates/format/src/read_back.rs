@@ -1,0 +1,63 @@
+//! Files of text that are read back as what was written to them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use lakerace_io::{Error, Result};
+
+use crate::csv::{CsvSource, Dialect};
+use crate::schema_text::{parse_schema, print_schema};
+use crate::{CsvOptions, Format, JsonLinesSource};
+
+/// The schema by which a file of text gives back rows of `schema`: a dictionary comes as its values, which is all that text
+/// has of it.
+pub fn read_back_schema(schema: &Schema) -> Schema {
+    Schema::new(plain_fields(schema.fields()))
+}
+
+fn plain_fields(fields: &Fields) -> Fields {
+    fields.iter().map(plain_field).collect()
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    Arc::new(Field::new(field.name(), plain_type(field.data_type()), field.is_nullable()))
+}
+
+fn plain_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain_type(values),
+        DataType::Struct(fields) => DataType::Struct(plain_fields(fields)),
+        DataType::List(item) | DataType::ListView(item) => DataType::List(plain_field(item)),
+        DataType::LargeList(item) | DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
+        DataType::Map(entries, is_sorted) => DataType::Map(plain_field(entries), *is_sorted),
+        other => other.clone(),
+    }
+}
+
+/// Whether a file of text with these columns could be read back, which is asked before it is written. Other files say their
+/// schema themselves.
+///
+/// # Errors
+/// `Unsupported`, saying why not.
+pub fn check_read_back(format: Format, schema: &Schema, options: &CsvOptions) -> Result<()> {
+    let dialect = match format {
+        Format::Csv => Some(Dialect::Csv),
+        Format::Tbl => Some(Dialect::Tbl),
+        Format::Jsonl => None,
+        Format::Parquet | Format::Orc | Format::Arrow => return Ok(()),
+    };
+    let plain = read_back_schema(schema);
+    let checked = parse_schema(&print_schema(&plain)).and_then(|parsed| match dialect {
+        Some(dialect) => CsvSource::check_schema(&parsed, dialect, options),
+        None => JsonLinesSource::check_schema(&parsed),
+    });
+    checked.map_err(|error| {
+        let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        Error::unsupported(format!("such a file could not be read back: {place}{}", error.message()))
+            .advice("leave out --verify (verify), or the column by --columns (columns)")
+    })
+}
+
+#[cfg(test)]
+mod tests;
