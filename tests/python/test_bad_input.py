@@ -315,3 +315,34 @@ def test_an_unknown_time_zone_is_an_error_of_the_option(tmp_path: Path) -> None:
     with pa.OSFile(str(tmp_path / "odd.arrow"), "wb") as file, pa.ipc.new_file(file, odd.schema) as writer:
         writer.write_table(odd)
     assert lr.scan(tmp_path / "odd.arrow").schema.field("a").type == pa.timestamp("us", "Mars/X")
+
+
+def test_an_upsert_that_a_full_disk_ends_leaves_nothing_behind(tmp_path: Path) -> None:
+    with tiny_disk(tmp_path / "disk") as disk:
+        table = disk / "t"
+        lr.copy(
+            pa.table({"k": [1, 2, 3], "x": [1, 2, 3]}), f"delta:{table}", table_properties={"lakerace.primaryKey": "k"}
+        )
+        before = sorted(table.rglob("*"))
+        fill, failed = disk / "fill", 0
+        with fill.open("wb", buffering=0) as file:
+            while True:
+                try:
+                    file.write(bytes(4096))
+                except OSError:
+                    break
+        size = fill.stat().st_size
+        # With each page that is free, another step of the commit is the one that finds no room.
+        for pages in range(1, 64):
+            os.truncate(fill, size - pages * 4096)
+            try:
+                done = lr.Table(table).upsert(pa.table({"k": [2, 4], "x": [20, 40]}))
+            except lr.UnavailableError as error:
+                assert "space" in str(error)
+                assert sorted(table.rglob("*")) == before, f"with {pages} pages free"
+                failed += 1
+                continue
+            assert done.rows_hidden == 1
+            break
+        assert failed > 1
+        assert sorted(lr.scan(table).rows()) == [(1, 1), (2, 20), (3, 3), (4, 40)]

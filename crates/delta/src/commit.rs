@@ -269,7 +269,10 @@ impl<S: CommitAction> Commit<S> {
                 Ok(Some(version)) => return Ok(Some(version)),
                 Ok(None) => {}
                 Err(error) => {
-                    let unknown = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Cancelled);
+                    let unknown = match error.kind() {
+                        ErrorKind::Unavailable => !self.is_known_to_be_absent(),
+                        kind => kind == ErrorKind::Cancelled,
+                    };
                     return Err((error, if unknown { Outcome::Unknown } else { Outcome::Absent }));
                 }
             }
@@ -334,10 +337,7 @@ impl<S: CommitAction> Commit<S> {
     /// What an error means: the entry is there after all, it may be tried again, or neither.
     fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
         *unanswered += 1;
-        let next = match &self.base {
-            WriteBase::New { .. } => 0,
-            WriteBase::Existing(snapshot) => snapshot.version() + 1,
-        };
+        let next = self.next_version();
         if error.kind() != ErrorKind::Unavailable || *unanswered > UNANSWERED_AT_MOST {
             return Err(error.at(self.table.place()));
         }
@@ -347,6 +347,21 @@ impl<S: CommitAction> Commit<S> {
             // The creation of a table can't be tried twice.
             Ok(false) | Err(_) => Err(error.at(self.table.place())),
         }
+    }
+
+    /// The version that the entry would make.
+    fn next_version(&self) -> u64 {
+        match &self.base {
+            WriteBase::New { .. } => 0,
+            WriteBase::Existing(snapshot) => snapshot.version() + 1,
+        }
+    }
+
+    /// Whether an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
+    /// store behind a network, has done all that it will do when it tells of an error.
+    fn is_known_to_be_absent(&self) -> bool {
+        let is_local = self.table.object(LOG).is_ok_and(|log| log.store.has_local_files());
+        is_local && matches!(self.is_mine(self.next_version()), Ok(false))
     }
 
     /// Whether an entry of the log is this commit's own: the store has written it and then lost its answer.
