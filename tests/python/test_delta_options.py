@@ -207,3 +207,10 @@ def test_partitions_hold_years_of_four_digits(tmp_path: Path, value: int, kind: 
     with pytest.raises(lr.InvalidInputError, match="years 0 to 9999"):
         lr.Table(table).upsert(source, key=["id", "t"])
     assert lr.scan(table).count() == 1
+
+
+def test_a_struct_without_fields_names_its_column(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "s": pa.array([[{}]], pa.list_(pa.struct([])))})
+    with pytest.raises(lr.UnsupportedError, match=r'column "s": .*struct without fields'):
+        lr.copy(rows, f"delta:{tmp_path}/t")
+    assert not (tmp_path / "t").exists()

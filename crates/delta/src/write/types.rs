@@ -46,6 +46,10 @@ pub(crate) fn table_type(data_type: &DataType) -> Result<DataType> {
         T::List(item) | T::LargeList(item) | T::FixedSizeList(item, _) | T::ListView(item) | T::LargeListView(item) => {
             T::List(Arc::new(Field::new("element", table_type(item.data_type())?, true)))
         }
+        T::Struct(fields) if fields.is_empty() => {
+            return Err(Error::unsupported("Delta tables have no type for a struct without fields")
+                .advice("leave it out by --columns (columns)"));
+        }
         T::Struct(fields) => T::Struct(fields.iter().map(|field| table_field(field)).collect::<Result<_>>()?),
         T::Map(entries, _) => map_type(entries)?,
         T::Null => {
