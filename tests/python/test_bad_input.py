@@ -346,3 +346,13 @@ def test_an_upsert_that_a_full_disk_ends_leaves_nothing_behind(tmp_path: Path) -
             break
         assert failed > 1
         assert sorted(lr.scan(table).rows()) == [(1, 1), (2, 20), (3, 3), (4, 40)]
+
+
+@pytest.mark.parametrize(
+    "words", [["scan", "--format", "csv"], ["scan", "--format", "jsonl"], ["scan", "--count"], ["schema"]]
+)
+def test_a_full_standard_output_is_named(parquet: Path, words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command(*words, parquet), stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 8, done.stderr
+    assert b"error: standard output: No space left on device" in done.stderr

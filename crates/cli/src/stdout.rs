@@ -39,7 +39,15 @@ fn noted<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     WRITES.fetch_add(1, Ordering::Relaxed);
     let outcome = write();
     WRITES.fetch_sub(1, Ordering::Relaxed);
-    outcome.inspect_err(note)
+    outcome.inspect_err(note).map_err(placed)
+}
+
+/// The error with its place, which writers between here and the command keep. A reader that went away is no error to tell.
+fn placed(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => error,
+        kind => io::Error::new(kind, Error::from(error).at("standard output")),
+    }
 }
 
 fn note(error: &io::Error) {
