@@ -214,7 +214,12 @@ impl From<std::io::Error> for Error {
             _ => ErrorKind::Unavailable,
         };
         let full = error.kind() == Io::StorageFull || error.kind() == Io::QuotaExceeded;
+        let denied = error.kind() == Io::PermissionDenied;
         let made = Self::new(kind, error.to_string()).caused_by(error);
-        if full { made.advice("free some space or choose another target, then run it again") } else { made }
+        match () {
+            () if full => made.advice("free some space or choose another target, then run it again"),
+            () if denied => made.advice("have its permissions changed, or name another place"),
+            () => made,
+        }
     }
 }

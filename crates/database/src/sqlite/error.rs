@@ -36,7 +36,7 @@ fn of_code(code: Option<ErrorCode>) -> (ErrorKind, &'static str, &'static str) {
             (ErrorKind::Invalid, "the database is read-only", "change its permissions, or name another file")
         }
         Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
-            (ErrorKind::Invalid, "access to the database is denied", "")
+            (ErrorKind::Invalid, "access to the database is denied", "change its permissions, or name another file")
         }
         Some(ErrorCode::CannotOpen) => (
             ErrorKind::NotFound,

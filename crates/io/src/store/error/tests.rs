@@ -59,3 +59,10 @@ fn transient_is_what_a_second_request_may_mend() {
     assert!(!is_transient(&answer("400 Bad Request", "")));
     assert!(is_range_not_satisfiable(&answer("416 Range Not Satisfiable", "")));
 }
+
+#[test]
+fn what_the_system_denies_has_advice() {
+    let error = Error::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.advice_text().is_some_and(|advice| advice.contains("permissions")), "{error}");
+}
