@@ -93,6 +93,19 @@ def test_a_target_that_is_gone_gets_all_rows(target: str, tmp_path: Path, reques
     assert len(found(target)) == 20
 
 
+def test_rows_that_others_replace_are_read_again(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "rows.parquet"
+    pq.write_table(rows(list(range(20))), source)
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "id"}
+    assert lr.copy(source, target, **options).rows == 20
+    key = None if target.startswith("delta:") else "id"
+    lr.copy(source, target, key=key, mode="overwrite", where="id < 10")
+    assert len(found(target)) == 10
+    assert lr.copy(source, target, **options).rows == 20
+    assert lr.copy(source, target, **options).rows == 1
+    assert len(found(target)) == 20
+
+
 def drop(target: str, request: pytest.FixtureRequest) -> None:
     """Removes a collection, an index or a table, as others would."""
     scheme, rest = target.split(":", 1)

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -138,6 +138,36 @@ def test_what_does_not_follow_the_table_is_left_alone(target: str, tmp_path: Pat
         lr.sync(folder, target)
     lr.Table(folder).alter(set={"lakerace.primaryKey": "id"})
     assert lr.sync(folder, target).version == 1
+
+
+def test_an_overwrite_by_others_ends_what_follows(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 10)
+    lr.sync(folder, target, key="id")
+    lr.copy(rows(700, 701), target, key="id", mode="overwrite")
+    with pytest.raises(lr.ConflictError, match="follows no table"):
+        lr.sync(folder, target, key="id")
+    assert lr.scan(target).count() == 1
+    lr.sync(folder, target, key="id", mode="overwrite")
+    same(target, table, folder)
+    # The sync's own overwrite keeps its state.
+    table.upsert(rows(5, 15, "new"))
+    assert lr.sync(folder, target, key="id").from_version == 0
+    same(target, table, folder)
+
+
+@pytest.mark.parametrize("mode", ["error", "append"])
+def test_a_table_that_others_make_again_follows_nothing(tmp_path: Path, mode: Literal["error", "append"]) -> None:
+    folder, path = tmp_path / "table", tmp_path / "a.db"
+    target = f"sqlite:{path}#t"
+    made(folder, 10)
+    lr.sync(folder, target, key="id")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP TABLE t")
+    # SQLite finds a table by its name in any case.
+    lr.copy(rows(700, 701), f"sqlite:{path}#T", key="id", mode=mode)
+    with pytest.raises(lr.ConflictError, match="follows no table"):
+        lr.sync(folder, target, key="id")
 
 
 def test_wrong_calls(tmp_path: Path) -> None:

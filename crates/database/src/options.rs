@@ -65,6 +65,9 @@ pub struct SinkOptions {
     pub allow_narrowing: bool,
     /// Told of each rejected row.
     pub on_rejected: OnRejected,
+    /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
+    /// target's states with them: jobs would go on behind rows that are gone. This state alone stays.
+    pub job_state: Option<String>,
 }
 
 type Listener = dyn Fn(&RecordBatch) -> Result<()> + Send + Sync;

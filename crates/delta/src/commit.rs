@@ -5,7 +5,7 @@ pub(crate) mod metadata;
 pub(crate) mod outcome;
 pub(crate) mod scan_rows;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +100,12 @@ pub(crate) trait CommitAction: Send {
     /// Whether files get deletion vectors by it, after [`Self::stage`].
     fn gives_vectors(&self) -> bool {
         false
+    }
+
+    /// Properties of a version that go with it.
+    fn outdated(&self, snapshot: &Snapshot) -> BTreeSet<String> {
+        let _ = snapshot;
+        BTreeSet::new()
     }
 
     /// An error where the table does not allow it.
@@ -319,6 +325,10 @@ impl<S: CommitAction> Commit<S> {
             let (protocol, properties) = upgrade(snapshot)?;
             more.push(protocol);
             changes.get_or_insert_with(Changes::default).properties.extend(properties);
+        }
+        let outdated = self.stage.outdated(snapshot);
+        if !outdated.is_empty() {
+            changes.get_or_insert_with(Changes::default).removed.extend(outdated);
         }
         if let Some(changes) = changes {
             let metadata = snapshot.kernel().table_configuration().metadata();

@@ -42,7 +42,7 @@ pub(crate) const FEATURE: &str = "delta.feature.";
 /// What the name of a constraint begins with.
 const CONSTRAINT: &str = "delta.constraints.";
 /// What names begin with that keep how far incremental unloads have come.
-const SINCE: &str = "lakerace.since.";
+pub(crate) const SINCE: &str = "lakerace.since.";
 /// What names begin with that Delta and lakerace keep for themselves.
 const RESERVED: [&str; 2] = ["delta.", "lakerace."];
 

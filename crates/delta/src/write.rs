@@ -21,7 +21,7 @@ mod statistics;
 mod strict;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -39,7 +39,7 @@ pub(crate) use self::published::{AddedFile, Published};
 pub use self::replace::Replaced;
 pub(crate) use self::split::{other_rows, write_split};
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
-use crate::properties::{check_properties, check_property};
+use crate::properties::{SINCE, check_properties, check_property};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
@@ -346,6 +346,12 @@ impl CommitAction for WriteMode {
             .advice("append by --mode append (mode), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
         }
         Ok(())
+    }
+
+    fn outdated(&self, snapshot: &Snapshot) -> BTreeSet<String> {
+        // Incremental unloads would go on behind rows that are gone.
+        let is_gone = |name: &String| *self == Self::Overwrite && name.starts_with(SINCE);
+        snapshot.properties().into_keys().filter(is_gone).collect()
     }
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {

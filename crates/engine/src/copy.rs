@@ -15,7 +15,11 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
         return since::copy(source, target, since, options, job);
     }
     // What is wrong with the target shows before anything is read.
-    let mut target = Target::resolve(target, options, job)?;
+    into_target(source, Target::resolve(target, options, job)?, options, job)
+}
+
+/// Copies all rows of `source` to a target that is found.
+pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOptions, job: &Job) -> Result<Written> {
     let scan = match &target {
         Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, job)?,
         Target::Files(_) | Target::Stream(_) | Target::Database(_) => {

@@ -59,12 +59,19 @@ pub(crate) struct DatabaseTarget {
     location: String,
     load_name: Option<String>,
     on_rejected: OnRejected,
+    job_state: Option<&'static str>,
 }
 
 impl DatabaseTarget {
     /// The collection, index or table that a location names.
     pub(crate) fn new(system: System, location: &str) -> Self {
-        Self { system, location: location.to_owned(), load_name: None, on_rejected: OnRejected::default() }
+        Self {
+            system,
+            location: location.to_owned(),
+            load_name: None,
+            on_rejected: OnRejected::default(),
+            job_state: None,
+        }
     }
 
     /// As the user wrote it.
@@ -75,6 +82,11 @@ impl DatabaseTarget {
     /// Names the load, and who hears of rejected rows.
     pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
         (self.load_name, self.on_rejected) = (load_name, on_rejected);
+    }
+
+    /// Names the state of the job that the load is a part of.
+    pub(crate) fn of_job(self, state: &'static str) -> Self {
+        Self { job_state: Some(state), ..self }
     }
 
     /// Begins to write.
@@ -103,6 +115,7 @@ impl DatabaseTarget {
             dead_letter: load.dead_letter.clone(),
             allow_narrowing: load.allow_narrowing,
             on_rejected: self.on_rejected,
+            job_state: self.job_state.map(str::to_owned),
         };
         open_sink(self.system, &self.location, schema, &options, job)
     }

@@ -21,10 +21,12 @@ use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
 use self::begun::{Begun, Run, Way};
-use crate::database;
+use crate::copy::into_target;
+use crate::database::{self, DatabaseTarget};
 use crate::delta::{named, open_table};
 use crate::options::LoadOptions;
-use crate::{CopyMode, CopyOptions, ReadOptions, copy};
+use crate::target::Target;
+use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// How a target is kept in step.
 #[derive(Debug, Clone, Default)]
@@ -231,7 +233,7 @@ impl<'a> Follower<'a> {
         let place = self.table.place();
         let source = format!("delta:{}", named(place).unwrap_or(place));
         let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
-        let written = copy(&source, self.target, &options, self.job).map_err(|error| match error.kind() {
+        let written = into_target(&source, self.target(), &options, self.job).map_err(|error| match error.kind() {
             // Some systems tell of the second row of a key themselves.
             ErrorKind::Conflict => error.advice(format!("where rows of the table share a key, {how}")),
             _ => error,
@@ -278,6 +280,11 @@ impl<'a> Follower<'a> {
         let state = State { version: to.version(), begun: None, ..state };
         self.note(&state)?;
         Ok(state)
+    }
+
+    /// The target of a load that is a part of this job.
+    fn target(&self) -> Target {
+        Target::Database(DatabaseTarget::new(self.system, self.target).of_job(STATE))
     }
 
     fn copy_options(&self, mode: CopyMode, key: &[String]) -> CopyOptions {

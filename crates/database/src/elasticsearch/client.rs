@@ -322,7 +322,7 @@ impl Said {
         &self.reason
     }
 
-    fn is_block(&self) -> bool {
+    pub fn is_block(&self) -> bool {
         self.kind == "cluster_block_exception"
     }
 

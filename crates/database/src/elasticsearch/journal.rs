@@ -9,7 +9,7 @@ use super::client::{Client, Request};
 use super::location::escape;
 
 /// The index of all loads of a server.
-const JOURNAL: &str = "lakerace-loads";
+pub(super) const JOURNAL: &str = "lakerace-loads";
 
 /// How far a load is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ use super::location::{Location, escape};
 use super::mapping::is_in_document;
 use super::sender::{REQUEST_BYTES, Sender};
 use super::settings::Quiet;
+use super::state::forget_states;
 use super::target::{Run, Target};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
@@ -38,6 +39,8 @@ pub(super) struct ElasticsearchSink {
     /// Rows of this run that are acknowledged.
     acknowledged: u64,
     must_be_new: bool,
+    /// The state that stays where rows are replaced.
+    job_state: Option<String>,
     is_finished: bool,
 }
 
@@ -79,6 +82,7 @@ impl ElasticsearchSink {
             rows: 0,
             acknowledged: 0,
             must_be_new,
+            job_state: options.job_state.clone(),
             is_finished: false,
         };
         sink.note_begin()?;
@@ -168,6 +172,8 @@ impl ElasticsearchSink {
         self.target.catalog.refresh(&self.target.index)?;
         self.check_searchable(&location)?;
         if self.target.is_staging {
+            // A load that is stopped behind this leaves jobs that begin anew.
+            forget_states(&self.client, &self.job, self.job_state.as_deref())?;
             self.target.catalog.switch(&location.index, &self.target.index, self.must_be_new)?;
         }
         self.is_finished = true;

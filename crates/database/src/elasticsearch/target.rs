@@ -11,6 +11,7 @@ use super::location::Location;
 use super::mapping::{find, missing, properties};
 use super::schema::{keep, kept};
 use super::settings::{Quiet, Restore};
+use super::state::forget_states;
 use crate::{SinkOptions, WriteMode};
 
 /// Where the rows of a load go.
@@ -98,6 +99,8 @@ impl Target {
             WriteMode::Error | WriteMode::Overwrite => Self::staging(catalog, schema, &mapped, run, journal, location),
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
+                // They are of an index of this name that somebody has removed.
+                forget_states(client, job, options.job_state.as_deref())?;
                 let made = match catalog.create(&location.index, &body(schema, &mapped, location)) {
                     // Another load has made it meanwhile: the rows go there, too.
                     Err(error) if error.kind() == ErrorKind::Conflict => false,

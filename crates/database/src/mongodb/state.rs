@@ -1,6 +1,6 @@
 //! How far jobs that follow a source have come, in a document each.
 
-use bson::{DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
@@ -9,6 +9,17 @@ use crate::TargetState;
 
 /// The collection that has a document for each job.
 const STATES: &str = "lakerace.states";
+
+/// Forgets what jobs keep for the location's collection, but for the state of the job that replaces its rows.
+pub(super) fn forget_states(connection: &Connection, job_state: Option<&str>) -> Result<()> {
+    let of_collection = doc! {
+        "_id.collection": &connection.location.collection,
+        "_id.name": { "$ne": job_state.map_or(Bson::Null, Bson::from) },
+    };
+    let delete = doc! { "q": of_collection, "limit": 0 };
+    let command = doc! { "delete": STATES, "deletes": [delete], "writeConcern": { "w": "majority" } };
+    expect_written(&connection.command(command)?)
+}
 
 /// What is kept for the location's collection.
 pub(super) struct CollectionState(pub Connection);

@@ -14,6 +14,7 @@ use super::journal::Journal;
 use super::kept_schema::{self, CollectionInfo, Ids, KeptSchema, collection_info, first_batch};
 use super::location::MongoLocation;
 use super::sink::{MongoSink, Plan, write_concern};
+use super::state::forget_states;
 use super::statement::{IdPlan, Statement};
 use crate::{SinkOptions, WriteMode};
 
@@ -25,6 +26,8 @@ pub(super) struct Target {
     pub connection: Connection,
     staging: Option<String>,
     replaces: bool,
+    /// The state that stays where rows are replaced.
+    job_state: Option<String>,
 }
 
 /// Begins to write rows to what a location names.
@@ -199,6 +202,7 @@ impl Opening<'_> {
             connection: self.connection.clone(),
             staging: None,
             replaces: self.options.mode == WriteMode::Overwrite,
+            job_state: self.options.job_state.clone(),
         };
         if let Some(journal) = &earlier {
             journal.check_schema(&encoded)?;
@@ -265,8 +269,10 @@ impl Target {
             return Ok(());
         }
         let mut command = doc! { "create": self.loading() };
-        if let Some(info) = info.filter(|_| self.staging.is_some()) {
-            command.extend(info.options.clone());
+        match &self.staging {
+            Some(_) => command.extend(info.map(|info| info.options.clone()).unwrap_or_default()),
+            // They are of a collection of this name that somebody has dropped.
+            None => forget_states(&self.connection, self.job_state.as_deref())?,
         }
         match self.connection.command(command) {
             // Another load has made it meanwhile.
@@ -287,6 +293,8 @@ impl Target {
         if self.replaces {
             self.copy_indexes(&name, &staging)?;
         }
+        // A load that is stopped behind this leaves jobs that begin anew.
+        forget_states(&self.connection, self.job_state.as_deref())?;
         let database = &self.connection.location.database;
         let rename = doc! {
             "renameCollection": format!("{database}.{staging}"),

@@ -243,7 +243,7 @@ impl SqliteSink {
 
     fn end(&mut self) -> Result<()> {
         if !self.was_finished {
-            self.target.publish(&self.connection)?;
+            self.target.publish(&self.connection, &self.options)?;
         }
         self.note(true)?;
         self.commit()?;

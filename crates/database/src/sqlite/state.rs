@@ -1,7 +1,7 @@
 //! How far jobs that follow a source have come, in a table beside.
 
 use lakerace_io::{Error, Job, Result};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::catalog::has_table;
 use super::connect::{to_read, to_write};
@@ -11,6 +11,16 @@ use crate::TargetState;
 
 /// The table of all jobs.
 const STATES: &str = "_lakerace_states";
+
+/// Forgets what jobs keep for a table whose rows are gone, but for the state of the job that replaces them.
+pub(super) fn forget_states(connection: &Connection, table: &str, job_state: Option<&str>) -> Result<()> {
+    if !has_table(connection, STATES)? {
+        return Ok(());
+    }
+    // A table is found by its name in any case.
+    let sql = format!("DELETE FROM {STATES} WHERE table_name = ?1 COLLATE NOCASE AND state_name IS NOT ?2");
+    connection.execute(&sql, params![table, job_state]).map(drop).map_err(failed)
+}
 
 /// What is kept for a table.
 pub(super) struct TableState {

@@ -12,6 +12,7 @@ use super::json;
 use super::kind::{Affinity, Kind};
 use super::location::quoted;
 use super::sink::table_schema;
+use super::state::forget_states;
 use crate::{SinkOptions, WriteMode};
 
 /// Tables on their way to replace others have this in front of their names.
@@ -85,6 +86,8 @@ impl Target {
             }
             (_, None) => {
                 target.make(connection, options)?;
+                // They are of a table of this name that somebody has dropped.
+                forget_states(connection, table, options.job_state.as_deref())?;
                 None
             }
             (_, Some(found)) => Some(found),
@@ -137,7 +140,7 @@ impl Target {
     }
 
     /// Makes a table that was written aside the table.
-    pub fn publish(&self, connection: &Connection) -> Result<()> {
+    pub fn publish(&self, connection: &Connection, options: &SinkOptions) -> Result<()> {
         if !self.replaces {
             return Ok(());
         }
@@ -157,6 +160,7 @@ impl Target {
             })?;
         }
         forget_schema(connection, &self.write_to)?;
+        forget_states(connection, &self.table, options.job_state.as_deref())?;
         keep_schema(connection, &self.table, &self.schema)
     }
 

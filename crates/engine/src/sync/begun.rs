@@ -9,7 +9,7 @@ use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
 
 use super::{Follower, State};
-use crate::{CopyMode, write};
+use crate::{CopyMode, load};
 
 /// How changes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,6 @@ impl<'a> Run<'a> {
         }
         let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));
         let options = self.follower.copy_options(mode, self.key());
-        Ok(write(batches, self.follower.target, &options, self.follower.job)?.rows)
+        Ok(load::run(batches, self.follower.target(), None, &options, self.follower.job)?.rows)
     }
 }
