@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import itertools
@@ -65,6 +66,11 @@ def every_type() -> pa.Table:
 def rows_of(path: Path, sql: str) -> list[tuple[object, ...]]:
     with sqlite3.connect(path) as connection:
         return connection.execute(sql).fetchall()
+
+
+def change(path: Path, script: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.executescript(script)
 
 
 def numbers(n: int, first: int = 0) -> pa.Table:
@@ -146,6 +152,26 @@ def test_upsert_needs_a_unique_key(tmp_path: Path) -> None:
     lr.copy(numbers(3), target, mode="upsert", key="id")
     lr.copy(numbers(4), target, mode="upsert", key="id")
     assert rows_of(tmp_path / "a.db", "SELECT count(*) FROM t") == [(4,)]
+
+
+@pytest.mark.parametrize("made_by", ["lakerace", "others"])
+def test_a_null_is_no_number_of_a_row(tmp_path: Path, made_by: str) -> None:
+    path, target = tmp_path / "a.db", f"sqlite:{tmp_path / 'a.db'}#t"
+    if made_by == "lakerace":
+        lr.copy(pa.table({"id": [1], "x": ["a"]}), target, key="id")
+    else:
+        change(path, "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT); INSERT INTO t VALUES (1, 'a')")
+    nulls = pa.table({"id": pa.array([7, None], pa.int64()), "x": ["b", "c"]})
+    with pytest.raises(lr.InvalidInputError, match='row 2 of the load: the key column "id" is null'):
+        lr.copy(nulls, target, mode="append")
+    # Rows that have no such column take the next number.
+    if made_by == "others":
+        assert lr.copy(pa.table({"x": ["d"]}), target, mode="append").rows == 1
+    assert rows_of(path, "SELECT id FROM t") == ([(1,), (2,)] if made_by == "others" else [(1,)])
+    # A key that is an index beside the rows keeps its nulls.
+    change(path, "CREATE TABLE d (id INTEGER PRIMARY KEY DESC, x TEXT)")
+    assert lr.copy(nulls, f"sqlite:{path}#d", mode="append").rows == 2
+    assert rows_of(path, "SELECT count(*) FROM d WHERE id IS NULL") == [(1,)]
 
 
 def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:

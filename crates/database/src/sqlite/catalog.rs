@@ -34,6 +34,8 @@ pub(super) struct Table {
     pub columns: Vec<Column>,
     /// The name under which its rows have a number; views and tables without them have none.
     pub rowid: Option<&'static str>,
+    /// Its primary key is an index beside the rows, and no name of their number.
+    pub has_key_index: bool,
     pub is_strict: bool,
     pub is_view: bool,
     /// The types that lakerace wrote, where it made the table.
@@ -56,14 +58,18 @@ impl Table {
         let is_free = |alias: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias));
         let rowid = ["rowid", "_rowid_", "oid"].into_iter().find(is_free).filter(|_| has_rowid);
         let kept = kept_schema(connection, name)?;
-        Ok(Some(Self { columns, rowid, is_strict, is_view, kept }))
+        let sql = "SELECT count(*) > 0 FROM pragma_index_list(?1) WHERE origin = 'pk'";
+        let has_key_index = connection.query_row(sql, [name], |row| row.get(0)).map_err(failed)?;
+        Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, kept }))
     }
 
     /// The column that is another name of the row's number.
     pub fn rowid_column(&self) -> Option<&str> {
         let mut key = self.columns.iter().filter(|column| column.key_position > 0);
         let (first, more) = (key.next()?, key.next());
-        let is_alias = self.rowid.is_some() && more.is_none() && first.declared.eq_ignore_ascii_case("INTEGER");
+        let is_integer = more.is_none() && first.declared.eq_ignore_ascii_case("INTEGER");
+        // INTEGER PRIMARY KEY DESC is none.
+        let is_alias = self.rowid.is_some() && is_integer && !self.has_key_index;
         is_alias.then_some(first.name.as_str())
     }
 }

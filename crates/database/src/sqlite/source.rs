@@ -132,7 +132,8 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
                 return Err(Error::usage(format!("the query gives two columns {:?}", twice[0]))
                     .advice("name one of them otherwise, with AS"));
             }
-            let table = Table { columns, rowid: None, is_strict: false, is_view: true, kept: None };
+            let table =
+                Table { columns, rowid: None, has_key_index: false, is_strict: false, is_view: true, kept: None };
             Ok((table, format!("({sql})")))
         }
     }

@@ -38,6 +38,7 @@ pub(super) struct Input {
     pub column: usize,
     /// The type that the table's column has, where that is known and another.
     pub data_type: Option<DataType>,
+    /// A null is refused: rows are found by the column, or it is their number.
     pub is_key: bool,
     /// The declared type makes floats of integers.
     pub is_made_float: bool,
@@ -229,6 +230,8 @@ fn join_column(
     if kept.is_none() && !table.is_strict && !options.allow_narrowing {
         check_affinity(kind, column, from).map_err(named)?;
     }
+    // A null in place of a row's number becomes the next number.
+    let is_key = is_key || table.rowid_column() == Some(column.name.as_str());
     let is_made_float = kind == Kind::Integer && column.affinity == Affinity::Real;
     Ok(Input { name: column.name.clone(), column: position, data_type: kept, is_key, is_made_float })
 }
