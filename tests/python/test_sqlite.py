@@ -174,6 +174,50 @@ def test_a_null_is_no_number_of_a_row(tmp_path: Path, made_by: str) -> None:
     assert rows_of(path, "SELECT count(*) FROM d WHERE id IS NULL") == [(1,)]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE t (a INT PRIMARY KEY ON CONFLICT IGNORE, b TEXT); INSERT INTO t VALUES (1, 'old')",
+        """CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'old');
+        CREATE TRIGGER no BEFORE INSERT ON t WHEN new.b = 'new1' BEGIN SELECT raise(ignore); END""",
+    ],
+)
+def test_rows_that_the_table_ignores_are_refused(tmp_path: Path, sql: str) -> None:
+    path, target, letters = tmp_path / "a.db", f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "letters"
+    change(path, sql)
+    new = pa.table({"a": range(200), "b": [f"new{n}" for n in range(200)]})
+    with pytest.raises(lr.InvalidInputError, match="row 2 of the load: the table has ignored the row"):
+        lr.copy(new, target, mode="append")
+    assert rows_of(path, "SELECT * FROM t") == [(1, "old")]
+    done = lr.copy(new, target, mode="append", dead_letter=letters)
+    assert (done.rows, done.rejected) == (199, 1)
+    assert json.loads(letters.read_text())["row"] == {"a": 1, "b": "new1"}
+    assert rows_of(path, "SELECT count(*) FROM t WHERE a = 1 AND b = 'old'") == [(1,)]
+
+
+def test_tables_that_mend_rows_take_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    change(
+        path,
+        """CREATE TABLE replaced (a INT PRIMARY KEY ON CONFLICT REPLACE, b TEXT); INSERT INTO replaced VALUES (1, 'old');
+        CREATE TABLE log (a INT); CREATE TABLE logged (a INT, b TEXT);
+        CREATE TRIGGER log_it AFTER INSERT ON logged BEGIN INSERT INTO log VALUES (new.a), (new.a); END;
+        CREATE TABLE kept (a INT PRIMARY KEY ON CONFLICT FAIL, b TEXT); INSERT INTO kept VALUES (150, 'old');
+        CREATE TABLE keys (a INT PRIMARY KEY); INSERT INTO keys VALUES (1)""",
+    )
+    new = pa.table({"a": range(200), "b": [f"new{n}" for n in range(200)]})
+    for table in ("replaced", "logged"):
+        assert lr.copy(new, f"sqlite:{path}#{table}", mode="append").rows == 200
+        assert rows_of(path, f"SELECT count(*) FROM {table}") == [(200,)]
+    # A key that is there already is no change, and no row that is lost.
+    assert lr.copy(new.select(["a"]), f"sqlite:{path}#keys", mode="upsert", key="a").rows == 200
+    assert rows_of(path, "SELECT count(*) FROM keys") == [(200,)]
+    assert rows_of(path, "SELECT b FROM replaced WHERE a = 1") == [("new1",)]
+    # The rows before the one that is refused are no duplicates.
+    done = lr.copy(new, f"sqlite:{path}#kept", mode="append", dead_letter=tmp_path / "letters")
+    assert (done.rows, done.rejected) == (199, 1)
+
+
 def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:
     target, dead = f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "dead.jsonl"
     rows = pa.table({"id": [1, 2, 2, None, 3], "x": [0.5, float("nan"), 2.0, 3.0, 4.0], "secret": ["canary"] * 5})

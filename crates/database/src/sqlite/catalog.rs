@@ -95,6 +95,14 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
     Ok(columns.into_iter().flatten().collect())
 }
 
+/// Whether a table, or a trigger of it, may leave a row out without an error, or keep the rows before one that it refuses.
+pub(super) fn takes_parts(connection: &Connection, table: &str) -> Result<bool> {
+    // ON CONFLICT IGNORE or FAIL, and RAISE of them; the words may stand for anything else.
+    let sql = "SELECT count(*) > 0 FROM sqlite_schema WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('table', 'trigger') \
+               AND (sql LIKE '%ignore%' OR sql LIKE '%fail%')";
+    connection.query_row(sql, [table], |row| row.get(0)).map_err(failed)
+}
+
 /// Whether columns are unique together, so that rows are found by them.
 pub(super) fn is_unique(connection: &Connection, table: &str, found: &Table, key: &[String]) -> Result<bool> {
     let is_same = |names: &[String]| {

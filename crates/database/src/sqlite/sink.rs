@@ -56,6 +56,8 @@ struct Statements {
     one: Statement,
     many: Statement,
     many_rows: usize,
+    /// Each row is a change. A delete finds no row, or some; an upsert of keys alone changes none that is there.
+    changes_each: bool,
 }
 
 impl SqliteSink {
@@ -148,12 +150,18 @@ impl Statements {
     fn prepare(connection: &Connection, target: &Target, options: &SinkOptions) -> rusqlite::Result<Self> {
         let table = quoted(&target.write_to);
         let columns: Vec<String> = target.inputs.iter().map(|input| quoted(&input.name)).collect();
+        let changes_each = match options.mode {
+            WriteMode::Error | WriteMode::Overwrite | WriteMode::Append => true,
+            WriteMode::Upsert => target.inputs.iter().any(|input| !options.key.contains(&input.name)),
+            WriteMode::Delete => false,
+        };
         let (one, many, many_rows) = if options.mode == WriteMode::Delete {
             let conditions: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
             let one = format!("DELETE FROM {table} WHERE {}", conditions.join(" AND "));
             (one.clone(), one, 1)
         } else {
-            let many_rows = (STATEMENT_PARAMETERS / columns.len().max(1)).clamp(1, STATEMENT_ROWS);
+            let most_rows = if target.takes_parts { 1 } else { STATEMENT_ROWS };
+            let many_rows = (STATEMENT_PARAMETERS / columns.len().max(1)).clamp(1, most_rows);
             let row = format!("({})", vec!["?"; columns.len()].join(", "));
             let conflict = if options.mode == WriteMode::Upsert { on_conflict(target, options) } else { String::new() };
             let insert = |rows: usize| {
@@ -163,7 +171,26 @@ impl Statements {
             (insert(1), insert(many_rows), many_rows)
         };
         let prepare = |sql: &str| Statement::prepare(connection, sql).map_err(rusqlite::Error::from);
-        Ok(Self { one: prepare(&one)?, many: prepare(&many)?, many_rows })
+        Ok(Self { one: prepare(&one)?, many: prepare(&many)?, many_rows, changes_each })
+    }
+
+    /// Runs a statement for `rows` rows, one or [`Self::many_rows`]; gives why the table does not take them.
+    fn run(&mut self, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
+        let values = (first..first + rows).flat_map(|row| columns.iter().map(move |values| values.value(row)));
+        let statement = if rows == 1 { &mut self.one } else { &mut self.many };
+        match statement.run(values).map_err(rusqlite::Error::from) {
+            Ok(changed) if !self.changes_each || changed == rows as u64 => Ok(None),
+            // A row that takes the place of others is one change; what triggers change is not counted.
+            Ok(_) if rows == 1 => Ok(Some(Rejection::ignored())),
+            Ok(changed) => Err(Error::invalid(format!("the table took {changed} of {rows} rows, and refused none"))
+                .advice("look at the table's triggers, or write to another table")),
+            Err(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
+                    Ok(Some(Rejection::of(&error)))
+                }
+                _ => Err(failed(error)),
+            },
+        }
     }
 }
 
@@ -188,7 +215,7 @@ impl SqliteSink {
         while at < batch.num_rows() {
             let rows = self.statements.many_rows.min(batch.num_rows() - at);
             let is_whole = rows == self.statements.many_rows && !inspects;
-            if is_whole && run(&mut self.statements.many, &columns, at, rows)?.is_none() {
+            if is_whole && self.statements.run(&columns, at, rows)?.is_none() {
                 self.confirmed += rows as u64;
             } else {
                 for row in at..at + rows {
@@ -207,7 +234,7 @@ impl SqliteSink {
         let found = inputs.find_map(|(input, values)| input.misfit(values, row, self.options.allow_narrowing));
         let reason = match found {
             Some(reason) => Some(Rejection { reason, is_duplicate: false }),
-            None => run(&mut self.statements.one, columns, row, 1)?,
+            None => self.statements.run(columns, row, 1)?,
         };
         let Some(rejection) = reason else {
             self.confirmed += 1;
@@ -249,20 +276,6 @@ impl SqliteSink {
         self.commit()?;
         self.is_done = true;
         Ok(())
-    }
-}
-
-/// Runs a statement for `rows` rows; gives why the table does not take them.
-fn run(statement: &mut Statement, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
-    let values = (first..first + rows).flat_map(|row| columns.iter().map(move |values| values.value(row)));
-    match statement.run(values).map_err(rusqlite::Error::from) {
-        Ok(_) => Ok(None),
-        Err(error) => match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
-                Ok(Some(Rejection::of(&error)))
-            }
-            _ => Err(failed(error)),
-        },
     }
 }
 
@@ -323,6 +336,12 @@ struct Rejection {
 }
 
 impl Rejection {
+    /// A table that leaves a row out without an error.
+    fn ignored() -> Self {
+        let reason = "the table has ignored the row, by an ON CONFLICT IGNORE or a trigger".to_owned();
+        Self { reason, is_duplicate: false }
+    }
+
     fn of(error: &rusqlite::Error) -> Self {
         let reason = match error {
             rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),

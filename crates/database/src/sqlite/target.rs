@@ -6,7 +6,7 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
-use super::catalog::{Column, Load, Table, create_table, forget_schema, is_unique, keep_schema};
+use super::catalog::{Column, Load, Table, create_table, forget_schema, is_unique, keep_schema, takes_parts};
 use super::error::failed;
 use super::json;
 use super::kind::{Affinity, Kind};
@@ -26,6 +26,8 @@ pub(super) struct Target {
     pub write_to: String,
     /// The columns that are written.
     pub inputs: Vec<Input>,
+    /// The table may take some rows of a statement, so each has a statement of its own.
+    pub takes_parts: bool,
     schema: Schema,
     /// The table is to be replaced in the end.
     replaces: bool,
@@ -67,8 +69,14 @@ impl Target {
         let aside = format!("{ASIDE}{table}");
         let replaces = options.mode == WriteMode::Overwrite && !load.is_some_and(|load| load.is_finished);
         let write_to = if replaces { aside } else { table.to_owned() };
-        let mut target =
-            Self { table: table.to_owned(), write_to, inputs: Vec::new(), schema: schema.clone(), replaces };
+        let mut target = Self {
+            table: table.to_owned(),
+            write_to,
+            inputs: Vec::new(),
+            takes_parts: false,
+            schema: schema.clone(),
+            replaces,
+        };
         let goes_on = load.is_some();
         let existing = match (options.mode, found) {
             (WriteMode::Overwrite, _) if replaces => {
@@ -110,6 +118,7 @@ impl Target {
 
     /// Takes the columns of a table that exists.
     fn join(&mut self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
+        self.takes_parts = takes_parts(connection, &self.table)?;
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
             for name in &options.key {
                 find(found, name)?;
