@@ -218,6 +218,20 @@ def test_tables_that_mend_rows_take_them(tmp_path: Path) -> None:
     assert (done.rows, done.rejected) == (199, 1)
 
 
+def test_a_column_that_the_table_lacks(tmp_path: Path) -> None:
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    lr.copy(pa.table({"id": [1]}), target, key="id")
+    for options in (["--mode", "append"], ["--mode", "upsert", "--key", "id"]):
+        pq.write_table(pa.table({"id": [2], "w": ["b"]}), tmp_path / "more.parquet")
+        done = run("copy", tmp_path / "more.parquet", target, *options)
+        assert done.code == 3
+        assert 'add it (ALTER TABLE "t" ADD COLUMN "w" TEXT' in done.err
+        assert "--mode overwrite" in done.err
+    change(tmp_path / "a.db", 'ALTER TABLE "t" ADD COLUMN "w" TEXT /* utf8 */')
+    ok("copy", tmp_path / "more.parquet", target, "--mode", "append")
+    assert list(lr.scan(target).rows()) == [(1, None), (2, "b")]
+
+
 def test_rejected_rows_go_to_the_dead_letter_file(tmp_path: Path) -> None:
     target, dead = f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "dead.jsonl"
     rows = pa.table({"id": [1, 2, 2, None, 3], "x": [0.5, float("nan"), 2.0, 3.0, 4.0], "secret": ["canary"] * 5})

@@ -170,6 +170,23 @@ def test_a_table_that_others_make_again_follows_nothing(tmp_path: Path, mode: Li
         lr.sync(folder, target, key="id")
 
 
+@pytest.mark.parametrize("has_feed", [True, False])
+def test_a_column_that_the_table_gets(target: str, tmp_path: Path, has_feed: bool) -> None:
+    folder = tmp_path / "table"
+    table = made(folder, 10, has_feed=has_feed)
+    lr.sync(folder, target, key="id")
+    wider = rows(8, 12, "new").append_column("seen", pa.array([1, 2, 3, 4], pa.int32()))
+    table.upsert(wider, evolve="add")
+    done = lr.sync(folder, target, key="id")
+    assert (done.from_version, done.upserted) == (0, 4)
+    same(target, table, folder)
+    assert dict(lr.scan(target, columns=["id", "seen"]).rows()) == dict.fromkeys(range(8)) | {8: 1, 9: 2, 10: 3, 11: 4}
+    assert lr.scan(target).schema.field("seen").type == pa.int32()
+    table.restore(0)
+    lr.sync(folder, target, key="id")
+    same(target, table, folder)
+
+
 def test_wrong_calls(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     made(folder, 10)

@@ -68,6 +68,8 @@ pub struct SinkOptions {
     /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
     /// target's states with them: jobs would go on behind rows that are gone. This state alone stays.
     pub job_state: Option<String>,
+    /// Whether a table gets the columns that it lacks, where its system has a schema and lakerace has made it.
+    pub adds_columns: bool,
 }
 
 type Listener = dyn Fn(&RecordBatch) -> Result<()> + Send + Sync;

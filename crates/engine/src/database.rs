@@ -84,7 +84,7 @@ impl DatabaseTarget {
         (self.load_name, self.on_rejected) = (load_name, on_rejected);
     }
 
-    /// Names the state of the job that the load is a part of.
+    /// Names the state of the job that the load is a part of. The target follows what the job reads, new columns too.
     pub(crate) fn of_job(self, state: &'static str) -> Self {
         Self { job_state: Some(state), ..self }
     }
@@ -115,6 +115,7 @@ impl DatabaseTarget {
             dead_letter: load.dead_letter.clone(),
             allow_narrowing: load.allow_narrowing,
             on_rejected: self.on_rejected,
+            adds_columns: self.job_state.is_some(),
             job_state: self.job_state.map(str::to_owned),
         };
         open_sink(self.system, &self.location, schema, &options, job)

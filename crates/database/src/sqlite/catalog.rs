@@ -1,6 +1,6 @@
 //! What a database knows of its tables, and what lakerace keeps beside them.
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Field, Schema};
 use lakerace_format::schema_text::print_type;
 use lakerace_format::{schema_from_base64, schema_to_base64};
 use lakerace_io::{Error, Result};
@@ -203,6 +203,18 @@ pub(super) fn note_load(connection: &Connection, table: &str, name: &str, load: 
     connection.execute(&sql, params![table, name, rows, load.is_finished]).map(drop).map_err(failed)
 }
 
+/// The SQL that adds a column to a table; rows of before have nulls there.
+pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
+    Ok(format!("ALTER TABLE {} ADD COLUMN {}", quoted(table), definition(field, "")?))
+}
+
+/// A column as a STRICT table declares it, with what is demanded of it.
+fn definition(field: &Field, demanded: &str) -> Result<String> {
+    let kind = Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+    let meant = print_type(field.data_type()).replace("*/", "* /");
+    Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
+}
+
 /// The SQL of a table that is to be made: what a type means stands beside it.
 pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Result<String> {
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
@@ -215,8 +227,7 @@ pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Resu
         needs_key &= !is_rowid;
         let primary = if is_rowid { " PRIMARY KEY" } else { "" };
         let not_null = if is_key || !field.is_nullable() { " NOT NULL" } else { "" };
-        let meant = print_type(field.data_type()).replace("*/", "* /");
-        lines.push(format!("  {} {}{primary}{not_null} /* {meant} */", quoted(field.name()), kind.declared()));
+        lines.push(format!("  {}", definition(field, &format!("{primary}{not_null}"))?));
     }
     if needs_key {
         let names: Vec<String> = key.iter().map(|name| quoted(name)).collect();

@@ -1,12 +1,16 @@
 //! The table that rows go to: found, made, or made aside and renamed in the end.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, Schema};
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
-use super::catalog::{Column, Load, Table, create_table, forget_schema, is_unique, keep_schema, takes_parts};
+use super::catalog::{
+    Column, Load, Table, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
+};
 use super::error::failed;
 use super::json;
 use super::kind::{Affinity, Kind};
@@ -101,6 +105,7 @@ impl Target {
             }
             (_, Some(found)) => Some(found),
         };
+        let existing = existing.map(|found| target.widened(connection, found, options)).transpose()?;
         match &existing {
             Some(found) => target.join(connection, found, options)?,
             None => target.inputs = all_inputs(schema, options),
@@ -114,6 +119,27 @@ impl Target {
         connection.execute_batch(&format!("DROP TABLE IF EXISTS {}", quoted(&self.write_to))).map_err(failed)?;
         connection.execute_batch(&sql).map_err(failed)?;
         keep_schema(connection, &self.write_to, &schema)
+    }
+
+    /// A table that lakerace has made, with the columns that it lacks, where the load may add them.
+    fn widened(&self, connection: &Connection, found: Table, options: &SinkOptions) -> Result<Table> {
+        let Some(kept) = found.kept.as_ref().filter(|_| options.adds_columns && options.mode != WriteMode::Delete)
+        else {
+            return Ok(found);
+        };
+        let lacks: Vec<_> = self.schema.fields().iter().filter(|field| find(&found, field.name()).is_err()).collect();
+        if lacks.is_empty() {
+            return Ok(found);
+        }
+        let mut fields = kept.fields().to_vec();
+        for field in lacks {
+            connection.execute_batch(&add_column(&self.table, field)?).map_err(failed)?;
+            // Rows of before have no value there.
+            fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
+        }
+        keep_schema(connection, &self.table, &Schema::new_with_metadata(fields, kept.metadata().clone()))?;
+        let gone = || Error::internal("the table is gone").at(&self.table);
+        Table::find(connection, &self.table)?.ok_or_else(gone)
     }
 
     /// Takes the columns of a table that exists.
@@ -137,7 +163,11 @@ impl Target {
             if !is_wanted(field.name()) {
                 continue;
             }
-            let column = find(found, field.name())?;
+            let column = find(found, field.name()).map_err(|error| {
+                let add = add_column(&self.table, field).map(|sql| format!("add it ({sql}), or "));
+                let known = error.advice_text().map(|text| format!("{text}; ")).unwrap_or_default();
+                error.advice(format!("{known}{}replace the table by --mode overwrite (mode)", add.unwrap_or_default()))
+            })?;
             if column.is_generated {
                 return Err(Error::invalid("it is computed from other columns")
                     .at(format!("column {:?}", column.name))
