@@ -136,6 +136,25 @@ def test_floats_that_are_not_finite_are_no_highest_value(tmp_path: Path) -> None
     assert lr.scan(target).count() == 5
 
 
+@pytest.mark.parametrize("place", ["parquet", "delta", "mongodb"])
+def test_rows_whose_value_is_nan_are_read_each_time(tmp_path: Path, place: str, request: pytest.FixtureRequest) -> None:
+    source, target = str(tmp_path / "rows.parquet"), f"delta:{tmp_path / 'target'}"
+    match place:
+        case "delta":
+            source = f"delta:{tmp_path / 'source'}"
+        case "mongodb":
+            server = request.getfixturevalue("mongo")
+            source = server.location("rows")
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "seen"}
+    lr.copy(pa.table({"id": [1, 2], "seen": [1.5, 2.5]}), source)
+    assert lr.copy(source, target, **options).rows == 2
+    after = pa.table({"id": [1, 2, 3, 4, 5], "seen": [1.5, 2.5, float("nan"), None, 1.0]})
+    lr.copy(after, source, mode="overwrite")
+    # Row 5 is below the highest value.
+    assert lr.copy(source, target, **options).rows == 3
+    assert sorted(lr.scan(target, columns=["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
+
+
 def test_how_files_are_written_reaches_a_table(tmp_path: Path) -> None:
     source, folder = tmp_path / "rows.parquet", tmp_path / "table"
     pq.write_table(rows(list(range(100))), source)

@@ -86,7 +86,8 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let filter = match &kept {
         None => read.filter.clone(),
         Some(mark) => {
-            let from = mark.condition(&since.column, since.overlap.as_deref())?;
+            let has_nan = !matches!(System::of(source), Some(System::Sqlite | System::Elasticsearch));
+            let from = mark.condition(&since.column, since.overlap.as_deref(), has_nan)?;
             Some(read.filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}")))
         }
     };

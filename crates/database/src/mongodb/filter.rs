@@ -4,7 +4,7 @@
 //! comparison is pushed down where the server's meaning is at least as wide as ours, and left out of the query where it is not:
 //! null and missing fields never match a comparison on either side, and NaN is no number on either side.
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use bson::{Bson, DateTime, Document, doc};
 use lakerace_format::{CompareOp, Expr, Literal};
 
@@ -46,6 +46,14 @@ pub(super) fn query(expr: &Expr, schema: &Schema) -> Option<Document> {
                 Expr::Column(name) if is_flat(name, schema) => Some(doc! { name: { "$ne": Bson::Null } }),
                 _ => None,
             },
+            // NaN is not less, and so is what the server compares with no number.
+            Expr::Compare { op: CompareOp::Less, left, right } => match (left.as_ref(), right.as_ref()) {
+                (Expr::Column(name), Expr::Literal(literal)) if is_float(name, schema) => {
+                    let (low, _) = integer_bounds(literal).and_then(exact_doubles)?;
+                    Some(doc! { name: { "$not": { "$lt": low } } })
+                }
+                _ => None,
+            },
             _ => None,
         },
         _ => None,
@@ -63,6 +71,12 @@ fn is_flat(name: &str, schema: &Schema) -> bool {
         && schema.field_with_name(name).is_ok_and(|field| {
             !field.data_type().is_nested() && !field.data_type().is_null() && Tag::of(field) != Some(Tag::Json)
         })
+}
+
+/// A column of doubles alone.
+fn is_float(name: &str, schema: &Schema) -> bool {
+    let is_double = |field: &Field| field.data_type() == &DataType::Float64 && Tag::of(field).is_none();
+    is_flat(name, schema) && schema.field_with_name(name).is_ok_and(is_double)
 }
 
 fn compare(name: &str, op: CompareOp, literal: &Literal, schema: &Schema) -> Option<Document> {

@@ -108,8 +108,8 @@ impl Mark {
         Ok(cast(&value, &DataType::Utf8).map_err(Error::unexpected)?.as_string::<i32>().value(0).to_owned())
     }
 
-    /// The filter of rows from this value minus the overlap on.
-    pub fn condition(&self, column: &str, overlap: Option<&str>) -> Result<String> {
+    /// The filter of rows from this value minus the overlap on, and of those without one: null, or NaN where the source has such.
+    pub fn condition(&self, column: &str, overlap: Option<&str>, has_nan: bool) -> Result<String> {
         let lower = match overlap {
             Some(overlap) => Self(Overlap::parse(overlap, self.0.data_type())?.below(&self.0)?),
             None => self.clone(),
@@ -128,7 +128,12 @@ impl Mark {
             _ => lower.text()?,
         };
         let column = column.replace('"', "\"\"");
-        Ok(format!("(\"{column}\" >= {literal} OR \"{column}\" IS NULL)"))
+        // NaN is not less than anything.
+        let from = match has_nan && lower.0.data_type().is_floating() {
+            true => format!("NOT \"{column}\" < {literal}"),
+            false => format!("\"{column}\" >= {literal}"),
+        };
+        Ok(format!("({from} OR \"{column}\" IS NULL)"))
     }
 }
 

@@ -26,6 +26,9 @@ fn a_query_is_at_least_as_wide_as_its_filter() {
     assert_eq!(of(&compare_with("i", CompareOp::Less, number(15, 1))), Some(doc! { "i": { "$lte": 2_i64 } }));
     assert_eq!(of(&compare_with("i", CompareOp::Greater, number(-15, 1))), Some(doc! { "i": { "$gte": -2_i64 } }));
     assert_eq!(of(&compare_with("f", CompareOp::Eq, number(1, 1))), Some(doc! { "f": { "$gte": 0.0, "$lte": 1.0 } }));
+    let not_below = |name| Expr::Not(Box::new(compare_with(name, CompareOp::Less, number(15, 1))));
+    assert_eq!(of(&not_below("f")), Some(doc! { "f": { "$not": { "$lt": 1.0 } } }));
+    assert_eq!(of(&not_below("i")), None);
     let instant = Literal::Timestamp { nanoseconds: 1_500_000, is_utc: true };
     let query_of_instant = of(&compare_with("t", CompareOp::Less, instant));
     assert_eq!(query_of_instant, Some(doc! { "t": { "$lte": DateTime::from_millis(2) } }));

@@ -31,9 +31,13 @@ fn the_highest_value_is_kept_exactly() {
         (Arc::new(TimestampMicrosecondArray::from(vec![86_400_000_000])), None, "TIMESTAMP '1970-01-02T00:00:00'"),
     ];
     for (column, overlap, literal) in cases {
-        let mark = again(&of(column));
+        let mark = again(&of(Arc::clone(&column)));
         let expected = format!("(\"a\"\"b\" >= {literal} OR \"a\"\"b\" IS NULL)");
-        assert_eq!(mark.condition("a\"b", overlap).unwrap(), expected);
+        assert_eq!(mark.condition("a\"b", overlap, false).unwrap(), expected);
+        let is_float = column.data_type().is_floating();
+        let or_nan = format!("(NOT \"a\"\"b\" < {literal} OR \"a\"\"b\" IS NULL)");
+        let expected = if is_float { or_nan } else { expected };
+        assert_eq!(mark.condition("a\"b", overlap, true).unwrap(), expected);
     }
 }
 
