@@ -155,6 +155,27 @@ def test_rows_whose_value_is_nan_are_read_each_time(tmp_path: Path, place: str, 
     assert sorted(lr.scan(target, columns=["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_values_have_the_type_of_the_tables_column(tmp_path: Path, ending: str) -> None:
+    source, target = tmp_path / f"rows.{ending}", f"delta:{tmp_path / 'table'}"
+    source.write_text(
+        {
+            "jsonl": '{"id": 1, "at": "2024-01-01T00:00:00"}\n{"id": 2, "at": "2024-01-02T00:00:00"}\n',
+            "csv": "id,at\n1,20240101\n2,20240102\n",
+        }[ending]
+    )
+    options: dict[str, Any] = {"key": "id", "mode": "upsert", "since": "at"}
+    given = {"jsonl": "at timestamp(us)", "csv": "at utf8"}[ending]
+    assert lr.copy(source, target, **options, schema=given).rows == 2
+    assert lr.copy(source, target, **options).rows == 1
+    assert lr.scan(target).count() == 2
+    # So it is with any other filter.
+    where = {"jsonl": "at >= TIMESTAMP '2024-01-02'", "csv": "at >= '20240102'"}[ending]
+    assert lr.copy(source, target, mode="append", where=where).rows == 1
+    with pytest.raises(lr.NotFoundError, match="nothing"):
+        lr.copy(source, target, mode="append", where="nothing > 1")
+
+
 def test_how_files_are_written_reaches_a_table(tmp_path: Path) -> None:
     source, folder = tmp_path / "rows.parquet", tmp_path / "table"
     pq.write_table(rows(list(range(100))), source)

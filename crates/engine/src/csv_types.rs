@@ -14,18 +14,28 @@ use crate::{ReadOptions, Scan};
 ///
 /// Numbers stay as they look where they may widen the table's.
 pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evolve, job: &Job) -> Result<Scan> {
-    let scan = Scan::open(source, read, job)?;
-    let texts = [Dialect::Csv.name(), Dialect::Tbl.name(), Format::Jsonl.name()];
-    if !texts.contains(&scan.format().as_str()) {
-        return Ok(scan);
-    }
+    let is_text = |scan: &Scan| {
+        [Dialect::Csv.name(), Dialect::Tbl.name(), Format::Jsonl.name()].contains(&scan.format().as_str())
+    };
+    let scan = Scan::open(source, read, job);
+    let looks = match &scan {
+        Ok(scan) if is_text(scan) => scan.source_schema(),
+        // The filter may be of the table's types, and not of what the front of a file looks like.
+        Err(_) if read.filter.is_some() => {
+            let all = ReadOptions { filter: None, ..read.clone() };
+            match Scan::open(source, &all, job) {
+                Ok(all) if is_text(&all) => all.source_schema(),
+                _ => return scan,
+            }
+        }
+        _ => return scan,
+    };
     let snapshot = match table.snapshot(None) {
         Ok(snapshot) => snapshot,
         // It is to be made of what is read.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(scan),
+        Err(error) if error.kind() == ErrorKind::NotFound => return scan,
         Err(error) => return Err(error),
     };
-    let looks = scan.source_schema();
     let widens = |of: &DataType, to: &DataType| evolve.widen && is_plain_number(of) && to.is_numeric();
     let is_typed = |field: &&Field| {
         let name = field.name();
@@ -34,7 +44,7 @@ pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evol
     };
     let fields: Vec<Field> = snapshot.schema().fields().iter().map(AsRef::as_ref).filter(is_typed).cloned().collect();
     if fields.iter().all(|field| looks.field_with_name(field.name()).is_ok_and(|like| like == field)) {
-        return Ok(scan);
+        return scan;
     }
     let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };
     Scan::open(source, &ReadOptions { csv, ..read.clone() }, job)
