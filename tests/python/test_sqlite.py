@@ -319,6 +319,8 @@ def test_bad_places(tmp_path: Path) -> None:
         (["scan", f"sqlite:{database}?query=DROP TABLE numbers"], 2, "SELECT"),
         (["scan", f"sqlite:{database}#numbers", "--at", "3"], 6, "version"),
         (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}/no/b.db#t"], 3, "can't be opened"),
+        # Like a file in a folder that may not be written, which nothing keeps root from.
+        (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}#t"], 4, "give write access"),
         (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--key", "id"], 2, "only databases"),
         (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--batch-rows", "5"], 2, "written whole"),
         (["copy", f"sqlite:{database}#numbers", tmp_path / "a.parquet", "--mode", "upsert"], 2, "written whole"),
@@ -331,6 +333,13 @@ def test_bad_places(tmp_path: Path) -> None:
     bytes_[4096:8192] = b"\xff" * 4096
     (tmp_path / "bad.db").write_bytes(bytes_)
     assert run("scan", f"sqlite:{tmp_path}/bad.db#numbers").code == 5
+
+
+def test_a_text_that_is_not_utf8_is_bytes(tmp_path: Path) -> None:
+    change(tmp_path / "a.db", "CREATE TABLE t (s TEXT); INSERT INTO t VALUES (CAST(X'FF41' AS TEXT))")
+    done = run("scan", f"sqlite:{tmp_path / 'a.db'}#t")
+    assert (done.code, 'such as "s binary"' in done.err) == (4, True), done.err
+    assert list(lr.scan(f"sqlite:{tmp_path / 'a.db'}#t", schema="s binary").rows()) == [(b"\xffA",)]
 
 
 def test_a_lock_is_told_and_waited_for(tmp_path: Path) -> None:

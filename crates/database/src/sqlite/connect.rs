@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lakerace_io::{Error, Job, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::failed;
 
@@ -65,7 +65,17 @@ pub(super) fn to_write(path: &Path, job: &Job) -> Result<Connection> {
 }
 
 fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {
-    connect(path, flags, job).map_err(|error| failed(error).at(path.display()))
+    connect(path, flags, job).map_err(|error| unopened(error, path).at(path.display()))
+}
+
+fn unopened(error: rusqlite::Error, path: &Path) -> Error {
+    let has_folder = || path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir());
+    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) || !has_folder() {
+        return failed(error);
+    }
+    Error::invalid("the database can't be opened or made in its folder")
+        .advice("give write access to the file and its folder, or name a file in another one")
+        .caused_by(error)
 }
 
 fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connection> {

@@ -220,7 +220,9 @@ fn misfit(scan: &Scan, row: &rusqlite::Row<'_>, column: usize, number: u64, foun
     };
     let field = &scan.columns[column].field;
     let wanted = lakerace_format::schema_text::print_type(field.data_type());
+    // A text that is not UTF-8 is bytes all the same.
+    let other = if field.data_type().is_string() { "binary" } else { "utf8" };
     Error::invalid(format!("it has {found}, and the column's type is {wanted}"))
         .at(format!("column {:?}: {name}", field.name()))
-        .advice(format!("say another type by --schema (schema), such as \"{} utf8\"", field.name()))
+        .advice(format!("say another type by --schema (schema), such as \"{} {other}\"", field.name()))
 }
