@@ -212,7 +212,7 @@ def test_a_damaged_value_and_a_column_that_is_not_copied(tmp_path: Path) -> None
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE _lakerace_states SET state = '{}'")
     done = run(*arguments)
-    assert (done.error["kind"], done.error["place"]) == ("corrupt_data", "sqlite: --since (since)")
+    assert (done.error["kind"], done.error["place"]) == ("corrupt_data", f"{path}#rows: --since (since)")
     assert ok(*arguments, "--where", "1 = 1").json["rows"] == 2
     done = run(*arguments, "--columns", "text")
     assert (done.code, "name it in --columns (columns), too" in done.err) == (2, True), done.err
@@ -267,7 +267,7 @@ def test_a_proof_that_fails(tmp_path: Path) -> None:
         )
     with pytest.raises(
         lr.CorruptDataError,
-        match=r"sqlite: the target .* of 2 rows by their key, 0 are not there, and 1 have other values",
+        match=r"a\.db#t: the target .* of 2 rows by their key, 0 are not there, and 1 have other values",
     ):
         lr.copy(rows([1, 2], "new"), target, key="id", mode="upsert", verify=True)
     with pytest.raises(lr.CorruptDataError, match="1 rows are still there"):

@@ -354,7 +354,7 @@ def test_a_damaged_state(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE _lakerace_states SET state = '{'")
     done = run("sync", folder, target, "--key", "id", "--json")
-    assert (done.error["kind"], done.error["place"]) == ("corrupt_data", "sqlite"), done.err
+    assert (done.error["kind"], done.error["place"]) == ("corrupt_data", f"{path}#t"), done.err
     assert "--mode overwrite (mode)" in done.err
     assert lr.sync(folder, target, key="id", mode="overwrite").upserted == 10
     same(target, table, folder)

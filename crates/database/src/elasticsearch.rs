@@ -46,6 +46,11 @@ pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions
     Ok(Box::new(sink::ElasticsearchSink::open(location, schema, options, job)?))
 }
 
+/// A location without its password.
+pub(crate) fn shown(location: &str) -> Result<String> {
+    Ok(location::Location::parse(location)?.shown)
+}
+
 /// What the index that `location` names keeps for jobs that follow a source.
 pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
     let location = Arc::new(location::Location::parse(location)?);

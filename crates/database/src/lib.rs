@@ -46,6 +46,16 @@ pub fn open_sink(
     }
 }
 
+/// A location as messages show it, without what may be a password: the system's name where it can't be read.
+pub fn shown(system: System, location: &str) -> String {
+    let shown = match system {
+        System::MongoDb => mongodb::shown(location),
+        System::Elasticsearch => elasticsearch::shown(location),
+        System::Sqlite => sqlite::shown(location),
+    };
+    shown.unwrap_or_else(|_| system.name().to_owned())
+}
+
 /// What the collection, index or table that `location` names keeps. It need not exist.
 pub fn open_state(system: System, location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
     match system {

@@ -39,6 +39,11 @@ pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions
     target::open(location, schema, options, job)
 }
 
+/// A location without its password.
+pub(crate) fn shown(location: &str) -> Result<String> {
+    Ok(location::MongoLocation::parse(location)?.to_string())
+}
+
 /// What the collection that `location` names keeps for jobs that follow a source.
 pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
     let connection = connection::Connection::open(location::MongoLocation::parse(location)?, job)?;

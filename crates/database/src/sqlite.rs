@@ -38,6 +38,11 @@ pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions
     sink::SqliteSink::create(location, &schema, options, job)
 }
 
+/// The file and the table that a location names.
+pub(crate) fn shown(location: &str) -> Result<String> {
+    Ok(location::Place::parse(location)?.shown())
+}
+
 /// What the table that `location` names keeps for jobs that follow a source.
 pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
     Ok(Box::new(state::TableState::new(location, job)?))

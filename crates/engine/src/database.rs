@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode};
 #[cfg(feature = "databases")]
-use lakerace_database::{open_sink, open_source};
+use lakerace_database::{open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
 #[cfg(not(feature = "databases"))]
-use self::absent::{open_sink, open_source};
+use self::absent::{open_sink, open_source, shown as database_shown};
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
 #[cfg(not(feature = "databases"))]
@@ -43,9 +43,9 @@ pub(crate) fn exists(system: System, location: &str, job: &Job) -> Result<bool> 
     }
 }
 
-/// A location as messages show it: that of a database may have a password, and its system stands for it.
+/// A location as messages show it: that of a database may have a password.
 pub(crate) fn shown(location: &str) -> String {
-    System::of(location).map_or_else(|| location.to_owned(), |system| system.name().to_owned())
+    System::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
 }
 
 /// Whether a location gives the same rows in the same order again.

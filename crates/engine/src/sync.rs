@@ -199,7 +199,7 @@ impl<'a> Follower<'a> {
 
     fn conflict(&self, message: &str) -> Error {
         Error::conflict(message)
-            .at(self.system.name())
+            .at(database::shown(self.target))
             .advice("choose another target, or load the table anew over it by --mode overwrite (mode)")
     }
 
@@ -207,7 +207,7 @@ impl<'a> Follower<'a> {
         let text = self.state.read(STATE)?;
         let damaged = |error: serde_json::Error| {
             Error::corrupt(format!("the target's state can't be read: {error}"))
-                .at(self.system.name())
+                .at(database::shown(self.target))
                 .advice("load the table anew by --mode overwrite (mode)")
         };
         text.map(|text| serde_json::from_str(&text).map_err(damaged)).transpose()

@@ -15,6 +15,10 @@ pub(super) fn open_sink(system: System, _: &str, _: SchemaRef, _: &SinkOptions, 
     Err(absent(system))
 }
 
+pub(super) fn shown(system: System, _: &str) -> String {
+    system.name().to_owned()
+}
+
 fn absent(system: System) -> Error {
     Error::unsupported("this library has no databases")
         .at(system.name())
