@@ -196,6 +196,24 @@ def test_wrong_calls(tmp_path: Path) -> None:
     assert run("sync", folder, f"sqlite:{tmp_path / 'a.db'}#t", "--key", "id", "--interval", "1s").code == 2
 
 
+def test_a_row_without_a_key(tmp_path: Path) -> None:
+    folder, target = tmp_path / "table", f"sqlite:{tmp_path / 'a.db'}#t"
+    nulls = pa.table({"id": pa.array([1, None], pa.int64())})
+    lr.copy(nulls, f"delta:{folder}")
+    lr.copy(pa.table({"id": [1]}), f"sqlite:{tmp_path / 'a.db'}#other")
+    done = run("sync", folder, target, "--key", "id")
+    assert (done.code, "--dead-letter" in done.err) == (4, False), done.err
+    assert "mend such rows in the table" in done.err
+    lr.copy(pa.table({"id": [1]}), f"delta:{folder}", mode="overwrite")
+    assert lr.sync(folder, target, key="id").upserted == 1
+    lr.copy(nulls, f"delta:{folder}", mode="append")
+    done = run("sync", folder, target, "--key", "id")
+    assert (done.code, "--dead-letter" in done.err) == (4, False), done.err
+    # What follows no table is told by its place.
+    done = run("sync", folder, f"sqlite:{tmp_path / 'a.db'}#other", "--key", "id")
+    assert (done.code, "a.db#other: it exists" in done.err) == (7, True), done.err
+
+
 def test_rows_that_share_a_key(target: str, tmp_path: Path) -> None:
     folder = tmp_path / "table"
     lr.copy(pa.concat_tables([rows(0, 5), rows(3, 8)]), f"delta:{folder}")
