@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -217,3 +218,33 @@ def test_ending_a_write_waits_for_another_thread_of_python(tmp_path: Path, home:
     arguments: list[Any] = [sys.executable, "-c", WAITS, f"{home}:{tmp_path}/store"]
     done = subprocess.run(arguments, check=True, timeout=100, capture_output=True, text=True)
     assert done.stdout == "['a', 'b']\n"
+
+
+@pytest.mark.parametrize("keeps_times", [False, True])
+def test_an_index_that_was_put_back_is_not_taken_for_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_times: bool
+) -> None:
+    monkeypatch.setenv("LAKERACE_CACHE_DIR", str(tmp_path / "cache"))
+    place, index, backup = f"packs:{tmp_path}/store", tmp_path / "store/index", tmp_path / "backup"
+    copy = shutil.copy2 if keeps_times else shutil.copyfile
+    names = [f"d/{number:05}" for number in range(40_000)]
+    with lr.files.Store(place) as store:
+        store.put_many(dict.fromkeys(names, b"v1"))
+    shutil.copytree(index, backup, copy_function=copy)
+    with lr.files.Store(place) as store:
+        store.put_many({**dict.fromkeys(names, b"v2"), "more": b"v2"})
+    before = lr.files.Store(place)
+    assert before.get(names[7]) == b"v2"
+    shutil.rmtree(index)
+    shutil.copytree(backup, index, copy_function=copy)
+    with lr.files.Store(place) as store:
+        store.put("new", b"3")
+    after = lr.files.Store(place, read_only=True)
+    # One that was open takes in what was put back, too.
+    before.put("newer", b"4")
+    before.flush()
+    for store, own in ((after, ["new"]), (before, ["new", "newer"]), (lr.files.Store(place), ["new", "newer"])):
+        assert store.list() == names + own
+        assert store.get(names[7]) == b"v1"
+        assert store.get("new") == b"3"
+    assert before.verify().damage == []

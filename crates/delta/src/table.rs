@@ -86,6 +86,12 @@ impl Table {
         Ok(self.store().list_unless(&self.root().clone().join(LOG), is_of_version)?.is_none())
     }
 
+    /// What tells a version from another one of its number, as a table that was put back from a copy may have. `None` where this object
+    /// has neither listed nor made it.
+    pub fn entry_tag(&self, version: u64) -> Option<u64> {
+        self.inner.engine.log_store().entry_tag(version)
+    }
+
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such
     /// version any more.
     pub fn snapshot(&self, at: Option<VersionSpec>) -> Result<Snapshot> {

@@ -9,7 +9,7 @@ use lakerace_delta::{
     DeltaSink, DeltaSource, KEY_PROPERTY, Snapshot, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions,
     VersionSpec, WriteMode,
 };
-use lakerace_files::{EachName, Entry, Index, IndexVersion, Options, Segment, Store};
+use lakerace_files::{Changed, EachName, Entry, Index, IndexVersion, Options, Segment, Store};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
@@ -76,7 +76,8 @@ fn schema() -> SchemaRef {
 
 impl DeltaIndex {
     fn version(&self, snapshot: Snapshot) -> Box<dyn IndexVersion> {
-        Box::new(DeltaVersion { snapshot, place: self.location.as_str().to_owned() })
+        let commit = snapshot.table().entry_tag(snapshot.version());
+        Box::new(DeltaVersion { snapshot, commit, place: self.location.as_str().to_owned() })
     }
 
     fn table(&self) -> Result<Table> {
@@ -125,6 +126,7 @@ impl DeltaIndex {
 /// A version of the table.
 struct DeltaVersion {
     snapshot: Snapshot,
+    commit: Option<u64>,
     place: String,
 }
 
@@ -168,9 +170,17 @@ impl IndexVersion for DeltaVersion {
         self.rows(&DeltaSource::open(self.snapshot.clone())?, &request, each)
     }
 
-    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool> {
-        let before = self.snapshot.table().snapshot(Some(VersionSpec::Version(version)));
-        match before.and_then(|before| self.changed(before, each)) {
+    fn commit(&self) -> Option<u64> {
+        self.commit
+    }
+
+    fn each_since(&self, version: u64, commit: u64, each: EachName<'_>) -> Result<bool> {
+        let table = self.snapshot.table();
+        let changed = table.snapshot(Some(VersionSpec::Version(version))).and_then(|before| {
+            // A table that was put back from a copy may have gone on to that number by other commits.
+            if table.entry_tag(version) == Some(commit) { self.changed(before, each) } else { Ok(false) }
+        });
+        match changed {
             // The other version's log or files are not there any more.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             other => other,
@@ -193,7 +203,7 @@ impl Index for DeltaIndex {
         }
     }
 
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64> {
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed> {
         let table = self.table()?;
         let options = UpsertOptions { memory_bytes: MEMORY_BYTES, ..UpsertOptions::default() };
         let rows = || SourceRows::from(batches(changes));
@@ -209,7 +219,8 @@ impl Index for DeltaIndex {
             // The change is made, whatever becomes of this; the next one tries again.
             let _ = lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
         }
-        Ok(version)
+        let before = version.checked_sub(1).and_then(|before| table.entry_tag(before));
+        Ok(Changed { version, commit: table.entry_tag(version), before })
     }
 
     fn compact(&self) -> Result<()> {

@@ -43,11 +43,24 @@ pub trait IndexVersion {
     fn table_id(&self) -> &str;
     /// Its number; each change makes the next one.
     fn version(&self) -> u64;
+    /// What tells it from another version of that number, as a table has that was put back from a copy. `None` where that is not known.
+    fn commit(&self) -> Option<u64>;
     /// Gives every file, in any order.
     fn each(&self, each: EachName<'_>) -> Result<()>;
-    /// Gives what has changed since another version of the same table. False where that costs more than reading all, or is not known: then
-    /// what was given counts for nothing.
-    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool>;
+    /// Gives what has changed since another version of the same table, of this commit. False where that costs more than reading all, or is
+    /// not known: then what was given counts for nothing.
+    fn each_since(&self, version: u64, commit: u64, each: EachName<'_>) -> Result<bool>;
+}
+
+/// A change that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// The version that it has made.
+    pub version: u64,
+    /// The commit of that version, where it is known.
+    pub commit: Option<u64>,
+    /// The commit of the version before, where it is known.
+    pub before: Option<u64>,
 }
 
 /// A table of names that any number of writers changes at the same time.
@@ -59,7 +72,7 @@ pub trait Index: Send + Sync + std::fmt::Debug {
     fn at(&self, ms: i64) -> Result<Option<Box<dyn IndexVersion>>>;
     /// Gives names other entries, and takes those of `None` away, all in one step; makes the table where there is none. Gives the
     /// version that this has made.
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64>;
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed>;
     /// Makes few files of many small ones, and removes those that no recent version needs.
     fn compact(&self) -> Result<()>;
 }

@@ -32,7 +32,7 @@ pub use encode::{Key, Transform};
 pub use home::{
     Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
 };
-pub use index::{EachName, Entry, Index, IndexVersion, Segment};
+pub use index::{Changed, EachName, Entry, Index, IndexVersion, Segment};
 pub use mount::{FileTree, FolderEntry, Mount, MountOptions, Node, NodeKind, Tell};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};

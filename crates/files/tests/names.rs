@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lakerace_files::{EachName, Entry, Index, IndexVersion, Options, PutOptions, Segment, Store};
+use lakerace_files::{Changed, EachName, Entry, Index, IndexVersion, Options, PutOptions, Segment, Store};
 use lakerace_io::{Job, JobOptions, Location, Result, StorageOptions};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -81,7 +81,11 @@ impl IndexVersion for Version {
         })
     }
 
-    fn each_since(&self, _: u64, _: EachName<'_>) -> Result<bool> {
+    fn commit(&self) -> Option<u64> {
+        Some(self.version)
+    }
+
+    fn each_since(&self, _: u64, _: u64, _: EachName<'_>) -> Result<bool> {
         Ok(false)
     }
 }
@@ -96,8 +100,9 @@ impl Index for Table {
         Ok(None)
     }
 
-    fn change(&self, _: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<u64> {
-        Ok(self.version.fetch_add(1, Ordering::Relaxed) + 1)
+    fn change(&self, _: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed> {
+        let before = self.version.fetch_add(1, Ordering::Relaxed);
+        Ok(Changed { version: before + 1, commit: Some(before + 1), before: Some(before) })
     }
 
     fn compact(&self) -> Result<()> {

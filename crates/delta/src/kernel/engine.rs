@@ -31,14 +31,15 @@ pub(crate) struct TableEngine {
     json: Arc<Json>,
     parquet: Arc<Parquet>,
     distrust: Arc<Distrust>,
+    store: Arc<LogStore>,
 }
 
 impl TableEngine {
     /// For the table in a folder.
     pub fn new(paths: &Arc<Paths>) -> Result<Self> {
         let distrust = Arc::new(Distrust::default());
-        let log = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
-        let inner = default_engine(log)?;
+        let store = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
+        let inner = default_engine(Arc::clone(&store) as _)?;
         let folder = paths.store.url(&paths.root);
         let storage = Arc::new(Storage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
         let json = Arc::new(Json {
@@ -47,7 +48,12 @@ impl TableEngine {
         });
         let log = LogFiles { folder, distrust: Arc::clone(&distrust) };
         let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
-        Ok(Self { inner, storage, json, parquet, distrust })
+        Ok(Self { inner, storage, json, parquet, distrust, store })
+    }
+
+    /// The folder of the table as the kernel's store.
+    pub fn log_store(&self) -> &LogStore {
+        &self.store
     }
 
     /// What of the log is left out.

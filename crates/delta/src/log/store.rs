@@ -19,6 +19,8 @@ use lakerace_io::object_store::{
 };
 use lakerace_io::wait::lock;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::distrust::{Distrust, is_hint};
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
@@ -39,6 +41,8 @@ struct Known {
     files: HashMap<Path, (ObjectMeta, Bytes)>,
     /// Of all of `files`.
     bytes: usize,
+    /// What tells an entry from another one of its name, as a log that was put back may have.
+    tags: HashMap<Path, u64>,
     /// Checkpoints that were listed and are small enough to be fetched whole.
     small: HashSet<Path>,
 }
@@ -58,6 +62,11 @@ impl LogStore {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         lock(&self.known)
+    }
+
+    /// What tells the entry of a version from another one of its name, as far as it was listed or put.
+    pub(crate) fn entry_tag(&self, version: u64) -> Option<u64> {
+        self.known().tags.get(&Path::from(format!("_delta_log/{version:020}.json"))).copied()
     }
 
     /// A file of the log, whole, where that is how it is fetched.
@@ -100,7 +109,12 @@ impl LogStore {
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
             let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
             let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
-            lock(&known).small.extend(small);
+            let entries = found.iter().filter(|file| is_entry(&file.location));
+            let tags: Vec<_> = entries.map(|file| (file.location.clone(), tag(file))).collect();
+            let mut known = lock(&known);
+            known.small.extend(small);
+            known.tags.extend(tags);
+            drop(known);
             Ok::<_, Error>(stream::iter(found.into_iter().map(Ok)))
         };
         stream::once(all).try_flatten().boxed()
@@ -116,6 +130,14 @@ impl Known {
         if bytes.len() <= KNOWN_BYTES && self.files.insert(location.clone(), (meta.clone(), bytes.clone())).is_none() {
             self.bytes += bytes.len();
         }
+    }
+}
+
+/// A hash of the store's tag of a file. Listings and answers may quote it differently.
+fn tag(file: &ObjectMeta) -> u64 {
+    match &file.e_tag {
+        Some(tag) => xxh3_64(tag.trim_start_matches("W/").trim_matches('"').as_bytes()),
+        None => xxh3_64(format!("{} {}", file.size, file.last_modified.timestamp_micros()).as_bytes()),
     }
 }
 
@@ -182,7 +204,11 @@ impl ObjectStore for LogStore {
                 e_tag: put.e_tag.clone(),
                 version: put.version.clone(),
             };
-            self.known().keep(location, &meta, &bytes);
+            let mut known = self.known();
+            if meta.e_tag.is_some() {
+                known.tags.insert(location.clone(), tag(&meta));
+            }
+            known.keep(location, &meta, &bytes);
         }
         Ok(put)
     }

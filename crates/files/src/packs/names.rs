@@ -31,16 +31,23 @@ const CHANGED_NAMES: usize = 32_768;
 /// Rows of a file that are read at once.
 const PAGE_ROWS: usize = 1_000;
 
-/// Which version of which table.
+/// Which version of which table. A table that was put back from a copy has other commits of the same numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct VersionId {
     pub(super) table: Arc<str>,
     pub(super) version: u64,
+    /// `None` where it is not known: then the names are of no version that is found again.
+    pub(super) commit: Option<u64>,
 }
 
 impl VersionId {
     pub(super) fn of(version: &dyn IndexVersion) -> Self {
-        Self { table: version.table_id().into(), version: version.version() }
+        Self { table: version.table_id().into(), version: version.version(), commit: version.commit() }
+    }
+
+    /// Whether this is surely the same version.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self == other && self.commit.is_some()
     }
 }
 
@@ -75,15 +82,14 @@ impl Names {
 
     /// These names at a later version; `None` where what has changed is not to be had.
     fn advance(&self, version: &dyn IndexVersion, id: &VersionId, cache: &Cache) -> Result<Option<Self>> {
-        let Some(own) = self.id.as_ref().filter(|own| own.table == id.table && own.version <= id.version) else {
-            return Ok(None);
-        };
+        let own = self.id.as_ref().filter(|own| own.table == id.table && own.version <= id.version);
+        let Some((own, commit)) = own.and_then(|own| Some((own, own.commit?))) else { return Ok(None) };
         if own.version == id.version {
-            return Ok(Some(self.clone()));
+            return Ok(own.is(id).then(|| self.clone()));
         }
         let mut builder = Builder::new(cache, self);
-        let is_known =
-            version.each_since(own.version, &mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
+        let is_known = version
+            .each_since(own.version, commit, &mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
         if is_known { builder.finish(Some(id.clone())).map(Some) } else { Ok(None) }
     }
 

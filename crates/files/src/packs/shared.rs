@@ -13,7 +13,7 @@ use super::names::{Cache, Changes, Names, VersionId, changes, merged};
 use super::pack::{OpenPack, Part, SealedPack, check_sum};
 use crate::encode::{Encoding, Toolbox};
 use crate::name::{composed, normalisation_warning, not_found, prefix_end, taken};
-use crate::{Compression, Entry, IfExists, Index, Segment, Stat};
+use crate::{Changed, Compression, Entry, IfExists, Index, Segment, Stat};
 
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
@@ -103,14 +103,16 @@ impl Shared {
         self.check_process()?;
         let known = self.names();
         let Some(version) = self.index.newest()? else { return Ok(known.id.is_some()) };
-        if known.id.as_ref() != Some(&VersionId::of(&*version)) {
+        let newest = VersionId::of(&*version);
+        if !known.id.as_ref().is_some_and(|known| known.is(&newest)) {
             let loaded = Names::load(&*version, &known, &self.cache)?;
             let mut state = lock(&self.state);
             let is_newer = match (&state.names.id, &loaded.id) {
                 (Some(own), Some(loaded)) => own.table != loaded.table || own.version < loaded.version,
                 _ => true,
             };
-            if is_newer {
+            // A table that was put back from a copy may have a lower version. It was looked at after the names that were known.
+            if is_newer || state.names.id == known.id {
                 state.names = loaded;
             }
         }
@@ -155,7 +157,8 @@ impl Shared {
         let names = Names::load(&*version, &Names::default(), &self.cache)?;
         let mut state = lock(&self.state);
         // Another thread may have been faster.
-        if state.names.id.as_ref().is_none_or(|own| own.version <= version.version()) {
+        let is_same = state.names.id == damaged.id;
+        if is_same || state.names.id.as_ref().is_none_or(|own| own.version <= version.version()) {
             state.names = names;
         }
         Ok(())
@@ -285,9 +288,9 @@ impl Shared {
             (changes, state.unsent.clone())
         };
         unsent.iter().try_for_each(|pack| self.send(pack))?;
-        let version = self.index.change(&changes)?;
+        let changed = self.index.change(&changes)?;
         // Until they are among the committed names, reads find them among the pending ones.
-        let taken_in = match self.take_in(&changes, version) {
+        let taken_in = match self.take_in(&changes, changed) {
             Ok(true) => Ok(()),
             // Where others were faster, their changes are taken in.
             Ok(false) => self.refresh().map(drop),
@@ -317,17 +320,22 @@ impl Shared {
     }
 
     /// Takes in changes that are committed. False where theirs is not the version behind the one that is known.
-    fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], version: u64) -> Result<bool> {
+    fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], made: Changed) -> Result<bool> {
         let known = self.names();
+        let Changed { version, commit, before } = made;
         let id = match &known.id {
-            Some(id) => VersionId { version, ..id.clone() },
+            Some(id) => VersionId { version, commit, ..id.clone() },
             None => match self.index.newest()? {
-                Some(now) => VersionId { version, table: now.table_id().into() },
+                Some(now) => VersionId { version, commit, table: now.table_id().into() },
                 None => return Ok(false),
             },
         };
         // A new table is version 0, and its first names are version 1.
-        if known.id.as_ref().map_or(0, |known| known.version) + 1 != version {
+        let is_next = match &known.id {
+            Some(known) => known.version + 1 == version && known.commit.is_some() && known.commit == before,
+            None => version == 1,
+        };
+        if !is_next {
             return Ok(false);
         }
         let names = known.changed(changes, Some(id), &self.cache)?;

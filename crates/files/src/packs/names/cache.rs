@@ -1,7 +1,7 @@
 //! Where files of names are kept for the next opening.
 //!
-//! A store has a folder, which no other user can read. A file is complete when it gets its name: the table, the version, and XXH3-64 of its
-//! bytes. Who uses a file holds a shared lock of it, and who cleans up removes none that is locked.
+//! A store has a folder, which no other user can read. A file is complete when it gets its name: the table, the version with its
+//! commit, and XXH3-64 of its bytes. Who uses a file holds a shared lock of it, and who cleans up removes none that is locked.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::Read;
@@ -61,6 +61,7 @@ impl Draft {
 struct Title {
     table: u128,
     version: u64,
+    commit: u64,
     hash: u64,
 }
 
@@ -68,13 +69,15 @@ impl Title {
     fn parse(path: &Path) -> Option<Self> {
         let mut parts = path.file_name()?.to_str()?.strip_suffix(".names")?.split('-');
         let table = u128::from_str_radix(parts.next()?, 16).ok()?;
-        let (version, hash) = (parts.next()?.parse().ok()?, u64::from_str_radix(parts.next()?, 16).ok()?);
-        parts.next().is_none().then_some(Self { table, version, hash })
+        let version = parts.next()?.parse().ok()?;
+        let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
+        let (commit, hash) = (number()?, number()?);
+        parts.next().is_none().then_some(Self { table, version, commit, hash })
     }
 
     fn name(&self) -> String {
-        let Self { table, version, hash } = self;
-        format!("{table:032x}-{version:020}-{hash:016x}.names")
+        let Self { table, version, commit, hash } = self;
+        format!("{table:032x}-{version:020}-{commit:016x}-{hash:016x}.names")
     }
 }
 
@@ -132,7 +135,8 @@ impl Cache {
         let table = table_number(id);
         let titled = |path: PathBuf| Title::parse(&path).map(|title| (title, path));
         let mut known: Vec<_> = self.files().into_iter().filter_map(titled).collect();
-        known.retain(|(title, _)| title.table == table && title.version <= id.version);
+        let is_of = |title: &Title| title.version < id.version || Some(title.commit) == id.commit;
+        known.retain(|(title, _)| title.table == table && title.version <= id.version && is_of(title));
         known.sort_by_key(|(title, _)| std::cmp::Reverse(title.version));
         for (title, path) in known {
             let Some(lock) = shared(&path) else { continue };
@@ -140,7 +144,8 @@ impl Cache {
                 Ok(hash) if hash == title.hash => {
                     // For who looks what is in use; the file is as good without it.
                     let _ = lock.set_modified(SystemTime::now());
-                    let version = VersionId { table: id.table.clone(), version: title.version };
+                    let version =
+                        VersionId { table: id.table.clone(), version: title.version, commit: Some(title.commit) };
                     return Ok(Some((version, Base::new(path, Kept::Locked(lock)))));
                 }
                 _ => drop(std::fs::remove_file(&path)),
@@ -168,11 +173,12 @@ impl Cache {
     pub(super) fn keep(&self, draft: Draft, id: Option<&VersionId>) -> Result<Base> {
         let Draft { path, lock, .. } = draft;
         let failed = |e: std::io::Error| Error::from(e);
-        let (Some(folder), Some(id)) = (&self.folder, id) else {
+        let of = id.and_then(|id| Some((id, id.commit?)));
+        let (Some(folder), Some((id, commit))) = (&self.folder, of) else {
             let path = path.keep().map_err(|e| failed(e.error))?;
             return Ok(Base::new(path, Kept::Own(std::process::id(), lock)));
         };
-        let title = Title { table: table_number(id), version: id.version, hash: hash(&path).map_err(failed)? };
+        let title = Title { table: table_number(id), version: id.version, commit, hash: hash(&path).map_err(failed)? };
         let kept = folder.join(title.name());
         path.persist(&kept).map_err(|e| failed(e.error))?;
         self.clean(&title);
@@ -183,8 +189,13 @@ impl Cache {
     fn clean(&self, kept: &Title) {
         for path in self.files() {
             let is_unused = match Title::parse(&path) {
-                Some(title) => title.table != kept.table || title.version < kept.version,
-                None => path.extension().is_some_and(|end| end == "draft") && is_older(&path, DRAFT_AGE),
+                Some(title) => {
+                    let is_other = title.version == kept.version && title.commit != kept.commit;
+                    title.table != kept.table || title.version < kept.version || is_other
+                }
+                // A name without a commit is that of an older release.
+                None if has_end(&path, "names") => true,
+                None => has_end(&path, "draft") && is_older(&path, DRAFT_AGE),
             };
             if is_unused {
                 remove(&path);
@@ -217,8 +228,11 @@ fn is_of_a_store(folder: &Path) -> bool {
 
 /// Whether a file in such a folder has one of the names that are given there.
 fn is_own(path: &Path) -> bool {
-    let is_draft = || path.extension().is_some_and(|end| end == "draft");
-    path.file_name().is_some_and(|name| name == LOCK) || Title::parse(path).is_some() || is_draft()
+    path.file_name().is_some_and(|name| name == LOCK) || has_end(path, "names") || has_end(path, "draft")
+}
+
+fn has_end(path: &Path, end: &str) -> bool {
+    path.extension().is_some_and(|own| own == end)
 }
 
 fn is_older(path: &Path, age: Duration) -> bool {

@@ -17,7 +17,16 @@ type Model = BTreeMap<String, u64>;
 #[derive(Default)]
 struct Table {
     versions: Vec<Model>,
+    /// A table that is put back from a copy goes on with other commits.
+    history: u64,
     whole_reads: AtomicUsize,
+}
+
+impl Table {
+    fn commit(&self, version: usize) -> u64 {
+        // Both histories begin with the same versions.
+        if version < 2 { version as u64 } else { self.history * 1_000 + version as u64 }
+    }
 }
 
 struct Version<'a>(&'a Table, usize);
@@ -53,7 +62,14 @@ impl IndexVersion for Version<'_> {
         self.0.versions[self.1].iter().try_for_each(|(name, value)| each(name.clone(), Some(entry(*value))))
     }
 
-    fn each_since(&self, version: u64, each: EachName<'_>) -> Result<bool> {
+    fn commit(&self) -> Option<u64> {
+        Some(self.0.commit(self.1))
+    }
+
+    fn each_since(&self, version: u64, commit: u64, each: EachName<'_>) -> Result<bool> {
+        if commit != self.0.commit(version as usize) {
+            return Ok(false);
+        }
         let (before, now) = (&self.0.versions[version as usize], &self.0.versions[self.1]);
         for name in before.keys().filter(|name| !now.contains_key(*name)) {
             each(name.clone(), None)?;
@@ -156,6 +172,25 @@ fn a_later_opening_reads_what_has_changed_alone() {
     // Older versions go when a later one is kept, but for the one that it was made from.
     assert!((1..=2).contains(&files().count()), "{kept:?}");
     assert!(files().all(|path| private(path) == 0o600));
+}
+
+#[test]
+fn the_names_of_a_table_that_was_put_back_are_not_those_of_the_versions_that_it_had() {
+    let table = table();
+    let mut back = Table { versions: table.versions[..2].to_vec(), history: 1, ..Table::default() };
+    for round in 10..14 {
+        let next = changed(back.versions.last().unwrap(), round, 20_000);
+        back.versions.push(next);
+    }
+    for (then, now) in [(1, 4), (3, 3), (3, 5), (4, 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let names = Names::load(&Version(&table, then), &Names::default(), &cache(folder.path())).unwrap();
+        // In a process that has the store open, and in another one.
+        for known in [&names, &Names::default()] {
+            let names = Names::load(&Version(&back, now), known, &cache(folder.path())).unwrap();
+            check(&names, &back.versions[now]);
+        }
+    }
 }
 
 #[test]
