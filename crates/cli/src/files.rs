@@ -1,9 +1,10 @@
 //! `lakerace files`.
 
+mod input;
 mod show;
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use std::time::Duration;
 use lakerace::{Error, Result};
 use lakerace_files::{
     Archive, ArchiveKind, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store, Transform,
+    local_file,
 };
-use lakerace_io::{STANDARD_STREAM, printable};
+use lakerace_io::printable;
 use serde_json::json;
 
 use crate::args::{
@@ -22,6 +24,7 @@ use crate::args::{
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
 use crate::{args::Global, human};
+use input::{ImportSource, PutSource};
 
 /// What is copied at once, in bytes.
 const PART_BYTES: usize = 1 << 20;
@@ -50,14 +53,20 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
     };
     let session = Session::start(global, &store.store);
+    // What can't be put makes no store.
+    let (put_source, import_source) = match &args.command {
+        FilesCommand::Put(args) => (Some(PutSource::open(args)?), None),
+        FilesCommand::Import(args) => (None, Some(ImportSource::open(args)?)),
+        _ => (None, None),
+    };
     let opened = Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) };
     match &args.command {
-        FilesCommand::Put(args) => put(args, &opened),
+        FilesCommand::Put(args) => put_source.map_or(Ok(()), |source| put(args, source, &opened)),
         FilesCommand::Get(args) => get(args, &opened),
         FilesCommand::Ls(args) => show::ls(args, &opened),
         FilesCommand::Rm(args) => rm(args, &opened),
         FilesCommand::Mv(args) => mv(args, &opened),
-        FilesCommand::Import(args) => import(args, &opened),
+        FilesCommand::Import(args) => import_source.map_or(Ok(()), |source| import(args, source, &opened)),
         FilesCommand::Export(args) => export(args, &opened),
         FilesCommand::Stat(args) => show::stat(args, &opened),
         FilesCommand::Verify(_) => return show::verify(&opened),
@@ -151,39 +160,31 @@ fn if_exists(mode: Taken) -> IfExists {
 /// Names the flag that goes on where a name is taken.
 fn with_advice(mode: Taken, error: Error) -> Error {
     match mode {
+        // A folder stays, whatever the mode.
+        Taken::Error if error.message().contains("folder") => error,
         Taken::Error if error.kind() == lakerace::ErrorKind::Conflict => error.advice("pass --mode overwrite"),
         _ => error,
     }
 }
 
-fn put(args: &PutArgs, opened: &Opened<'_>) -> Result<()> {
+fn put(args: &PutArgs, mut source: PutSource, opened: &Opened<'_>) -> Result<()> {
     let options = PutOptions {
         if_exists: if_exists(args.mode),
         compression: None,
         metadata: args.metadata.clone(),
         mtime_ms: None,
     };
-    let place = args.source.display();
-    let is_standard = args.source.as_os_str() == STANDARD_STREAM;
-    let mut source: Box<dyn Read> = match is_standard {
-        true => Box::new(std::io::stdin().lock()),
-        false => Box::new(File::open(&args.source).map_err(|e| Error::from(e).at(&place))?),
-    };
-    let failed = |e: std::io::Error| {
-        Error::from(e).at(if is_standard { "standard input".to_owned() } else { place.to_string() })
-    };
-    let mut first = Vec::new();
-    source.by_ref().take(WHOLE_BYTES as u64).read_to_end(&mut first).map_err(failed)?;
-    let mut bytes = first.len() as u64;
-    let done = if first.len() < WHOLE_BYTES {
-        opened.store.put(&args.name, &first, &options)
+    opened.store.refuse_own(&args.source)?;
+    let mut bytes = source.first.len() as u64;
+    let done = if source.first.len() < WHOLE_BYTES {
+        opened.store.put(&args.name, &source.first, &options)
     } else {
         let mut target = opened.store.create(&args.name, &options)?;
-        target.write(&first)?;
+        target.write(&source.first)?;
         let mut buffer = vec![0; PART_BYTES];
         loop {
             opened.check_cancelled()?;
-            let len = source.read(&mut buffer).map_err(failed)?;
+            let len = source.read(&mut buffer)?;
             if len == 0 {
                 break;
             }
@@ -210,14 +211,9 @@ fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
         copy(&mut *content, opened, &mut |bytes| out.write_all(bytes).map_err(failed))?;
         return out.flush().map_err(failed);
     };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let name = path.file_name().and_then(std::ffi::OsStr::to_str);
-    let name = name.ok_or_else(|| Error::usage("no name of a file in UTF-8").at(path.display()))?;
-    let target = Store::open(&format!("dir:{}", folder.display()), Options { create: false, ..Options::default() })?;
-    let mut out = target.create(name, &PutOptions { if_exists: if_exists(args.mode), ..PutOptions::default() })?;
+    opened.store.refuse_own(path)?;
+    let out = local_file(path, if_exists(args.mode), &opened.session.job);
+    let mut out = out.map_err(|e| with_advice(args.mode, e))?;
     copy(&mut *content, opened, &mut |bytes| out.write(bytes))?;
     out.finish().map_err(|e| with_advice(args.mode, e))?;
     opened.done(&format!("wrote {}", human::bytes(size)), 1, json!({ "files": 1, "file_bytes": size }))
@@ -275,16 +271,14 @@ fn mv(args: &MvArgs, opened: &Opened<'_>) -> Result<()> {
     opened.done(&format!("renamed {}", human::plural(moved, "file")), moved, json!({ "files": moved }))
 }
 
-fn import(args: &ImportArgs, opened: &Opened<'_>) -> Result<()> {
+fn import(args: &ImportArgs, source: ImportSource, opened: &Opened<'_>) -> Result<()> {
     let options = PutOptions { if_exists: if_exists(args.mode), ..PutOptions::default() };
     let mut progress = opened.progress();
     let progress: Progress<'_> = &mut progress;
     let place = args.source.display();
-    let kind = args.source.to_str().and_then(ArchiveKind::of).filter(|_| !args.source.is_dir());
-    let done = match kind {
-        None => opened.store.import_tree(&args.source, &args.folder, &options, progress),
-        Some(kind) => {
-            let file = File::open(&args.source).map_err(|e| Error::from(e).at(&place))?;
+    let done = match source {
+        ImportSource::Directory => opened.store.import_tree(&args.source, &args.folder, &options, progress),
+        ImportSource::Archive(file, kind) => {
             opened.store.import_archive(Archive::File(file), kind, &args.folder, &options, progress)
         }
     };
@@ -299,19 +293,8 @@ fn export(args: &ExportArgs, opened: &Opened<'_>) -> Result<()> {
     let done = match args.target.to_str().and_then(ArchiveKind::of) {
         None => opened.store.export_tree(&args.folder, &args.target, if_exists(args.mode), progress),
         Some(kind) => {
-            let file = match args.mode {
-                Taken::Error => File::create_new(&args.target),
-                Taken::Overwrite => File::create(&args.target),
-            };
-            let file = file.map_err(|e| with_advice(args.mode, Error::from(e).at(&place)))?;
-            let mut out = BufWriter::with_capacity(PART_BYTES, file);
-            let done = opened.store.export_archive(&args.folder, &mut out, kind, progress);
-            let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
-            if done.is_err() {
-                // A part of an archive is of no use; what can't be removed stays.
-                let _ = std::fs::remove_file(&args.target);
-            }
-            done
+            let (target, job) = ((args.target.as_path(), kind), &opened.session.job);
+            opened.store.export_file(&args.folder, target, if_exists(args.mode), job, progress)
         }
     };
     let (files, bytes) = done.map_err(|e| with_advice(args.mode, e.at(place)))?;

@@ -1,12 +1,18 @@
 //! Archives, into a store and out of it, as streams.
 
-use std::io::{Read, Write};
+mod gzip;
+mod tar_files;
+mod zip_time;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, Write};
 use std::str::FromStr;
 
 use lakerace_io::{Error, Result};
 
+use crate::import::{Import, Length};
 use crate::store::folder_prefix;
-use crate::tree::{ContentReader, Import, flushed, go_on};
+use crate::tree::{ContentReader, flushed, go_on};
 use crate::{Progress, PutOptions, Store};
 
 /// A kind of archive, by the ending of its name.
@@ -55,9 +61,13 @@ pub enum Archive<'a> {
     File(std::fs::File),
 }
 
+/// Which names are left out of an archive.
+type Skip<'a> = &'a dyn Fn(&str) -> bool;
+
 impl Store {
     /// Puts the files of an archive under `folder`; says how many files and bytes these are. A name that is none of a store's, as
-    /// `../x`, is an error of kind `Invalid`.
+    /// `../x`, is an error of kind `Invalid`. A hard link gets the content of its file. Symbolic links, pipes and devices are passed over.
+    /// A file of a damaged archive is put whole or not at all; those before it may have been put.
     pub fn import_archive(
         &self,
         archive: Archive<'_>,
@@ -73,8 +83,8 @@ impl Store {
                 return Err(Error::unsupported("a zip archive can't be read from a stream: its names are at its end")
                     .advice("write it to a file first"));
             }
-            (Archive::Stream(stream), kind) => read_tar(stream, kind, &mut import)?,
-            (Archive::File(file), kind) => read_tar(&mut std::io::BufReader::new(file), kind, &mut import)?,
+            (Archive::Stream(stream), kind) => tar_files::read_tar(stream, kind, &mut import)?,
+            (Archive::File(file), kind) => tar_files::read_tar(&mut BufReader::new(file), kind, &mut import)?,
         }
         import.end()
     }
@@ -87,33 +97,62 @@ impl Store {
         kind: ArchiveKind,
         progress: Progress<'_>,
     ) -> Result<(u64, u64)> {
+        let prefix = folder_prefix(folder);
+        self.check_folder(&prefix)?;
+        self.write_archive(&prefix, &|_| false, out, kind, progress)
+    }
+
+    /// Writes the files whose names begin with `prefix`, without those that are to be skipped.
+    pub(crate) fn write_archive(
+        &self,
+        prefix: &str,
+        skip: Skip<'_>,
+        out: &mut dyn Write,
+        kind: ArchiveKind,
+        progress: Progress<'_>,
+    ) -> Result<(u64, u64)> {
         match kind {
-            ArchiveKind::Tar => self.write_tar(folder, out, progress),
+            ArchiveKind::Tar => self.write_tar(prefix, skip, out, progress),
             ArchiveKind::TarGzip => {
                 let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::default());
-                let done = self.write_tar(folder, &mut out, progress)?;
+                let done = self.write_tar(prefix, skip, &mut out, progress)?;
                 out.finish().map_err(Error::from)?.flush().map_err(Error::from)?;
                 Ok(done)
             }
             ArchiveKind::TarZstd => {
                 let mut out = zstd::Encoder::new(out, 3).map_err(Error::from)?;
-                let done = self.write_tar(folder, &mut out, progress)?;
+                out.include_checksum(true).map_err(Error::from)?;
+                let done = self.write_tar(prefix, skip, &mut out, progress)?;
                 out.finish().map_err(Error::from)?.flush().map_err(Error::from)?;
                 Ok(done)
             }
-            ArchiveKind::Zip => self.write_zip(folder, out, progress),
+            ArchiveKind::Zip => self.write_zip(prefix, skip, out, progress),
         }
     }
 
-    fn write_tar(&self, folder: &str, out: &mut dyn Write, progress: Progress<'_>) -> Result<(u64, u64)> {
-        let prefix = folder_prefix(folder);
+    fn write_tar(
+        &self,
+        prefix: &str,
+        skip: Skip<'_>,
+        out: &mut dyn Write,
+        progress: Progress<'_>,
+    ) -> Result<(u64, u64)> {
         let (mut files, mut bytes) = (0, 0);
         let mut tar = tar::Builder::new(&mut *out);
-        self.each(&prefix, &mut |stat| {
+        self.each(prefix, &mut |stat| {
+            if skip(&stat.name) {
+                return Ok(true);
+            }
             let mut header = tar::Header::new_gnu();
             header.set_size(stat.size);
             header.set_mode(0o644);
             header.set_mtime(stat.mtime_ms.max(0) as u64 / 1000);
+            if stat.mtime_ms < 0 {
+                // The header has no sign.
+                let ms = stat.mtime_ms.unsigned_abs();
+                let seconds = format!("-{}.{:03}", ms / 1000, ms % 1000);
+                tar.append_pax_extensions([("mtime", seconds.as_bytes())]).map_err(Error::from)?;
+            }
             let content = ContentReader::new(self.open_read(&stat.name)?);
             tar.append_data(&mut header, &stat.name[prefix.len()..], content).map_err(Error::from)?;
             files += 1;
@@ -126,14 +165,23 @@ impl Store {
         Ok((files, bytes))
     }
 
-    fn write_zip(&self, folder: &str, out: &mut dyn Write, progress: Progress<'_>) -> Result<(u64, u64)> {
-        let prefix = folder_prefix(folder);
+    fn write_zip(
+        &self,
+        prefix: &str,
+        skip: Skip<'_>,
+        out: &mut dyn Write,
+        progress: Progress<'_>,
+    ) -> Result<(u64, u64)> {
         let (mut files, mut bytes) = (0, 0);
         let mut zip = zip::ZipWriter::new_stream(&mut *out);
-        self.each(&prefix, &mut |stat| {
-            let options = zip::write::SimpleFileOptions::default()
+        self.each(prefix, &mut |stat| {
+            if skip(&stat.name) {
+                return Ok(true);
+            }
+            let options = zip::write::FullFileOptions::default()
                 .compression_method(zip::CompressionMethod::Deflated)
                 .large_file(stat.size > u64::from(u32::MAX));
+            let options = zip_time::with_time(options, stat.mtime_ms)?;
             zip.start_file(&stat.name[prefix.len()..], options).map_err(from_zip)?;
             std::io::copy(&mut ContentReader::new(self.open_read(&stat.name)?), &mut zip).map_err(Error::from)?;
             files += 1;
@@ -154,40 +202,48 @@ fn from_zip(error: zip::result::ZipError) -> Error {
     }
 }
 
-fn read_tar(stream: &mut dyn Read, kind: ArchiveKind, import: &mut Import<'_>) -> Result<()> {
-    let decoded: Box<dyn Read + '_> = match kind {
-        ArchiveKind::Tar | ArchiveKind::Zip => Box::new(stream),
-        ArchiveKind::TarGzip => Box::new(flate2::read::MultiGzDecoder::new(stream)),
-        ArchiveKind::TarZstd => Box::new(zstd::Decoder::new(stream).map_err(Error::from)?),
-    };
-    let mut tar = tar::Archive::new(decoded);
-    for entry in tar.entries().map_err(Error::from)? {
-        let mut entry = entry.map_err(|e| Error::corrupt(format!("no tar archive: {e}")))?;
-        if !entry.header().entry_type().is_file() {
+/// An error where a file does not begin or end as an archive of its kind does. What is no regular file is not looked at.
+pub fn check_archive(mut file: &File, kind: ArchiveKind) -> Result<()> {
+    if !file.metadata().map_err(Error::from)?.is_file() {
+        return Ok(());
+    }
+    match kind {
+        ArchiveKind::Zip => zip::ZipArchive::new(BufReader::new(file)).map(drop).map_err(from_zip)?,
+        kind => tar_files::check_tar(&mut BufReader::new(file), kind)?,
+    }
+    file.rewind().map_err(Error::from)
+}
+
+fn read_zip(file: File, import: &mut Import<'_>) -> Result<()> {
+    let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(from_zip)?;
+    for index in 0..zip.len() {
+        let entry = zip.by_index(index).map_err(from_zip)?;
+        if !entry.is_file() {
             continue;
         }
-        let name = String::from_utf8(entry.path_bytes().into_owned())
-            .map_err(|_| Error::invalid("a name of the archive is not UTF-8, as a store takes them"))?;
-        // Many programs write names so.
-        let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
-        let mtime = entry.header().mtime().ok().and_then(|seconds| i64::try_from(seconds).ok());
-        let size = entry.size();
-        import.content(&name, size, mtime.map(|seconds| seconds * 1000), &mut entry)?;
+        let mut name = entry.name().map_err(from_zip)?.into_owned();
+        // Some programs write names so.
+        while let Some(rest) = name.strip_prefix("./") {
+            name = rest.to_owned();
+        }
+        let mtime_ms = zip_time::time_of(entry.extra_data_fields(), entry.last_modified());
+        let length = Length::Exact(entry.size());
+        import.content(&name, length, mtime_ms, &mut Decoded(entry))?;
     }
     Ok(())
 }
 
-fn read_zip(file: std::fs::File, import: &mut Import<'_>) -> Result<()> {
-    let mut zip = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(from_zip)?;
-    for index in 0..zip.len() {
-        let mut entry = zip.by_index(index).map_err(from_zip)?;
-        if !entry.is_file() {
-            continue;
-        }
-        let name = entry.name().map_err(from_zip)?.into_owned();
-        // What the archive says may be wrong: it only decides how memory is used.
-        let size = entry.size();
-        import.content(&name, size, None, &mut entry)?;
+/// What an archive decodes to. An error of the decoder is damage of the archive.
+struct Decoded<R>(R);
+
+impl<R: Read> Read for Decoded<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(out).map_err(|error| {
+            let is_own = error.get_ref().is_some_and(|inner| inner.is::<Error>());
+            match is_own || error.raw_os_error().is_some() || error.kind() == std::io::ErrorKind::Interrupted {
+                true => error,
+                false => std::io::Error::other(Error::corrupt(format!("the archive is damaged: {error}"))),
+            }
+        })
     }
-    Ok(())
 }

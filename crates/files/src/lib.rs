@@ -15,20 +15,24 @@
 mod archive;
 mod directory;
 mod encode;
+mod export;
 mod home;
+mod import;
 mod index;
 mod memory;
 mod mount;
 mod name;
 mod options;
+mod own;
 mod packs;
 mod random;
 mod sqlite;
 mod store;
 mod tree;
 
-pub use archive::{Archive, ArchiveKind};
+pub use archive::{Archive, ArchiveKind, check_archive};
 pub use encode::{Key, Transform};
+pub use export::local_file;
 pub use home::{
     Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
 };

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::directory::DirectoryHome;
 use crate::memory::MemoryHome;
 use crate::name::{Glob, shown};
+use crate::own::Own;
 use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
@@ -29,6 +30,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 #[derive(Debug)]
 pub struct Store {
     home: Box<dyn HomeDebug>,
+    own: Own,
 }
 
 /// A home that can be shown.
@@ -64,10 +66,10 @@ impl Store {
             return Err(Error::usage("the location is empty").advice("name a file, a directory, or memory:"));
         }
         if location == "memory:" {
-            return Ok(Self { home: Box::new(MemoryHome::open(&options)?) });
+            return Ok(Self { home: Box::new(MemoryHome::open(&options)?), own: Own::Elsewhere });
         }
         if let Some(path) = location.strip_prefix("dir:") {
-            return Ok(Self { home: Box::new(DirectoryHome::open(Path::new(path), &options)?) });
+            return Self::in_directory(Path::new(path), &options);
         }
         let (path, is_file) = match location.strip_prefix("sqlite:") {
             Some(path) => (path, true),
@@ -79,9 +81,14 @@ impl Store {
                 .advice("name a file, a directory, or memory:"));
         }
         if !is_file && (path.ends_with('/') || Path::new(path).is_dir()) {
-            return Ok(Self { home: Box::new(DirectoryHome::open(Path::new(path), &options)?) });
+            return Self::in_directory(Path::new(path), &options);
         }
-        Ok(Self { home: Box::new(SqliteHome::open(Path::new(path), options)?) })
+        let home = SqliteHome::open(Path::new(path), options)?;
+        Ok(Self { home: Box::new(home), own: Own::file(Path::new(path)) })
+    }
+
+    fn in_directory(path: &Path, options: &Options) -> Result<Self> {
+        Ok(Self { home: Box::new(DirectoryHome::open(path, options)?), own: Own::directory(path) })
     }
 
     /// Opens a store on an object store, and makes it where there is none: packs below the folder `root`, which its user knows as `location`,
@@ -93,8 +100,12 @@ impl Store {
         options: &Options,
     ) -> Result<Self> {
         random::reseed_at_fork();
+        let own = match store.has_local_files() {
+            true => Own::Packs(format!("/{root}").into()),
+            false => Own::Elsewhere,
+        };
         let home = PackHome::open((store, root, location.to_owned()), index, options)?;
-        Ok(Self { home: Box::new(home) })
+        Ok(Self { home: Box::new(home), own })
     }
 
     /// The store as its user knows it.
@@ -105,6 +116,16 @@ impl Store {
     /// The home, for reads and writes that a store has no shorter way for.
     pub fn home(&self) -> &dyn Home {
         &*self.home
+    }
+
+    /// What of this machine is the store itself.
+    pub(crate) fn own(&self) -> &Own {
+        &self.own
+    }
+
+    /// An error where a local file is the store's own: it is neither put nor written to.
+    pub fn refuse_own(&self, path: &Path) -> Result<()> {
+        self.own.refuse(path)
     }
 
     /// Puts a content.

@@ -1,26 +1,23 @@
 //! Trees of the local file system, into a store and out of it.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lakerace_io::{Error, Result};
-use rustix::fs::{Mode, OFlags};
+use lakerace_io::{Error, ErrorKind, Result};
 
-use crate::name::{check_name, shown};
+use crate::import::Import;
+use crate::name::shown;
+use crate::own::is_same;
 use crate::store::folder_prefix;
-use crate::{Batch, IfExists, Progress, PutOptions, Store};
+use crate::{IfExists, Progress, PutOptions, Store};
 
 /// Contents above this go into the store piece by piece, in bytes.
-const WHOLE_BYTES: u64 = 16 << 20;
-
-/// What one transaction of an import has, in files and bytes.
-const BATCH: (usize, u64) = (10_000, 32 << 20);
+pub(crate) const WHOLE_BYTES: u64 = 16 << 20;
 
 impl Store {
-    /// Puts all files below `tree`, a directory, under `folder`; says how many files and bytes these are. Symbolic links are
-    /// passed over. They become visible some thousands at a time.
+    /// Puts all files below `tree`, a directory, under `folder`; says how many files and bytes these are. Symbolic links, pipes and
+    /// devices are passed over, and so is the store itself. A file that grows meanwhile is taken as long as it was at its opening.
+    /// Files become visible some thousands at a time.
     pub fn import_tree(
         &self,
         tree: &Path,
@@ -28,7 +25,9 @@ impl Store {
         options: &PutOptions,
         progress: Progress<'_>,
     ) -> Result<(u64, u64)> {
-        let mut import = Import::new(self, folder_prefix(folder), options, progress);
+        let prefix = folder_prefix(folder);
+        let passed_over = self.own().passed_over(tree, &prefix)?;
+        let mut import = Import::new(self, prefix, options, progress);
         let mut folders = vec![(tree.to_owned(), String::new())];
         // The last is taken first: folders go in the reverse order of names.
         while let Some((path, below)) = folders.pop() {
@@ -44,11 +43,17 @@ impl Store {
             names.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             let mut inner = Vec::new();
             for (name, kind) in names {
-                let below = format!("{below}{name}");
-                if kind.is_dir() {
-                    inner.push((path.join(&name), format!("{below}/")));
-                } else if kind.is_file() {
-                    import.file(&path.join(&name), &below)?;
+                let (path, below) = (path.join(&name), format!("{below}{name}"));
+                if !kind.is_dir() && !kind.is_file() {
+                    continue;
+                }
+                // Before it is opened: SQLite's locks go when the process closes one of its files.
+                let found = std::fs::symlink_metadata(&path).map_err(|e| Error::from(e).at(path.display()))?;
+                match kind.is_dir() {
+                    true if passed_over.as_ref().is_some_and(|own| is_same(&found, own)) => {}
+                    true => inner.push((path, format!("{below}/"))),
+                    false if self.own().is_file(name.as_ref(), &found) => {}
+                    false => import.file(&path, &below)?,
                 }
             }
             folders.extend(inner.into_iter().rev());
@@ -57,7 +62,8 @@ impl Store {
     }
 
     /// Writes all files of `folder` below `tree`, a directory that is made where there is none; says how many files and bytes these
-    /// are. A file that is there is replaced, or an error. No part of a file's path may be a symbolic link.
+    /// are. A file that is there is replaced, or an error. A pipe, a device or a symbolic link that is there is an error. Where the
+    /// tree is in the store's own directory, what is in the tree is passed over.
     pub fn export_tree(
         &self,
         folder: &str,
@@ -66,125 +72,82 @@ impl Store {
         progress: Progress<'_>,
     ) -> Result<(u64, u64)> {
         let prefix = folder_prefix(folder);
+        self.check_folder(&prefix)?;
         let target = Store::open(
             &format!("dir:{}", tree.display()),
             crate::Options { read_only: false, ..crate::Options::default() },
         )?;
+        let own_part = self.own().name_of(tree).map(|name| format!("{name}/"));
         let (mut files, mut bytes) = (0, 0);
         let mut buffer = vec![0; 1 << 20];
         self.each(&prefix, &mut |stat| {
+            if own_part.as_ref().is_some_and(|own| stat.name.starts_with(own)) {
+                return Ok(true);
+            }
             let options = PutOptions { if_exists, mtime_ms: Some(stat.mtime_ms), ..PutOptions::default() };
             let name = &stat.name[prefix.len()..];
-            if stat.size <= WHOLE_BYTES {
-                target.put(name, &self.get(&stat.name)?, &options)?;
-            } else {
-                let mut content = self.open_read(&stat.name)?;
-                let mut out = target.create(name, &options)?;
-                let mut at = 0;
-                loop {
-                    let len = content.read_at(at, &mut buffer)?;
-                    if len == 0 {
-                        break;
-                    }
-                    out.write(&buffer[..len])?;
-                    at += len as u64;
-                }
-                out.finish()?;
-            }
+            self.check_target(tree, name)?;
+            let written = match stat.size <= WHOLE_BYTES {
+                true => self.get(&stat.name).and_then(|content| target.put(name, &content, &options)),
+                false => self.copy_to(&stat.name, &target, name, &options, &mut buffer),
+            };
+            written.map_err(|e| in_the_way(e, tree, name))?;
             files += 1;
             bytes += stat.size;
             go_on(progress(files, bytes)).map(|()| true)
         })?;
         Ok((files, bytes))
     }
+
+    /// An error where no file is in a folder; a store without files is as good as any.
+    pub(crate) fn check_folder(&self, prefix: &str) -> Result<()> {
+        match prefix.is_empty() || !self.home().list(prefix, "", 1)?.is_empty() {
+            true => Ok(()),
+            false => Err(Error::not_found("no such folder").at(shown(prefix))),
+        }
+    }
+
+    /// An error where a file of a tree would take the place of something else than a file, or of the store.
+    fn check_target(&self, tree: &Path, name: &str) -> Result<()> {
+        let path = tree.join(name);
+        let Ok(found) = std::fs::symlink_metadata(&path) else { return Ok(()) };
+        if !found.is_file() && !found.is_dir() {
+            return Err(Error::unsupported("a pipe, a device or a symbolic link has this name")
+                .at(shown(name))
+                .advice("remove it, or choose another directory"));
+        }
+        self.own().refuse(&path)
+    }
+
+    /// Copies a large content to another store.
+    fn copy_to(&self, from: &str, to: &Store, name: &str, options: &PutOptions, buffer: &mut [u8]) -> Result<()> {
+        let mut content = self.open_read(from)?;
+        let mut out = to.create(name, options)?;
+        let mut at = 0;
+        loop {
+            let len = content.read_at(at, buffer)?;
+            if len == 0 {
+                return out.finish();
+            }
+            out.write(&buffer[..len])?;
+            at += len as u64;
+        }
+    }
+}
+
+/// Says what helps where a directory can't have a file of this name, as there is a folder, or a file of a folder's name.
+fn in_the_way(error: Error, tree: &Path, name: &str) -> Error {
+    match error.kind() {
+        ErrorKind::Conflict if !tree.join(name).is_file() => {
+            error.advice("export to an archive, such as .tar, or rename one of the two")
+        }
+        _ => error,
+    }
 }
 
 /// The error for a work that was stopped.
 pub(crate) fn go_on(wanted: bool) -> Result<()> {
     if wanted { Ok(()) } else { Err(Error::cancelled()) }
-}
-
-/// Files on their way into a store, some thousands a transaction.
-pub(crate) struct Import<'a> {
-    store: &'a Store,
-    prefix: String,
-    options: &'a PutOptions,
-    progress: Progress<'a>,
-    batch: Option<Box<dyn Batch>>,
-    in_batch: (usize, u64),
-    files: u64,
-    bytes: u64,
-}
-
-impl<'a> Import<'a> {
-    pub(crate) fn new(store: &'a Store, prefix: String, options: &'a PutOptions, progress: Progress<'a>) -> Self {
-        Self { store, prefix, options, progress, batch: None, in_batch: (0, 0), files: 0, bytes: 0 }
-    }
-
-    fn file(&mut self, path: &Path, name: &str) -> Result<()> {
-        let place = |e: std::io::Error| Error::from(e).at(path.display());
-        // One that became a link or a pipe meanwhile is not followed, and does not block.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let opened = rustix::fs::open(path, flags, Mode::empty());
-        let mut file = File::from(opened.map_err(|e| place(e.into()))?);
-        let found = file.metadata().map_err(place)?;
-        let modified = found.modified().map_err(place)?;
-        self.content(name, found.len(), Some(to_ms(modified)), &mut file)
-    }
-
-    /// Takes a content of about `size` bytes from a reader.
-    pub(crate) fn content(&mut self, name: &str, size: u64, mtime_ms: Option<i64>, from: &mut dyn Read) -> Result<()> {
-        let name = format!("{}{name}", self.prefix);
-        check_name(&name)?;
-        let options = PutOptions { mtime_ms, ..self.options.clone() };
-        let read = |e: std::io::Error| Error::from(e).at(shown(&name));
-        let size = if size > WHOLE_BYTES {
-            self.end_batch()?;
-            let mut out = self.store.create(&name, &options)?;
-            let (mut buffer, mut whole) = (vec![0; 1 << 20], 0);
-            loop {
-                let len = from.read(&mut buffer).map_err(read)?;
-                if len == 0 {
-                    break;
-                }
-                out.write(&buffer[..len])?;
-                whole += len as u64;
-            }
-            out.finish()?;
-            whole
-        } else {
-            let mut content = Vec::with_capacity(size as usize);
-            from.read_to_end(&mut content).map_err(read)?;
-            let batch = match &mut self.batch {
-                Some(batch) => batch,
-                None => self.batch.insert(self.store.batch()?),
-            };
-            batch.put(&name, &content, &options)?;
-            self.in_batch = (self.in_batch.0 + 1, self.in_batch.1 + content.len() as u64);
-            if self.in_batch.0 >= BATCH.0 || self.in_batch.1 >= BATCH.1 {
-                self.end_batch()?;
-            }
-            content.len() as u64
-        };
-        self.files += 1;
-        self.bytes += size;
-        go_on((self.progress)(self.files, self.bytes))
-    }
-
-    fn end_batch(&mut self) -> Result<()> {
-        self.in_batch = (0, 0);
-        self.batch.take().map_or(Ok(()), |batch| batch.commit())
-    }
-
-    pub(crate) fn end(mut self) -> Result<(u64, u64)> {
-        self.end_batch()?;
-        Ok((self.files, self.bytes))
-    }
-}
-
-fn to_ms(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A content as a reader, for what writes archives.

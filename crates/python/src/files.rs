@@ -5,7 +5,6 @@ mod transform;
 mod write;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -70,11 +69,20 @@ fn long<T: Send + 'static>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&mut dyn FnMut(u64, u64) -> bool) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let job = Job::new(JobOptions::default());
+    long_of(py, &Job::new(JobOptions::default()), progress, work)
+}
+
+/// The same as a part of a job, which Ctrl-C cancels.
+fn long_of<T: Send + 'static>(
+    py: Python<'_>,
+    job: &Job,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(u64, u64) -> bool) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
     let watched = job.clone();
     let failure = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&failure);
-    let done = interrupt::run(py, &job, move || {
+    let done = interrupt::run(py, job, move || {
         work(&mut |files, bytes| {
             let called = progress.as_ref().map(|call| Python::attach(|py| call.call1(py, (files, bytes)).map(drop)));
             if let Some(Err(error)) = called {
@@ -315,26 +323,22 @@ impl FileStore {
         })
     }
 
-    #[pyo3(signature = (folder, archive, kind, progress))]
+    #[pyo3(signature = (folder, archive, kind, if_exists, progress))]
     fn _export_archive(
         &self,
         py: Python<'_>,
         folder: String,
         archive: PathBuf,
         kind: &str,
+        if_exists: Option<&str>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64)> {
-        let store = self.open_store(py)?;
+        let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
         let kind: ArchiveKind = raise(py, kind.parse())?;
-        long(py, progress, move |go| {
-            let file = std::fs::File::create(&archive).map_err(|e| Error::from(e).at(archive.display()))?;
-            let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
-            let done = store.export_archive(&folder, &mut out, kind, go);
-            let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
-            if done.is_err() {
-                // A part of an archive is of no use; what can't be removed stays.
-                let _ = std::fs::remove_file(&archive);
-            }
+        let job = Job::new(JobOptions::default());
+        let own = job.clone();
+        long_of(py, &job, progress, move |go| {
+            let done = store.export_file(&folder, (&archive, kind), if_exists, &own, go);
             done.map_err(|e| e.at(archive.display()))
         })
     }

@@ -361,7 +361,8 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> tuple[int, int]:
         """Puts all files below a directory, or of an archive (`.tar`, `.tar.gz`, `.tar.zst`, `.zip`), under `folder`.
 
-        Gives files and bytes. `progress` is called with both. Symbolic links are passed over.
+        Gives files and bytes. `progress` is called with both. A hard link of an archive gets the content of its file. Symbolic links,
+        pipes and devices are passed over, and so is the store itself.
         """
         kind = _archive(tree)
         if kind is not None and not os.path.isdir(tree):
@@ -378,16 +379,16 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> tuple[int, int]:
         """Writes the files of `folder` below a directory, or as an archive, by the ending of its name.
 
-        Gives files and bytes. A file of the directory that is there is replaced or an error, by `if_exists`.
+        Gives files and bytes. A file that is there is replaced or an error, by `if_exists`. An archive appears when it is complete.
         """
         kind = _archive(tree)
         if kind is None:
             return self._export_tree(folder, os.fspath(tree), if_exists, progress)
-        if if_exists == "error" and os.path.exists(tree):
+        if if_exists == "error" and os.path.isfile(tree):
             from lakerace._errors import ConflictError
 
             raise ConflictError(f'{os.fspath(tree)}: the file exists (pass if_exists="replace")', os.fspath(tree))
-        return self._export_archive(folder, os.fspath(tree), kind, progress)
+        return self._export_archive(folder, os.fspath(tree), kind, if_exists, progress)
 
     def verify(self) -> Verified:
         """Reads everything and says what is damaged; damage is no exception."""

@@ -1,0 +1,94 @@
+//! Local files and archives that are written whole.
+
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use bytes::Bytes;
+use lakerace_io::{Error, Job, Location, Output, PipeWriter, Result, StorageOptions};
+
+use crate::store::folder_prefix;
+use crate::{ArchiveKind, IfExists, Progress, Store, Write};
+
+/// What is gathered before it is written, in bytes.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Begins a local file, which appears when it is complete and takes the place of one that is there in one step. What a symbolic link
+/// leads to is replaced, not the link. Pipes and devices are written to as the bytes come, whatever `if_exists` says.
+pub fn local_file(path: &Path, if_exists: IfExists, job: &Job) -> Result<Box<dyn Write>> {
+    output(path, if_exists, job).map(|out| Box::new(LocalFile(out)) as _)
+}
+
+fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
+    let absolute = std::path::absolute(path).map_err(|e| Error::from(e).at(path.display()))?;
+    let place = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(path.display()))?;
+    if place.ends_with('/') && !absolute.is_dir() {
+        return Err(Error::usage("this names a folder").at(path.display()).advice("name a file"));
+    }
+    if let Some(pipe) = PipeWriter::open(place, job)? {
+        return Ok(Output::stream(Box::new(pipe), place, job));
+    }
+    let (store, path) = Location::parse(place)?.open(&StorageOptions::default(), job)?;
+    let if_exists = match if_exists {
+        IfExists::Replace => lakerace_io::IfExists::Replace,
+        IfExists::Error => lakerace_io::IfExists::Error,
+    };
+    Output::create(&store, &path, if_exists)
+}
+
+struct LocalFile(Output);
+
+impl Write for LocalFile {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.write(Bytes::copy_from_slice(bytes))
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.0.finish()
+    }
+}
+
+impl std::io::Write for LocalFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Write::write(self, bytes).map(|()| bytes.len()).map_err(std::io::Error::other)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Writes the files of `folder` to a local archive, which appears when it is complete; says how many files and bytes these are. Where
+    /// the archive is in the store's own directory, it is passed over.
+    pub fn export_file(
+        &self,
+        folder: &str,
+        (path, kind): (&Path, ArchiveKind),
+        if_exists: IfExists,
+        job: &Job,
+        progress: Progress<'_>,
+    ) -> Result<(u64, u64)> {
+        let prefix = folder_prefix(folder);
+        self.check_folder(&prefix)?;
+        self.refuse_own(path)?;
+        let own = self.own().name_of(path);
+        let skip = |name: &str| own.as_deref().is_some_and(|own| is_archive(name, own));
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, LocalFile(output(path, if_exists, job)?));
+        let done = self.write_archive(&prefix, &skip, &mut out, kind, progress);
+        let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
+        // What is buffered of a failed archive is not written, and the file does not appear.
+        let (file, _) = out.into_parts();
+        let done = done?;
+        Box::new(file).finish()?;
+        Ok(done)
+    }
+}
+
+/// Whether a name of a directory is that of an archive that goes to it, or a hidden one of a file that is being written beside it.
+fn is_archive(name: &str, archive: &str) -> bool {
+    let split = |name: &'_ str| name.rsplit_once('/').map_or((0, 0), |(folder, _)| (folder.len(), folder.len() + 1));
+    let ((folder, last), (own_folder, _)) = (split(name), split(archive));
+    let part = &name[last..];
+    let is_hidden = part.starts_with('.') && part.contains(".lakerace-") && part.ends_with(".tmp");
+    name == archive || (is_hidden && name[..folder] == archive[..own_folder])
+}
