@@ -79,6 +79,11 @@ impl DatabaseTarget {
         &self.location
     }
 
+    /// Whether a row is there as soon as it is sent, and not with the next checkpoint.
+    pub(crate) fn shows_rows_at_once(&self) -> bool {
+        self.system != System::Sqlite
+    }
+
     /// Names the load, and who hears of rejected rows.
     pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
         (self.load_name, self.on_rejected) = (load_name, on_rejected);

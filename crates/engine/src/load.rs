@@ -120,10 +120,10 @@ pub(crate) fn run(
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     let skipped = sink.acknowledged_rows();
-    let batches = skip_rows(batches, skipped);
     let batches = match &proof {
-        Some(proof) => proof.note(batches),
-        None => batches,
+        Some(proof) if proof.is_of_whole_source() => skip_rows(proof.note(batches), skipped),
+        Some(proof) => proof.note(skip_rows(batches, skipped)),
+        None => skip_rows(batches, skipped),
     };
     let sent = pour(read_ahead(batches, QUEUE_BYTES, job)?, sink.as_mut(), load, job)?;
     let mut written = sink.finish()?;

@@ -95,6 +95,11 @@ impl Target {
         FileTarget::resolve(target, options, job).map(Self::Files)
     }
 
+    /// Whether rows may be there that no checkpoint has told of.
+    pub(crate) fn shows_rows_at_once(&self) -> bool {
+        matches!(self, Self::Database(database) if database.shows_rows_at_once())
+    }
+
     /// The format of its files, where it has been said.
     pub(crate) fn format(&self) -> Option<Format> {
         match self {
