@@ -12,6 +12,7 @@ mod infer;
 mod json;
 mod kind;
 mod location;
+mod mark;
 mod pushdown;
 mod scan;
 mod sink;

@@ -167,15 +167,22 @@ pub(super) struct Load {
     pub is_finished: bool,
 }
 
-/// The load of a name, which a table has rows of.
-pub(super) fn find_load(connection: &Connection, table: &str, name: &str) -> Result<Option<Load>> {
+/// Whether the loads have marks of their tables: those of earlier versions have none.
+fn has_marks(connection: &Connection) -> Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = 'mark'";
+    connection.query_row(sql, [LOADS], |row| row.get::<_, bool>(0)).map_err(failed)
+}
+
+/// The load of a name, which a table has rows of, and its mark.
+pub(super) fn find_load(connection: &Connection, table: &str, name: &str) -> Result<Option<(Load, Option<String>)>> {
     if !has_table(connection, LOADS)? {
         return Ok(None);
     }
-    let sql = format!("SELECT rows, is_finished FROM {LOADS} WHERE table_name = ?1 AND load_name = ?2");
+    let mark = if has_marks(connection)? { "mark" } else { "NULL" };
+    let sql = format!("SELECT rows, is_finished, {mark} FROM {LOADS} WHERE table_name = ?1 AND load_name = ?2");
     let load = connection.query_row(&sql, [table, name], |row| {
         let rows: i64 = row.get(0)?;
-        Ok(Load { rows: rows.unsigned_abs(), is_finished: row.get(1)? })
+        Ok((Load { rows: rows.unsigned_abs(), is_finished: row.get(1)? }, row.get(2)?))
     });
     load.optional().map_err(failed)
 }
@@ -191,16 +198,32 @@ pub(super) fn unfinished_version(connection: &Connection, table: &str, name: &st
     Ok(found.and_then(|name| name.rsplit_once('@').map(|(_, version)| version.to_owned())))
 }
 
-/// Notes how many rows of a load the table has, in the transaction that brings them.
-pub(super) fn note_load(connection: &Connection, table: &str, name: &str, load: Load) -> Result<()> {
+/// Makes the table of the loads, or gives one of an earlier version its marks.
+pub(super) fn make_loads(connection: &Connection) -> Result<()> {
     let make = format!(
         "CREATE TABLE IF NOT EXISTS {LOADS} (table_name TEXT, load_name TEXT, rows INTEGER NOT NULL, \
-         is_finished INTEGER NOT NULL, PRIMARY KEY (table_name, load_name)) STRICT, WITHOUT ROWID"
+         is_finished INTEGER NOT NULL, mark TEXT, PRIMARY KEY (table_name, load_name)) STRICT, WITHOUT ROWID"
     );
     connection.execute_batch(&make).map_err(failed)?;
-    let sql = format!("INSERT OR REPLACE INTO {LOADS} VALUES (?1, ?2, ?3, ?4)");
+    if !has_marks(connection)? {
+        connection.execute_batch(&format!("ALTER TABLE {LOADS} ADD COLUMN mark TEXT")).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Notes how many rows of a load the table has, in the transaction that brings them.
+pub(super) fn note_load(
+    connection: &Connection,
+    table: &str,
+    name: &str,
+    load: Load,
+    mark: Option<&str>,
+) -> Result<()> {
+    let sql = format!(
+        "INSERT OR REPLACE INTO {LOADS} (table_name, load_name, rows, is_finished, mark) VALUES (?1, ?2, ?3, ?4, ?5)"
+    );
     let rows = i64::try_from(load.rows).unwrap_or(i64::MAX);
-    connection.execute(&sql, params![table, name, rows, load.is_finished]).map(drop).map_err(failed)
+    connection.execute(&sql, params![table, name, rows, load.is_finished, mark]).map(drop).map_err(failed)
 }
 
 /// The SQL that adds a column to a table; rows of before have nulls there.

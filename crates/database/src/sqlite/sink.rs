@@ -17,7 +17,8 @@ use super::connect::to_write;
 use super::encode::Values;
 use super::error::failed;
 use super::location::{Place, Relation, quoted};
-use super::target::{Input, Target};
+use super::mark::Mark;
+use super::target::{Input, Target, name_aside};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
 /// Parameters of a statement, about: more rows at once save little.
@@ -79,7 +80,7 @@ impl SqliteSink {
             let checks_references = options.mode != WriteMode::Overwrite;
             connection.pragma_update(None, "foreign_keys", checks_references).map_err(failed)?;
             connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
-            let load = known_load(&connection, &table, options)?;
+            let load = known_load(&connection, &table, schema, options)?;
             let target = Target::prepare(&connection, &table, schema, options, load)?;
             let statements = Statements::prepare(&connection, &target, options).map_err(failed)?;
             Ok((statements, connection, target, load))
@@ -118,18 +119,29 @@ impl SqliteSink {
 }
 
 /// What the database knows of the load that goes on; `None` where it begins.
-fn known_load(connection: &Connection, table: &str, options: &SinkOptions) -> Result<Option<Load>> {
+fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &SinkOptions) -> Result<Option<Load>> {
     let Some(name) = options.load_name.as_deref().filter(|_| options.resume) else { return Ok(None) };
-    let load = catalog::find_load(connection, table, name)?;
-    if load.is_none()
-        && let Some(version) = catalog::unfinished_version(connection, table, name)?
-    {
+    let Some((load, mark)) = catalog::find_load(connection, table, name)? else {
+        let Some(version) = catalog::unfinished_version(connection, table, name)? else { return Ok(None) };
         return Err(Error::conflict(format!("the load that has begun is of another version of the source: {version}"))
             .advice(
                 "resume with the source as it was (--at VERSION for a Delta table), or load anew without --resume",
             ));
+    };
+    let is_aside = options.mode == WriteMode::Overwrite && !load.is_finished;
+    let holder = if is_aside { name_aside(table) } else { table.to_owned() };
+    let columns = schema.fields().iter().map(|field| field.name());
+    let columns = columns.filter(|name| options.mode != WriteMode::Delete || options.key.contains(name));
+    let columns: Vec<&str> = columns.map(String::as_str).collect();
+    if Mark::is_of(connection, &holder, &columns, mark.as_deref())? {
+        return Ok(Some(load));
     }
-    Ok(load)
+    if options.mode == WriteMode::Append {
+        return Err(Error::conflict("the table that the load began with is gone, or another one has its name")
+            .advice("load anew, without --resume (resume)"));
+    }
+    // The other modes make the table, or find rows by their key: all rows may come again.
+    Ok(None)
 }
 
 /// Removes a database that nothing was committed to.
@@ -255,7 +267,13 @@ impl SqliteSink {
     fn note(&mut self, is_finished: bool) -> Result<()> {
         self.committed = self.acknowledged + self.taken;
         let Some(name) = &self.options.load_name else { return Ok(()) };
-        catalog::note_load(&self.connection, &self.target.table, name, Load { rows: self.committed, is_finished })
+        // The mark tells of all changes of tables, so the journal's own comes first.
+        catalog::make_loads(&self.connection)?;
+        let holder = if is_finished { &self.target.table } else { &self.target.write_to };
+        let columns: Vec<&str> = self.target.inputs.iter().map(|input| input.name.as_str()).collect();
+        let mark = Mark::of(&self.connection, holder, &columns)?.map(|mark| mark.text()).transpose()?;
+        let load = Load { rows: self.committed, is_finished };
+        catalog::note_load(&self.connection, &self.target.table, name, load, mark.as_deref())
     }
 
     fn commit(&mut self) -> Result<()> {

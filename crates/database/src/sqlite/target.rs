@@ -22,6 +22,11 @@ use crate::{SinkOptions, WriteMode};
 /// Tables on their way to replace others have this in front of their names.
 const ASIDE: &str = "_lakerace_new_";
 
+/// The name of the table that is to replace another one.
+pub(super) fn name_aside(table: &str) -> String {
+    format!("{ASIDE}{table}")
+}
+
 /// Where rows go.
 pub(super) struct Target {
     /// The table's name.
@@ -70,7 +75,7 @@ impl Target {
         if found.as_ref().is_some_and(|found| found.is_view) {
             return Err(Error::unsupported("it is a view, and rows go to tables").advice("name a table"));
         }
-        let aside = format!("{ASIDE}{table}");
+        let aside = name_aside(table);
         let replaces = options.mode == WriteMode::Overwrite && !load.is_some_and(|load| load.is_finished);
         let write_to = if replaces { aside } else { table.to_owned() };
         let mut target = Self {

@@ -1,0 +1,90 @@
+//! What a load notes of its table, so that it knows the table again when it goes on.
+
+use lakerace_io::{Error, Result};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
+
+use super::catalog::Table;
+use super::error::failed;
+use super::location::quoted;
+
+/// A table at a commit of its load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    /// It grows with every change of any table's definition: while it stays, no table was dropped.
+    schema_version: i64,
+    /// The page where the table begins. A table that is made anew often takes the same one.
+    root_page: i64,
+    /// The number of the last row and a hash of what the load writes of it.
+    last_row: Option<(i64, u64)>,
+}
+
+impl Mark {
+    /// The mark of a table. `None` where it is not there, or is a view.
+    pub fn of(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<Self>> {
+        let Some(root_page) = root_page(connection, table)? else { return Ok(None) };
+        let last_row = row(connection, table, columns, None)?;
+        Ok(Some(Self { schema_version: schema_version(connection)?, root_page, last_row }))
+    }
+
+    /// What a journal keeps.
+    pub fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::internal(format!("a mark without a text: {error}")))
+    }
+
+    /// Whether a table is the one of the mark in a journal. Where the journal has none, the table's existence counts.
+    pub fn is_of(connection: &Connection, table: &str, columns: &[&str], noted: Option<&str>) -> Result<bool> {
+        let Some(root_page) = root_page(connection, table)? else { return Ok(false) };
+        let Some(mark) = noted.and_then(|text| serde_json::from_str::<Self>(text).ok()) else { return Ok(true) };
+        if mark.schema_version == schema_version(connection)? {
+            return Ok(true);
+        }
+        // Some table was changed or the file was packed: the rows tell whether it is this one.
+        match mark.last_row {
+            Some((number, _)) => Ok(row(connection, table, columns, Some(number))? == mark.last_row),
+            None => Ok(mark.root_page == root_page),
+        }
+    }
+}
+
+fn schema_version(connection: &Connection) -> Result<i64> {
+    connection.query_row("PRAGMA schema_version", [], |row| row.get(0)).map_err(failed)
+}
+
+fn root_page(connection: &Connection, table: &str) -> Result<Option<i64>> {
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+    connection.query_row(sql, [table], |row| row.get(0)).optional().map_err(failed)
+}
+
+/// The row of a number, or the last one. Tables without numbers have none.
+fn row(connection: &Connection, table: &str, columns: &[&str], number: Option<i64>) -> Result<Option<(i64, u64)>> {
+    let Some(rowid) = Table::find(connection, table)?.and_then(|found| found.rowid) else { return Ok(None) };
+    let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
+    let what = format!("SELECT {rowid}, {} FROM {}", columns.join(", "), quoted(table));
+    let found = match number {
+        Some(number) => connection.query_row(&format!("{what} WHERE {rowid} = ?1"), [number], hashed),
+        None => connection.query_row(&format!("{what} ORDER BY {rowid} DESC LIMIT 1"), [], hashed),
+    };
+    found.optional().map_err(failed)
+}
+
+/// A row's number, and the FNV hash of its values with their types.
+fn hashed(row: &Row<'_>) -> rusqlite::Result<(i64, u64)> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |kind: u8, bytes: &[u8]| {
+        for byte in [kind].iter().chain(&(bytes.len() as u64).to_le_bytes()).chain(bytes) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for index in 1..row.as_ref().column_count() {
+        match row.get_ref(index)? {
+            ValueRef::Null => add(0, &[]),
+            ValueRef::Integer(value) => add(1, &value.to_le_bytes()),
+            ValueRef::Real(value) => add(2, &value.to_le_bytes()),
+            ValueRef::Text(value) => add(3, value),
+            ValueRef::Blob(value) => add(4, value),
+        }
+    }
+    Ok((row.get(0)?, hash))
+}
