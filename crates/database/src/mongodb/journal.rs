@@ -5,7 +5,7 @@ use bson::{Binary, Bson, DateTime, Document, doc};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
-use super::kept_schema::{expect_written, first_batch};
+use super::kept_schema::{CollectionInfo, expect_written, first_batch};
 
 /// The collection that has a document for each named load.
 const LOADS: &str = "lakerace.loads";
@@ -18,6 +18,9 @@ pub(super) struct Journal {
     pub token: [u8; 7],
     /// The collection that is loaded aside, where there is one.
     pub staging: Option<String>,
+    /// The server's own id of the collection that is loaded. A renamed one keeps it, one that is made anew has another.
+    /// Loads of earlier versions have noted none.
+    pub uuid: Option<Bson>,
     /// The first rows, all of which the server has confirmed or rejected.
     pub acknowledged_rows: u64,
     /// Whether all rows are there and visible.
@@ -41,6 +44,7 @@ impl Journal {
                 .and_then(|t| t.as_slice().try_into().ok())
                 .ok_or_else(damaged)?,
             staging: found.get_str("staging").ok().map(str::to_owned),
+            uuid: found.get("uuid").filter(|uuid| **uuid != Bson::Null).cloned(),
             acknowledged_rows: u64::try_from(rows).map_err(|_| damaged())?,
             is_finished: found.get_bool("finished").map_err(|_| damaged())?,
             schema: found.get_binary_generic("schema").map_err(|_| damaged())?.clone(),
@@ -53,11 +57,11 @@ impl Journal {
         collection: &str,
         load: &str,
         token: [u8; 7],
-        staging: Option<String>,
+        (staging, uuid): (Option<String>, Option<Bson>),
         schema: Vec<u8>,
     ) -> Result<Self> {
         let id = doc! { "collection": collection, "load": load };
-        let journal = Self { id, token, staging, acknowledged_rows: 0, is_finished: false, schema };
+        let journal = Self { id, token, staging, uuid, acknowledged_rows: 0, is_finished: false, schema };
         let update = doc! { "q": { "_id": journal.id.clone() }, "u": journal.document(), "upsert": true };
         expect_written(&connection.command(command(update))?)?;
         Ok(journal)
@@ -69,10 +73,20 @@ impl Journal {
             "_id": self.id.clone(),
             "token": binary(&self.token),
             "staging": self.staging.clone().map_or(Bson::Null, Bson::String),
+            "uuid": self.uuid.clone().unwrap_or(Bson::Null),
             "acknowledged_rows": self.acknowledged_rows as i64,
             "finished": self.is_finished,
             "schema": binary(&self.schema),
             "updated_at": DateTime::now(),
+        }
+    }
+
+    /// Whether a collection is the one that the load began with, as far as the journal tells.
+    pub(super) fn is_of(&self, info: Option<&CollectionInfo>) -> bool {
+        match (info, &self.uuid) {
+            (None, _) => false,
+            (Some(info), Some(uuid)) => info.uuid.as_ref().is_none_or(|found| found == uuid),
+            (Some(_), None) => true,
         }
     }
 
@@ -94,7 +108,10 @@ impl Journal {
             "token": self.document().get("token").cloned().unwrap_or(Bson::Null),
             "acknowledged_rows": { "$in": before.to_vec() },
         };
-        let set = doc! { "acknowledged_rows": rows as i64, "finished": is_finished, "updated_at": DateTime::now() };
+        let mut set = doc! { "acknowledged_rows": rows as i64, "finished": is_finished, "updated_at": DateTime::now() };
+        if let Some(uuid) = &self.uuid {
+            set.insert("uuid", uuid.clone());
+        }
         let answer = connection.command(command(doc! { "q": query, "u": { "$set": set } }))?;
         expect_written(&answer)?;
         let found = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);

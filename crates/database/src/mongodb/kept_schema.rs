@@ -90,9 +90,9 @@ fn parse(found: &Document) -> Result<KeptSchema> {
     Ok(KeptSchema { schema: Arc::new(schema), ids })
 }
 
-/// Keeps the schema of a collection.
-pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Result<()> {
-    let uuid = collection_info(connection, name)?.and_then(|info| info.uuid).unwrap_or(Bson::Null);
+/// Keeps the schema of a collection, and gives the server's id of it.
+pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Result<Option<Bson>> {
+    let uuid = collection_info(connection, name)?.and_then(|info| info.uuid);
     let (ids, key) = match &kept.ids {
         Ids::Row => ("row", Vec::new()),
         Ids::Column => ("column", Vec::new()),
@@ -100,7 +100,7 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
     };
     let replacement = doc! {
         "_id": name,
-        "uuid": uuid,
+        "uuid": uuid.clone().unwrap_or(Bson::Null),
         "arrow": Binary { subtype: BinarySubtype::Generic, bytes: encode_schema(&kept.schema) },
         "ids": ids,
         "key": key,
@@ -108,7 +108,8 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
     };
     let update = doc! { "q": { "_id": name }, "u": replacement, "upsert": true };
     let command = doc! { "update": SCHEMAS, "updates": [update], "writeConcern": { "w": "majority" } };
-    expect_written(&connection.command(command)?)
+    expect_written(&connection.command(command)?)?;
+    Ok(uuid)
 }
 
 /// Forgets the schema of a collection that is gone.

@@ -60,8 +60,10 @@ impl MongoSink {
         let buffer = || CommandBuffer::new(target.loading(), plan.statement, &concern);
         let buffers = (0..lanes).map(|_| buffer()).collect::<Result<_>>()?;
         let acknowledged = journal.as_ref().map_or(0, |journal| journal.acknowledged_rows);
+        // A collection aside that was made for this run has no row of an earlier one.
+        let may_be_there = options.resume && (acknowledged > 0 || !target.is_aside());
         Ok(Self {
-            sender: Sender::new(&target.connection, target.loading(), options.resume),
+            sender: Sender::new(&target.connection, target.loading(), may_be_there),
             letters: DeadLetters::create(options)?,
             keeps_staging: journal.is_some() && matches!(options.batch_rows, BatchRows::Rows(_)),
             is_done: journal.as_ref().is_some_and(|journal| journal.is_finished),
@@ -202,7 +204,11 @@ impl MongoSink {
         }
         // Another run of the load may have dropped the collection aside: then this is a conflict, before anything shows.
         self.acknowledge(false)?;
-        self.target.publish(self.plan.kept.as_ref())?;
+        let published = self.target.publish(self.plan.kept.as_ref())?;
+        if let (Some(journal), Some(uuid)) = (&mut self.journal, published) {
+            // A sharded cluster gives a renamed collection another id.
+            journal.uuid = Some(uuid);
+        }
         self.acknowledge(true)?;
         self.is_done = true;
         Ok(())

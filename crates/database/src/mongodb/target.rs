@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
-use bson::{Document, doc};
+use bson::{Bson, Document, doc};
 use lakerace_format::Sink;
 use lakerace_io::{Error, Job, Result, runtime};
 
@@ -42,7 +42,7 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
         let encoding = Encoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
         let connection = Connection::open(location.clone(), job)?;
         let info = collection_info(&connection, &location.collection)?;
-        let earlier = earlier_load(&connection, options)?;
+        let earlier = still_there(earlier_load(&connection, options)?, options.mode, info.as_ref())?;
         check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
         let token = earlier.as_ref().map_or_else(new_token, |journal| journal.token);
         let opening = Opening { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
@@ -77,6 +77,27 @@ fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option
                 .advice("name the key by --key (key)"))
         }
         _ => Ok(None),
+    }
+}
+
+/// The load, unless its collection is gone or another one has its name.
+fn still_there(earlier: Option<Journal>, mode: WriteMode, info: Option<&CollectionInfo>) -> Result<Option<Journal>> {
+    let Some(mut journal) = earlier else { return Ok(None) };
+    let is_there = journal.is_of(info);
+    match mode {
+        WriteMode::Error | WriteMode::Overwrite => {
+            // It has its name already, and was stopped before the journal said so.
+            journal.is_finished |= is_there && journal.uuid.is_some() && journal.staging.is_some();
+            let is_gone = journal.staging.is_none() || (journal.is_finished && !is_there);
+            Ok((!is_gone).then_some(journal))
+        }
+        _ if is_there || !(journal.is_finished || journal.acknowledged_rows > 0) => Ok(Some(journal)),
+        WriteMode::Append => {
+            Err(Error::conflict("the collection that the load began with is gone, or another one has its name")
+                .advice("load anew, without --resume (resume)"))
+        }
+        // Rows that are found by their key may all come again.
+        WriteMode::Upsert | WriteMode::Delete => Ok(None),
     }
 }
 
@@ -207,7 +228,8 @@ impl Opening<'_> {
         if let Some(journal) = &earlier {
             journal.check_schema(&encoded)?;
             let is_there = match &journal.staging {
-                Some(staging) => collection_info(self.connection, staging)?.is_some(),
+                Some(_) if journal.is_finished => true,
+                Some(staging) => journal.is_of(collection_info(self.connection, staging)?.as_ref()),
                 None => !is_staged,
             };
             if journal.is_finished || (is_there && journal.acknowledged_rows > 0) {
@@ -223,12 +245,14 @@ impl Opening<'_> {
             target.staging = Some(format!("{collection}.loading-{hex}"));
         }
         target.create(self.info)?;
-        if let Some(kept) = kept {
-            kept_schema::keep(self.connection, target.loading(), kept)?;
-        }
+        let uuid = match kept {
+            Some(kept) => kept_schema::keep(self.connection, target.loading(), kept)?,
+            None => self.info.and_then(|info| info.uuid.clone()),
+        };
         let journal = match &self.options.load_name {
             Some(load) => {
-                Some(Journal::begin(self.connection, collection, load, self.token, target.staging.clone(), encoded)?)
+                let loaded = (target.staging.clone(), uuid);
+                Some(Journal::begin(self.connection, collection, load, self.token, loaded, encoded)?)
             }
             None => None,
         };
@@ -259,6 +283,11 @@ impl Target {
         self.staging.as_deref().unwrap_or(&self.connection.location.collection)
     }
 
+    /// Whether the collection takes its name when the load ends.
+    pub(super) fn is_aside(&self) -> bool {
+        self.staging.is_some()
+    }
+
     pub(super) fn write_concern(&self) -> Document {
         write_concern(&self.connection.location)
     }
@@ -281,14 +310,14 @@ impl Target {
         }
     }
 
-    /// Gives the loaded collection its name, with the indexes of the one that it replaces.
-    pub(super) fn publish(&mut self, kept: Option<&KeptSchema>) -> Result<()> {
-        let Some(staging) = self.staging.clone() else { return Ok(()) };
+    /// Gives the loaded collection its name, with the indexes of the one that it replaces. Gives its id.
+    pub(super) fn publish(&mut self, kept: Option<&KeptSchema>) -> Result<Option<Bson>> {
+        let Some(staging) = self.staging.clone() else { return Ok(None) };
         let name = self.connection.location.collection.clone();
         if collection_info(&self.connection, &staging)?.is_none() {
             // An answer that was lost: the collection has its name already.
             self.staging = None;
-            return Ok(());
+            return Ok(None);
         }
         if self.replaces {
             self.copy_indexes(&name, &staging)?;
@@ -310,10 +339,9 @@ impl Target {
             outcome => drop(outcome?),
         }
         self.staging = None;
-        if let Some(kept) = kept {
-            kept_schema::keep(&self.connection, &name, kept)?;
-        }
-        kept_schema::forget(&self.connection, &staging)
+        let uuid = kept.map(|kept| kept_schema::keep(&self.connection, &name, kept)).transpose()?.flatten();
+        kept_schema::forget(&self.connection, &staging)?;
+        Ok(uuid)
     }
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {
