@@ -4,7 +4,7 @@ use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Index};
 use super::client::{Client, Request};
 use super::location::escape;
 
@@ -26,6 +26,19 @@ pub(super) struct Entry {
     pub acknowledged_rows: u64,
     /// All of them are, and visible.
     pub is_finished: bool,
+    /// The server's own id of the index that it fills. Loads of earlier versions have noted none.
+    #[serde(default)]
+    pub uuid: Option<String>,
+    /// Those of the acknowledged rows that the index has not taken.
+    #[serde(default)]
+    pub rejected_rows: u64,
+}
+
+impl Entry {
+    /// Whether an index is the one that the load fills, as far as the journal tells.
+    pub fn is_of(&self, index: &Index) -> bool {
+        self.uuid.is_none() || self.uuid.as_deref() == index.setting("index.uuid")
+    }
 }
 
 /// The journal of a server.

@@ -24,6 +24,10 @@ const FIRST_IN_FLIGHT: f64 = 2.0;
 const MOST_IN_FLIGHT: f64 = 12.0;
 /// Requests may wait as if this many were queued in front of them; more than the second number is too many.
 const QUEUED: (f64, f64) = (1.5, 3.0);
+/// The server takes no more requests at this moment, and has done nothing.
+const TOO_MANY_REQUESTS: u16 = 429;
+/// Why a row is rejected whose key another document has.
+const EXISTS: &str = "a document of this _id exists";
 /// How long a dropped load waits for requests on their way.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -53,6 +57,8 @@ struct Shared {
     client: Client,
     path: String,
     index: String,
+    /// An earlier run may have sent the same rows.
+    is_resumed: bool,
     letters: Option<DeadLetters>,
     job: Job,
     state: Watched<State>,
@@ -65,7 +71,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// A sender of rows to `index`, which nobody creates by sending.
-    pub fn new(client: &Client, index: &str, letters: Option<DeadLetters>, job: &Job) -> Self {
+    pub fn new(client: &Client, index: &str, is_resumed: bool, letters: Option<DeadLetters>, job: &Job) -> Self {
         let state = State {
             in_flight: 0,
             limit: FIRST_IN_FLIGHT,
@@ -82,6 +88,7 @@ impl Sender {
                 client: client.clone(),
                 path,
                 index: index.to_owned(),
+                is_resumed,
                 letters,
                 job: job.clone(),
                 state: Watched::new(state),
@@ -180,16 +187,22 @@ impl Shared {
 
     async fn deliver(&self, chunk: &Chunk) -> Result<()> {
         // The last piece is next: pieces of one chunk go one after the other, in their order.
-        let mut pieces = vec![chunk.items.clone()];
+        let (mut pieces, mut was_lost) = (vec![chunk.items.clone()], self.is_resumed);
         while let Some(items) = pieces.pop() {
-            self.deliver_piece(chunk, items, &mut pieces).await?;
+            self.deliver_piece(chunk, items, &mut pieces, &mut was_lost).await?;
         }
         Ok(())
     }
 
-    async fn deliver_piece(&self, chunk: &Chunk, mut items: Vec<Item>, pieces: &mut Vec<Vec<Item>>) -> Result<()> {
+    async fn deliver_piece(
+        &self,
+        chunk: &Chunk,
+        mut items: Vec<Item>,
+        pieces: &mut Vec<Vec<Item>>,
+        was_lost: &mut bool,
+    ) -> Result<()> {
         let mut backoff = Backoff::new(self.client.row_patience());
-        let (mut was_lost, mut refusals) = (false, 0);
+        let mut refusals = 0;
         while !items.is_empty() {
             if self.lock().is_dropped {
                 return Err(Error::cancelled());
@@ -199,7 +212,7 @@ impl Shared {
             let failed = match self.client.send(&request).await {
                 Ok(answer) if answer.status == 200 => {
                     let before = items.len();
-                    items = self.answered(chunk, items, &answer, was_lost).await?;
+                    items = self.answered(chunk, items, &answer, *was_lost).await?;
                     self.learn(begun.elapsed(), bytes, items.is_empty());
                     if items.is_empty() {
                         return Ok(());
@@ -213,6 +226,8 @@ impl Shared {
                     return self.too_large(chunk, items, bytes, pieces);
                 }
                 Ok(answer) if is_busy(answer.status) => {
+                    // A proxy that gives up waiting does not know what the server has done.
+                    *was_lost |= answer.status != TOO_MANY_REQUESTS;
                     self.slow_down();
                     refusals += 1;
                     if refusals > 1 && items.len() > 1 && bytes > LEAST_REQUEST_BYTES {
@@ -224,7 +239,7 @@ impl Shared {
                 }
                 Ok(answer) => return Err(self.client.refusal(&answer)),
                 Err(lost) if lost.is_transient => {
-                    was_lost = true;
+                    *was_lost = true;
                     lost.error
                 }
                 Err(lost) => return Err(lost.error),
@@ -255,11 +270,11 @@ impl Shared {
             }
         }
         if !existing.is_empty() {
-            // After a lost answer, the document may be there because this load has put it there.
+            // After a lost answer or a stop, the document may be there because this load has put it there.
             let (ours, theirs) =
                 if was_lost { self.sent_before(chunk, existing).await? } else { (Vec::new(), existing) };
             taken.extend(ours);
-            rejected.extend(theirs.into_iter().map(|item| (item, "a document of this _id exists".to_owned())));
+            rejected.extend(theirs.into_iter().map(|item| (item, EXISTS.to_owned())));
         }
         let (again, overtaken) = chunk.without_overtaken(again, &taken);
         let mut state = self.lock();
@@ -335,7 +350,8 @@ impl Shared {
             rows => format!("{rows} rows of a request are rejected, the first is row {}: {reason}", number + 1),
         };
         let advice = "mend them, or go on without them and find them in a file by --dead-letter FILE (dead_letter)";
-        Error::invalid(message).at(self.shown()).advice(advice)
+        let made = if reason == EXISTS { Error::conflict } else { Error::invalid };
+        made(message).at(self.shown()).advice(advice)
     }
 
     fn unavailable(&self, message: &str) -> Error {

@@ -63,8 +63,34 @@ impl Run {
             staging: earlier.filter(|entry| !entry.is_finished).and_then(|entry| entry.staging),
             acknowledged_rows: 0,
             is_finished: false,
+            uuid: None,
+            rejected_rows: 0,
         };
         Ok(Self { entry, was_begun: false })
+    }
+
+    /// Begins anew where the index is gone that the load began with, or another one has its name.
+    fn check_index(&mut self, found: &Found, mode: WriteMode, location: &Location) -> Result<()> {
+        let entry = &mut self.entry;
+        let is_there = found.indices.iter().any(|index| entry.is_of(index) && !index.is_placeholder());
+        let makes_index = matches!(mode, WriteMode::Error | WriteMode::Overwrite);
+        let goes_on = match makes_index {
+            true => entry.staging.is_some() && (is_there || !entry.is_finished),
+            false => is_there || (entry.acknowledged_rows == 0 && !entry.is_finished),
+        };
+        if !self.was_begun || goes_on {
+            return Ok(());
+        }
+        if mode == WriteMode::Append {
+            return Err(Error::conflict("the index that the load began with is gone, or another one has its name")
+                .at(&location.shown)
+                .advice("load anew, without --resume (resume)"));
+        }
+        // The mode makes an index, or finds rows by their key: all rows may come again.
+        self.was_begun = false;
+        (entry.run, entry.staging, entry.uuid) = (run_name(), None, None);
+        (entry.acknowledged_rows, entry.rejected_rows, entry.is_finished) = (0, 0, false);
+        Ok(())
     }
 }
 
@@ -88,6 +114,7 @@ impl Target {
         let location = client.location();
         let mapped = properties(schema, &location.parameters)?;
         let found = catalog.find(&location.index)?;
+        run.check_index(&found, options.mode, location)?;
         let exists = !found.indices.iter().all(|index| !found.is_alias && index.is_placeholder());
         match options.mode {
             _ if run.was_begun && run.entry.is_finished => {
@@ -128,7 +155,7 @@ impl Target {
         let entry = &mut run.entry;
         if let Some(name) = entry.staging.clone() {
             let there = catalog.find(&name)?.indices.into_iter().next();
-            if let Some(index) = there.filter(|_| run.was_begun) {
+            if let Some(index) = there.filter(|index| run.was_begun && entry.is_of(index)) {
                 check_schema(schema, &index, location)?;
                 return Self::of(catalog, index, true);
             }
@@ -136,8 +163,9 @@ impl Target {
                 catalog.remove_left_over(&location.index, &entry.load, &name)?;
             }
             // Without its index, the load begins at its first row.
-            entry.acknowledged_rows = 0;
+            (entry.acknowledged_rows, entry.rejected_rows, entry.uuid) = (0, 0, None);
             entry.run = run_name();
+            run.was_begun = false;
         }
         let name = format!("{}-{}", location.index, entry.run);
         let body = Catalog::staging_body(body(schema, mapped, location), &location.index, &entry.load);

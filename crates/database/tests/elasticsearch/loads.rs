@@ -1,5 +1,6 @@
 //! Loads: modes, keys, checkpoints, and what a kill leaves.
 
+use arrow::compute::concat_batches;
 use lakerace_database::{SinkOptions, WriteMode};
 use lakerace_io::ErrorKind;
 use serde_json::{Value, json};
@@ -109,7 +110,7 @@ fn added_rows_of_a_key_that_exists_are_rejected_and_counted() {
     let location = at(&endpoint(), &index("exists"));
     load(&location, &rows(0, 10, "a"), &keyed(WriteMode::Upsert, &["n"])).unwrap();
     let error = load(&location, &rows(5, 15, "canary"), &keyed(WriteMode::Append, &["n"])).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(error.to_string().contains("5 rows") && !format!("{error:?}").contains("canary"), "{error}");
     let mut lettered = keyed(WriteMode::Append, &["n"]);
     lettered.dead_letter = Some(folder.path().join("rejected.jsonl"));
@@ -150,6 +151,55 @@ fn a_killed_load_goes_on_behind_what_is_acknowledged() {
         assert_eq!(read_all(&location).unwrap(), back);
         assert_eq!(indices_of(&index), 1);
     }
+}
+
+#[test]
+#[ignore = "needs a server"]
+fn a_killed_load_by_key_knows_its_own_rows_again() {
+    for mode in [WriteMode::Error, WriteMode::Overwrite, WriteMode::Append] {
+        let location = at(&endpoint(), &index("again"));
+        let options = |resume| SinkOptions { key: vec!["n".to_owned()], ..named(mode, "src@1", resume) };
+        let mut begun = sink(&location, &rows(0, 1, "a"), &options(false)).unwrap();
+        begun.write(rows(0, 100, "a")).unwrap();
+        begun.checkpoint().unwrap();
+        begun.write(rows(100, 150, "a")).unwrap();
+        std::mem::forget(begun);
+        let mut again = sink(&location, &rows(0, 1, "a"), &options(true)).unwrap();
+        assert_eq!(again.acknowledged_rows(), 100);
+        again.write(rows(100, 200, "a")).unwrap();
+        assert_eq!(again.finish().unwrap().rows, 100);
+        assert_eq!(read_all(&location).unwrap(), rows(0, 200, "a"));
+    }
+}
+
+#[test]
+#[ignore = "needs a server"]
+fn a_new_index_takes_one_row_of_each_key() {
+    for mode in [WriteMode::Error, WriteMode::Overwrite] {
+        let index = index("doubles");
+        let location = at(&endpoint(), &index);
+        let twice = concat_batches(&rows(0, 1, "a").schema(), &[rows(0, 10, "a"), rows(9, 12, "b")]).unwrap();
+        let error = load(&location, &twice, &keyed(mode, &["n"])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert_eq!(read_all(&location).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(indices_of(&index), 0);
+    }
+}
+
+#[test]
+#[ignore = "needs a server"]
+fn the_same_row_twice_is_a_conflict_also_behind_a_stop() {
+    let location = at(&endpoint(), &index("same"));
+    let options = |resume| SinkOptions { key: vec!["n".to_owned()], ..named(WriteMode::Error, "src@1", resume) };
+    let mut begun = sink(&location, &rows(0, 1, "a"), &options(false)).unwrap();
+    begun.write(rows(0, 100, "a")).unwrap();
+    begun.checkpoint().unwrap();
+    std::mem::forget(begun);
+    let mut again = sink(&location, &rows(0, 1, "a"), &options(true)).unwrap();
+    again.write(rows(99, 150, "a")).unwrap();
+    let error = again.finish().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert!(error.to_string().contains("150"), "{error}");
 }
 
 #[test]
