@@ -56,7 +56,7 @@ pub(crate) use self::fit::{Fit, Target};
 pub enum WriteMode {
     /// Fail with `Conflict`.
     Error,
-    /// Replace its rows; its schema, properties and history stay.
+    /// Replace its rows; its schema, properties and history stay. How far incremental unloads have come goes with the rows.
     Overwrite,
     /// Add to its rows.
     Append,
