@@ -12,7 +12,7 @@ use lakerace_io::{Error, Result};
 
 use crate::import::{Import, Length};
 use crate::store::folder_prefix;
-use crate::tree::{ContentReader, flushed, go_on};
+use crate::stream::{ContentReader, flushed, go_on};
 use crate::{Progress, PutOptions, Store};
 
 /// A kind of archive, by the ending of its name.

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use rustix::fs::{Mode, OFlags};
 
 use crate::name::{check_name, shown};
-use crate::tree::{ContentReader, WHOLE_BYTES, go_on};
+use crate::stream::{ContentReader, WHOLE_BYTES, go_on};
 use crate::{Batch, Progress, PutOptions, Store};
 
 /// What one transaction of an import has, in files and bytes.

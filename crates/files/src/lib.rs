@@ -28,6 +28,7 @@ mod packs;
 mod random;
 mod sqlite;
 mod store;
+mod stream;
 mod tree;
 
 pub use archive::{Archive, ArchiveKind, check_archive};

@@ -1,6 +1,5 @@
 //! Trees of the local file system, into a store and out of it.
 
-use std::io::Read;
 use std::path::Path;
 
 use lakerace_io::{Error, ErrorKind, Result};
@@ -9,10 +8,8 @@ use crate::import::Import;
 use crate::name::shown;
 use crate::own::is_same;
 use crate::store::folder_prefix;
+use crate::stream::{WHOLE_BYTES, go_on};
 use crate::{IfExists, Progress, PutOptions, Store};
-
-/// Contents above this go into the store piece by piece, in bytes.
-pub(crate) const WHOLE_BYTES: u64 = 16 << 20;
 
 impl Store {
     /// Puts all files below `tree`, a directory, under `folder`; says how many files and bytes these are. Symbolic links, pipes and
@@ -143,34 +140,4 @@ fn in_the_way(error: Error, tree: &Path, name: &str) -> Error {
         }
         _ => error,
     }
-}
-
-/// The error for a work that was stopped.
-pub(crate) fn go_on(wanted: bool) -> Result<()> {
-    if wanted { Ok(()) } else { Err(Error::cancelled()) }
-}
-
-/// A content as a reader, for what writes archives.
-pub(crate) struct ContentReader {
-    content: Box<dyn crate::Content>,
-    at: u64,
-}
-
-impl ContentReader {
-    pub(crate) fn new(content: Box<dyn crate::Content>) -> Self {
-        Self { content, at: 0 }
-    }
-}
-
-impl Read for ContentReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let len = self.content.read_at(self.at, out).map_err(std::io::Error::other)?;
-        self.at += len as u64;
-        Ok(len)
-    }
-}
-
-/// Flushes what was written for others to read.
-pub(crate) fn flushed(out: &mut dyn std::io::Write) -> Result<()> {
-    out.flush().map_err(Error::from)
 }

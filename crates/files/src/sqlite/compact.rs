@@ -8,8 +8,7 @@ use super::encoder::now_ms;
 use super::inner::Inner;
 use super::reader::{Located, filled};
 use super::record::Place;
-use super::schema::pragma;
-use super::statement::{Statement, Value};
+use super::statement::{Statement, Value, pragma};
 use super::writer::Checkpoint;
 use crate::{Compacted, PutOptions};
 

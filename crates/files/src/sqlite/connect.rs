@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::schema::{APPLICATION_ID, pragma};
-use super::statement::from_rusqlite;
+use super::statement::{from_rusqlite, pragma};
 use crate::Options;
+
+/// `LRFS`, in the header of the file.
+pub(super) const APPLICATION_ID: i32 = 0x4c52_4653;
 
 /// Opens a connection, one that exists or a new store. Nothing of SQLite's own locks threads out: who uses it does.
 pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Connection> {

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::catalog::PutAs;
 use super::inner::Inner;
-use super::schema::{self, add_encoding, check_sum};
-use super::statement::{Statement, Value};
+use super::schema::{add_encoding, check_sum};
+use super::statement::{Statement, Value, pragma};
 use super::writer::{Body, INLINE_BYTES, Prepared, Writer};
 use crate::encode::{Dictionary, PIECE_BYTES, Samples};
 use crate::{Codec, Compression, PutOptions};
@@ -71,7 +71,7 @@ impl Inner {
 
     fn newest_dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
         self.read(|reader, catalog| {
-            let newest = schema::pragma(&reader.connection, "SELECT coalesce(max(id), 0) FROM dictionaries")?;
+            let newest = pragma(&reader.connection, "SELECT coalesce(max(id), 0) FROM dictionaries")?;
             match u32::try_from(newest) {
                 Ok(0) | Err(_) => Ok(None),
                 Ok(id) => catalog.dictionary(id, &reader.connection).map(Some),
@@ -101,7 +101,7 @@ impl Inner {
             added = match find(&writer.connection)? {
                 Some(id) => id,
                 None => {
-                    let id = schema::pragma(&writer.connection, "SELECT max(id) + 1 FROM encodings")?;
+                    let id = pragma(&writer.connection, "SELECT max(id) + 1 FROM encodings")?;
                     add_encoding(&writer.connection, id, text)?;
                     id
                 }
@@ -145,7 +145,7 @@ impl Inner {
 
     /// Trains a dictionary from the small files of the store.
     pub(super) fn train(&self) -> Result<u32> {
-        let files = self.read(|reader, _| schema::pragma(&reader.connection, "SELECT count(*) FROM files"))?;
+        let files = self.read(|reader, _| pragma(&reader.connection, "SELECT count(*) FROM files"))?;
         // So that samples are from everywhere.
         let step = (files as usize / 8_000).max(1);
         let (mut samples, mut from, mut seen) = (Samples::default(), String::new(), 0_usize);
@@ -173,7 +173,7 @@ impl Inner {
         let mut id = 0;
         self.write(|writer| {
             writer.is_dirty = true;
-            id = schema::pragma(&writer.connection, "SELECT coalesce(max(id), 0) + 1 FROM dictionaries")?;
+            id = pragma(&writer.connection, "SELECT coalesce(max(id), 0) + 1 FROM dictionaries")?;
             let sum = check_sum(&id.to_le_bytes(), &bytes);
             Statement::prepare(&writer.connection, "INSERT INTO dictionaries VALUES (?1, ?2, ?3)")?
                 .run(&[Value::Int(id), Value::Blob(&bytes), Value::Int(sum)])

@@ -10,8 +10,8 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 use super::catalog::{Catalog, encoding_text};
 use super::connect::{Unlocked, connect_to_read};
 use super::record::{Place, Record, chunk_id, out_of_order};
-use super::schema::{self, COLUMNS};
-use super::statement::{Row, Statement, Value, from_rusqlite};
+use super::schema::COLUMNS;
+use super::statement::{Row, Statement, Value, from_rusqlite, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
 use crate::name::{not_found, prefix_end, shown};
 use crate::{Options, Sink, Stat};
@@ -62,7 +62,7 @@ impl From<&Record<'_>> for Located {
 impl Reader {
     pub(super) fn open(path: &std::path::Path, options: &Options) -> Result<Self> {
         let (connection, unlocked) = connect_to_read(path, options)?;
-        schema::pragma(&connection, &format!("PRAGMA cache_size=-{CACHE_KIB}"))?;
+        pragma(&connection, &format!("PRAGMA cache_size=-{CACHE_KIB}"))?;
         Self::over(connection, unlocked)
     }
 

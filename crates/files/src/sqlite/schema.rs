@@ -6,12 +6,9 @@ use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::connect::{check_length, unreadable};
-use super::statement::{Statement, Value, from_rusqlite};
+use super::connect::{APPLICATION_ID, check_length, unreadable};
+use super::statement::{Statement, Value, from_rusqlite, pragma};
 use crate::{Codec, Options};
-
-/// `LRFS`, in the header of the file.
-pub(super) const APPLICATION_ID: i32 = 0x4c52_4653;
 
 /// The version of the tables.
 pub(super) const VERSION: i32 = 1;
@@ -48,11 +45,6 @@ pub(super) const PIECE_BITS: u32 = 24;
 /// The checksum of a row of `settings`, `encodings` or `dictionaries`: of its value, with that of its key as the seed.
 pub(super) fn check_sum(key: &[u8], value: &[u8]) -> i64 {
     xxh3_64_with_seed(value, xxh3_64(key)) as i64
-}
-
-pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
-    let found = Statement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
-    Ok(found.unwrap_or(0))
 }
 
 fn pragma_text(connection: &Connection, sql: &str) -> Result<String> {

@@ -83,6 +83,12 @@ pub(crate) fn from_rusqlite(error: &rusqlite::Error) -> Error {
     }
 }
 
+/// The first number that a statement gives; 0 where it gives none.
+pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
+    let found = Statement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
+    Ok(found.unwrap_or(0))
+}
+
 fn classify(code: c_int, extended: c_int, text: String) -> Error {
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::unavailable("the store is being written by another process")

@@ -9,7 +9,7 @@ use super::pages::separators;
 use super::reader::{Located, Reader, not_as_written};
 use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema;
-use super::statement::{Statement, Value};
+use super::statement::{Statement, Value, pragma};
 use super::writer::Checkpoint;
 use crate::encode::PIECE_BYTES;
 use crate::name::composed;
@@ -203,8 +203,8 @@ impl Scan<'_> {
             self.inner.connections.checkpoint(Checkpoint::Full)?;
         }
         let names = self.inner.read(|reader, _| {
-            let root = schema::pragma(&reader.connection, "SELECT rootpage FROM sqlite_schema WHERE name='files'")?;
-            let page = schema::pragma(&reader.connection, "PRAGMA page_size")? as usize;
+            let root = pragma(&reader.connection, "SELECT rootpage FROM sqlite_schema WHERE name='files'")?;
+            let page = pragma(&reader.connection, "PRAGMA page_size")? as usize;
             Ok(separators(&reader.connection, root as u32, page))
         })?;
         let names = names.into_iter().filter(|name| after.as_ref().is_none_or(|after| name > after));

@@ -13,8 +13,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::connect::connect;
 use super::keeper::Keeper;
 use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
-use super::schema::{self, PIECE_BITS};
-use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite};
+use super::schema::PIECE_BITS;
+use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite, pragma};
 use crate::name::{not_found, prefix_end, shown, taken};
 use crate::{Durability, IfExists, Options};
 
@@ -111,7 +111,7 @@ struct Whole {
 impl Writer {
     pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<Keeper>) -> Result<Self> {
         let mut connection = connect(path, options, false)?;
-        let page = schema::pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
+        let page = pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
         let synchronous = match options.durability {
             Durability::Full => "FULL",
             Durability::Normal => "NORMAL",
@@ -130,7 +130,7 @@ impl Writer {
             format!("PRAGMA cache_size=-{CACHE_KIB}"),
             format!("PRAGMA journal_size_limit={}", options.wal_limit_bytes),
         ] {
-            schema::pragma(&connection, &sql)?;
+            pragma(&connection, &sql)?;
         }
         let prepare = |sql: &str| Statement::prepare(&connection, sql);
         let columns = "name, size, mtime_ms, encoding, checksum, check_sum, metadata, place, start, content";
