@@ -72,7 +72,8 @@ class Target:
         self._ask("POST", "lakerace-loads/_refresh")
         hits = self._ask("GET", "lakerace-loads/_search?size=1000").get("hits", {}).get("hits", [])
         loads = [hit["_source"] for hit in hits]
-        return sum(load["acknowledged_rows"] for load in loads if load["target"] == name)
+        # States of jobs are kept beside the loads.
+        return sum(load.get("acknowledged_rows", 0) for load in loads if load["target"] == name)
 
     def drop(self) -> None:
         """Removes the rows, and leaves the journal."""
