@@ -220,11 +220,20 @@ impl Catalog {
         actions.push(json!({ "add": { "index": index, "alias": alias } }));
         let request = Request::json("POST", "/_aliases", &json!({ "actions": actions }));
         let answer = self.client.call(&self.job, request)?;
+        let replaced = || {
+            Error::conflict("it was replaced by another load at this moment")
+                .at(&self.client.location().shown)
+                .advice("run it again")
+        };
         match answer.status {
             200..=299 => Ok(()),
-            404 => Err(Error::conflict("it was replaced by another load at this moment")
-                .at(&self.client.location().shown)
-                .advice("run it again")),
+            404 => Err(replaced()),
+            // An index of this name has become the alias of another load.
+            400 if removals.iter().any(|removal| removal["remove_index"]["index"] == alias)
+                && self.find(alias)?.is_alias =>
+            {
+                Err(replaced())
+            }
             _ => Err(self.client.refusal(&answer)),
         }
     }
