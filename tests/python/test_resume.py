@@ -118,15 +118,17 @@ def source(tmp_path: Path) -> Path:
 
 def begin(target: Target, source: Path, *options: str) -> None:
     """A load that is killed behind a checkpoint."""
-    arguments = ["copy", source, target.place, "--batch-rows", str(BATCH_ROWS), "--max-rate", "3000", *options]
-    load = subprocess.Popen(command(*arguments), stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while not target.acknowledged() and load.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
-    # Rows behind the checkpoint are on their way.
-    time.sleep(0.1)
-    load.send_signal(signal.SIGKILL)
-    assert load.wait() == -signal.SIGKILL
+    arguments = ["copy", source, target.place, "--batch-rows", str(BATCH_ROWS), "--max-rate", "1000", *options]
+    with subprocess.Popen(command(*arguments), stderr=subprocess.DEVNULL) as load:
+        try:
+            end = time.monotonic() + 60
+            while not target.acknowledged() and load.poll() is None and time.monotonic() < end:
+                time.sleep(0.02)
+            # Rows behind the checkpoint are on their way.
+            time.sleep(0.1)
+        finally:
+            load.send_signal(signal.SIGKILL)
+        assert load.wait() == -signal.SIGKILL
     # The server may still work on what it was sent.
     time.sleep(0.5)
 
