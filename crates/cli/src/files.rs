@@ -53,25 +53,21 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
     };
     let session = Session::start(global, &store.store);
-    // What can't be put makes no store.
-    let (put_source, import_source) = match &args.command {
-        FilesCommand::Put(args) => (Some(PutSource::open(args)?), None),
-        FilesCommand::Import(args) => (None, Some(ImportSource::open(args)?)),
-        _ => (None, None),
-    };
-    let opened = Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) };
+    let opened =
+        || Ok::<_, Error>(Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) });
     match &args.command {
-        FilesCommand::Put(args) => put_source.map_or(Ok(()), |source| put(args, source, &opened)),
-        FilesCommand::Get(args) => get(args, &opened),
-        FilesCommand::Ls(args) => show::ls(args, &opened),
-        FilesCommand::Rm(args) => rm(args, &opened),
-        FilesCommand::Mv(args) => mv(args, &opened),
-        FilesCommand::Import(args) => import_source.map_or(Ok(()), |source| import(args, source, &opened)),
-        FilesCommand::Export(args) => export(args, &opened),
-        FilesCommand::Stat(args) => show::stat(args, &opened),
-        FilesCommand::Verify(_) => return show::verify(&opened),
-        FilesCommand::Compact(_) => compact(&opened),
-        FilesCommand::Mount(args) => mount(args, &opened),
+        // What can't be put makes no store: it is looked at before.
+        FilesCommand::Put(args) => put(args, PutSource::open(args)?, &opened()?),
+        FilesCommand::Import(args) => import(args, ImportSource::open(args)?, &opened()?),
+        FilesCommand::Get(args) => get(args, &opened()?),
+        FilesCommand::Ls(args) => show::ls(args, &opened()?),
+        FilesCommand::Rm(args) => rm(args, &opened()?),
+        FilesCommand::Mv(args) => mv(args, &opened()?),
+        FilesCommand::Export(args) => export(args, &opened()?),
+        FilesCommand::Stat(args) => show::stat(args, &opened()?),
+        FilesCommand::Verify(_) => return show::verify(&opened()?),
+        FilesCommand::Compact(_) => compact(&opened()?),
+        FilesCommand::Mount(args) => mount(args, &opened()?),
     }?;
     Ok(0)
 }
@@ -160,9 +156,10 @@ fn if_exists(mode: Taken) -> IfExists {
 /// Names the flag that goes on where a name is taken.
 fn with_advice(mode: Taken, error: Error) -> Error {
     match mode {
-        // A folder stays, whatever the mode.
-        Taken::Error if error.message().contains("folder") => error,
-        Taken::Error if error.kind() == lakerace::ErrorKind::Conflict => error.advice("pass --mode overwrite"),
+        // Where another advice is given, a mode does not help: a folder stays.
+        Taken::Error if error.kind() == lakerace::ErrorKind::Conflict && error.advice_text().is_none() => {
+            error.advice("pass --mode overwrite")
+        }
         _ => error,
     }
 }

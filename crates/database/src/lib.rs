@@ -5,6 +5,7 @@
 
 mod dead_letter;
 mod elasticsearch;
+mod fnv;
 mod mongodb;
 mod options;
 mod sqlite;

@@ -72,6 +72,16 @@ pub struct SinkOptions {
     pub adds_columns: bool,
 }
 
+impl SinkOptions {
+    /// What helps where the target rejects rows. A job that follows a source puts none aside.
+    pub(crate) fn advice_on_rejected(&self) -> &'static str {
+        match self.job_state {
+            Some(_) => "mend such rows in the source, then run it again",
+            None => "mend such rows, or set them aside by --dead-letter FILE (dead_letter)",
+        }
+    }
+}
+
 type Listener = dyn Fn(&RecordBatch) -> Result<()> + Send + Sync;
 
 /// Who is told of each rejected row, as a batch of one row.

@@ -236,7 +236,7 @@ impl<'a> Follower<'a> {
         let written = into_target(&source, self.target(), &options, self.job).map_err(|error| match error.kind() {
             // Some systems tell of the second row of a key themselves.
             ErrorKind::Conflict => error.advice(format!("where rows of the table share a key, {how}")),
-            _ => without_letters(error),
+            _ => error,
         })?;
         let there = crate::Scan::open(self.target, &ReadOptions::default(), self.job)?.count()?;
         if there != written.rows {
@@ -297,12 +297,6 @@ impl<'a> Follower<'a> {
         };
         CopyOptions { mode, load, ..CopyOptions::default() }
     }
-}
-
-/// A sync puts no rows aside.
-fn without_letters(error: Error) -> Error {
-    let advises_letters = error.advice_text().is_some_and(|advice| advice.contains("--dead-letter"));
-    if advises_letters { error.advice("mend such rows in the table, then run it again") } else { error }
 }
 
 /// What came of bringing changes.

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::catalog::{Catalog, Index};
 use super::client::{Client, Request};
 use super::location::escape;
+use crate::fnv::fnv;
 
 /// The index of all loads of a server.
 pub(super) const JOURNAL: &str = "lakerace-loads";
@@ -95,9 +96,7 @@ fn id(target: &str, load: &str) -> String {
         return whole;
     }
     // Long names keep their ends, where paths differ, and a sum of all of it.
-    let sum = whole
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let sum = fnv(whole.as_bytes());
     let tail: String = whole.chars().rev().take(90).collect::<Vec<_>>().into_iter().rev().collect();
     format!("{sum:016x}/{tail}")
 }

@@ -26,8 +26,6 @@ const MOST_IN_FLIGHT: f64 = 12.0;
 const QUEUED: (f64, f64) = (1.5, 3.0);
 /// The server takes no more requests at this moment, and has done nothing.
 const TOO_MANY_REQUESTS: u16 = 429;
-/// Why a row is rejected whose key another document has.
-const EXISTS: &str = "a document of this _id exists";
 /// How long a dropped load waits for requests on their way.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -38,6 +36,24 @@ pub(super) struct Counts {
     pub rejected: u64,
     pub bytes: u64,
     pub requests: u64,
+}
+
+/// Why a row is rejected.
+#[derive(Debug, Clone)]
+enum Rejection {
+    /// Another document has its key.
+    Exists,
+    /// The server or the encoder says so.
+    Unfit(String),
+}
+
+impl Rejection {
+    fn reason(&self) -> &str {
+        match self {
+            Self::Exists => "a document of this _id exists",
+            Self::Unfit(reason) => reason,
+        }
+    }
 }
 
 struct State {
@@ -60,6 +76,7 @@ struct Shared {
     /// An earlier run may have sent the same rows.
     is_resumed: bool,
     letters: Option<DeadLetters>,
+    advice_on_rejected: &'static str,
     job: Job,
     state: Watched<State>,
 }
@@ -71,7 +88,13 @@ pub(super) struct Sender {
 
 impl Sender {
     /// A sender of rows to `index`, which nobody creates by sending.
-    pub fn new(client: &Client, index: &str, is_resumed: bool, letters: Option<DeadLetters>, job: &Job) -> Self {
+    pub fn new(
+        client: &Client,
+        index: &str,
+        is_resumed: bool,
+        (letters, advice_on_rejected): (Option<DeadLetters>, &'static str),
+        job: &Job,
+    ) -> Self {
         let state = State {
             in_flight: 0,
             limit: FIRST_IN_FLIGHT,
@@ -90,6 +113,7 @@ impl Sender {
                 index: index.to_owned(),
                 is_resumed,
                 letters,
+                advice_on_rejected,
                 job: job.clone(),
                 state: Watched::new(state),
             }),
@@ -149,9 +173,9 @@ impl Sender {
         batch: &arrow::record_batch::RecordBatch,
         row: usize,
         number: u64,
-        reason: &str,
+        reason: String,
     ) -> Result<()> {
-        self.shared.reject(batch, row, number, reason)
+        self.shared.reject(batch, row, number, &Rejection::Unfit(reason))
     }
 }
 
@@ -259,14 +283,14 @@ impl Shared {
             return Err(self.unavailable(&message));
         }
         let (mut taken, mut again, mut existing) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rejected: Vec<(Item, String)> = Vec::new();
+        let mut rejected: Vec<(Item, Rejection)> = Vec::new();
         for (item, outcome) in items.into_iter().zip(outcomes) {
             match outcome {
                 Outcome::Taken => taken.push(item),
                 Outcome::Busy => again.push(item),
                 Outcome::Exists => existing.push(item),
                 Outcome::Blocked => return Err(blocked("cluster_block_exception").at(self.shown())),
-                Outcome::Rejected(reason) => rejected.push((item, reason)),
+                Outcome::Rejected(reason) => rejected.push((item, Rejection::Unfit(reason))),
             }
         }
         if !existing.is_empty() {
@@ -274,7 +298,7 @@ impl Shared {
             let (ours, theirs) =
                 if was_lost { self.sent_before(chunk, existing).await? } else { (Vec::new(), existing) };
             taken.extend(ours);
-            rejected.extend(theirs.into_iter().map(|item| (item, EXISTS.to_owned())));
+            rejected.extend(theirs.into_iter().map(|item| (item, Rejection::Exists)));
         }
         let (again, overtaken) = chunk.without_overtaken(again, &taken);
         let mut state = self.lock();
@@ -314,7 +338,9 @@ impl Shared {
             self.halve(items, bytes, pieces);
             return Ok(());
         }
-        let reason = format!("the document has {bytes} bytes, more than the server takes (http.max_content_length)");
+        let reason = Rejection::Unfit(format!(
+            "the document has {bytes} bytes, more than the server takes (http.max_content_length)"
+        ));
         self.reject_all(chunk, &items.into_iter().map(|item| (item, reason.clone())).collect::<Vec<_>>())
     }
 
@@ -326,7 +352,7 @@ impl Shared {
         state.request_bytes = state.request_bytes.min(bytes / 2).max(LEAST_REQUEST_BYTES);
     }
 
-    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, String)]) -> Result<()> {
+    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, Rejection)]) -> Result<()> {
         if let (None, Some((item, reason))) = (&self.letters, rejected.first()) {
             let rows = rejected.len();
             return Err(self.rejection(rows, item.number, reason));
@@ -337,21 +363,30 @@ impl Shared {
         Ok(())
     }
 
-    fn reject(&self, batch: &arrow::record_batch::RecordBatch, row: usize, number: u64, reason: &str) -> Result<()> {
+    fn reject(
+        &self,
+        batch: &arrow::record_batch::RecordBatch,
+        row: usize,
+        number: u64,
+        reason: &Rejection,
+    ) -> Result<()> {
         let Some(letters) = &self.letters else { return Err(self.rejection(1, number, reason)) };
-        letters.reject(batch, row, reason)?;
+        letters.reject(batch, row, reason.reason())?;
         self.lock().counts.rejected += 1;
         Ok(())
     }
 
-    fn rejection(&self, rows: usize, number: u64, reason: &str) -> Error {
+    fn rejection(&self, rows: usize, number: u64, rejection: &Rejection) -> Error {
+        let reason = rejection.reason();
         let message = match rows {
             1 => format!("row {} is rejected: {reason}", number + 1),
             rows => format!("{rows} rows of a request are rejected, the first is row {}: {reason}", number + 1),
         };
-        let advice = "mend them, or go on without them and find them in a file by --dead-letter FILE (dead_letter)";
-        let made = if reason == EXISTS { Error::conflict } else { Error::invalid };
-        made(message).at(self.shown()).advice(advice)
+        let error = match rejection {
+            Rejection::Exists => Error::conflict(message),
+            Rejection::Unfit(_) => Error::invalid(message),
+        };
+        error.at(self.shown()).advice(self.advice_on_rejected)
     }
 
     fn unavailable(&self, message: &str) -> Error {

@@ -73,7 +73,8 @@ impl ElasticsearchSink {
         run.entry.uuid = Some(target.uuid.clone()).filter(|uuid| !uuid.is_empty());
         let rejected_before = run.entry.rejected_rows;
         let encoder = Encoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
-        let sender = Some(Sender::new(&client, &target.index, run.was_begun, letters, job));
+        let sender =
+            Some(Sender::new(&client, &target.index, run.was_begun, (letters, options.advice_on_rejected()), job));
         let must_be_new = options.mode == WriteMode::Error;
         let (builder, job) = (ChunkBuilder::default(), job.clone());
         let mut sink = Self {
@@ -120,7 +121,7 @@ impl ElasticsearchSink {
             Ok(first_line) => first_line,
             Err(reason) => {
                 self.builder.lines.truncate(start);
-                return self.sender()?.reject(batch, row, number, &reason);
+                return self.sender()?.reject(batch, row, number, reason);
             }
         };
         let mut start = start;

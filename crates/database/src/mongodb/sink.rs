@@ -13,6 +13,7 @@ use super::kept_schema::KeptSchema;
 use super::sender::{Delivered, LANES, Sender};
 use super::statement::{Added, CommandBuffer, IdPlan, Rows, Statement};
 use super::target::Target;
+use crate::fnv::fnv;
 use crate::{BatchRows, DeadLetters, SinkOptions};
 
 /// Bytes of a command, about: enough that answers cost little, few enough that four of them are small.
@@ -36,6 +37,7 @@ pub(super) struct MongoSink {
     buffers: Vec<CommandBuffer>,
     sender: Sender,
     letters: Option<DeadLetters>,
+    advice_on_rejected: &'static str,
     journal: Option<Journal>,
     /// The number of the next row, from 0, those that an earlier run had acknowledged included.
     next_row: u64,
@@ -65,6 +67,7 @@ impl MongoSink {
         Ok(Self {
             sender: Sender::new(&target.connection, target.loading(), may_be_there),
             letters: DeadLetters::create(options)?,
+            advice_on_rejected: options.advice_on_rejected(),
             keeps_staging: journal.is_some() && matches!(options.batch_rows, BatchRows::Rows(_)),
             is_done: journal.as_ref().is_some_and(|journal| journal.is_finished),
             target,
@@ -133,10 +136,7 @@ impl MongoSink {
         let key: Vec<_> = columns.iter().map(|index| batch.column(*index).clone()).collect();
         let keys = converter.convert_columns(&key).map_err(failed)?;
         let lane = |key: arrow::row::Row<'_>| {
-            let hash = key
-                .as_ref()
-                .iter()
-                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+            let hash = fnv(key.as_ref());
             (hash >> 32) as usize % LANES
         };
         Ok(keys.iter().map(lane).collect())
@@ -174,7 +174,7 @@ impl MongoSink {
             }
             None => {
                 let error = if is_duplicate { Error::conflict(reason) } else { Error::invalid(reason) };
-                Err(error.advice("set such rows aside by --dead-letter FILE (dead_letter), or mend them"))
+                Err(error.advice(self.advice_on_rejected))
             }
         }
     }

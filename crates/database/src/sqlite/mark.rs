@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::Table;
 use super::error::failed;
 use super::location::quoted;
+use crate::fnv::fnv;
 
 /// A table at a commit of its load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,11 +72,11 @@ fn row(connection: &Connection, table: &str, columns: &[&str], number: Option<i6
 
 /// A row's number, and the FNV hash of its values with their types.
 fn hashed(row: &Row<'_>) -> rusqlite::Result<(i64, u64)> {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut values = Vec::new();
     let mut add = |kind: u8, bytes: &[u8]| {
-        for byte in [kind].iter().chain(&(bytes.len() as u64).to_le_bytes()).chain(bytes) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        values.push(kind);
+        values.extend((bytes.len() as u64).to_le_bytes());
+        values.extend(bytes);
     };
     for index in 1..row.as_ref().column_count() {
         match row.get_ref(index)? {
@@ -86,5 +87,5 @@ fn hashed(row: &Row<'_>) -> rusqlite::Result<(i64, u64)> {
             ValueRef::Blob(value) => add(4, value),
         }
     }
-    Ok((row.get(0)?, hash))
+    Ok((row.get(0)?, fnv(&values)))
 }

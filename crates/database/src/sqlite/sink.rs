@@ -259,7 +259,7 @@ impl SqliteSink {
                 let made = if rejection.is_duplicate { Error::conflict } else { Error::invalid };
                 Err(made(rejection.reason)
                     .at(format!("row {number} of the load"))
-                    .advice("mend it, or have such rows put aside by --dead-letter FILE (dead_letter)"))
+                    .advice(self.options.advice_on_rejected()))
             }
         }
     }

@@ -18,7 +18,6 @@ use lakerace_io::object_store::{
     ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 use lakerace_io::wait::lock;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::distrust::{Distrust, is_hint};

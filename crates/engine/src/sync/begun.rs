@@ -8,7 +8,7 @@ use lakerace_format::Batches;
 use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
 
-use super::{Follower, State, without_letters};
+use super::{Follower, State};
 use crate::{CopyMode, load};
 
 /// How changes are found.
@@ -71,7 +71,6 @@ impl<'a> Run<'a> {
         }
         let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));
         let options = self.follower.copy_options(mode, self.key());
-        let sent = load::run(batches, self.follower.target(), None, &options, self.follower.job);
-        Ok(sent.map_err(without_letters)?.rows)
+        Ok(load::run(batches, self.follower.target(), None, &options, self.follower.job)?.rows)
     }
 }

@@ -6,7 +6,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::root::{Root, hidden_part, moved};
+use super::root::{Root, folder_is_file, hidden_part, moved};
 use super::staged::{FileId, Hidden, Staged, id};
 use super::{DirectoryHome, walk};
 use crate::name::{check_name, not_found, shown, taken};
@@ -116,7 +116,7 @@ impl<'a> Foreseen<'a> {
                 None => self.root.kind(&name[..end])?.is_some_and(|kind| kind != FileType::Directory),
             };
             if is_file {
-                return Err(Error::conflict("a file has the name of a folder of this one").at(shown(name)));
+                return Err(folder_is_file(name));
             }
         }
         let kind = self.root.kind(name)?;

@@ -20,6 +20,9 @@ pub(super) const FOLDER: OFlags =
 /// What hidden files begin and end with; they are not listed.
 const HIDDEN: (&str, &str) = (".lakerace-files-", ".tmp");
 
+/// What helps where a file and a folder want one name.
+const FOLDER_STAYS: &str = "rename one of the two, or take a SQLite store, where both may be";
+
 /// How often a folder is made that others remove, as it is empty.
 const TRIES: usize = 1_000;
 
@@ -87,7 +90,7 @@ impl Root {
 
     /// The error for a name that a folder has.
     pub(super) fn is_folder(&self, name: &str) -> Error {
-        Error::conflict("a folder has this name").at(shown(name))
+        Error::conflict("a folder has this name").at(shown(name)).advice(FOLDER_STAYS)
     }
 
     /// The error of a store whose own directory was removed.
@@ -174,7 +177,7 @@ impl Root {
                 Err(NoFolder::Nothing) => return Ok(None),
                 Err(NoFolder::TooLong) => return Err(self.failed(Errno::NAMETOOLONG, name)),
                 Err(NoFolder::File) => {
-                    return Err(Error::conflict("a file has the name of a folder of this one").at(shown(name)));
+                    return Err(folder_is_file(name));
                 }
             }
         }
@@ -295,6 +298,11 @@ impl Root {
     pub(super) fn publish(&self, folder: &OwnedFd, hidden: &str, if_exists: IfExists, name: &str) -> Result<()> {
         moved(folder, hidden, folder, split(name).1, if_exists).map_err(|e| self.refused(e, name))
     }
+}
+
+/// The error for a name whose folder is a file.
+pub(super) fn folder_is_file(name: &str) -> Error {
+    Error::conflict("a file has the name of a folder of this one").at(shown(name)).advice(FOLDER_STAYS)
 }
 
 /// Gives a file another name in one step.
