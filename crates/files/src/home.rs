@@ -100,6 +100,13 @@ pub trait Reads: Send + Sync {
     fn open(&self, name: &str) -> Result<Box<dyn Content>>;
 }
 
+/// A step of a batch, whose contents are put as `P`.
+pub(crate) enum Op<P> {
+    Put(P),
+    Remove(String),
+    Rename(String, String, IfExists),
+}
+
 /// Writes that become visible together, by [`Self::commit`]. Dropped before, none of them does. An error leaves the store as it was.
 ///
 /// A directory has no step for several files. It looks first, and takes back what it did where a later write fails.

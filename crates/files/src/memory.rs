@@ -10,6 +10,7 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::encode::{self, Dictionary, Encoding, PIECE_BYTES, Samples, Toolbox};
+use crate::home::Op;
 use crate::name::{check_name, composed, not_found, prefix_end, shown, taken};
 use crate::sqlite::check_metadata;
 use crate::{
@@ -290,21 +291,15 @@ impl Write for Upload {
     }
 }
 
-enum Op {
-    Put(String, Arc<File>, IfExists),
-    Remove(String),
-    Rename(String, String, IfExists),
-}
-
 struct MemoryBatch {
     shared: Arc<Shared>,
-    work: Vec<Op>,
+    work: Vec<Op<(String, Arc<File>, IfExists)>>,
 }
 
 impl Batch for MemoryBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         check_name(name)?;
-        self.work.push(Op::Put(name.to_owned(), self.shared.encode(data, options)?, options.if_exists));
+        self.work.push(Op::Put((name.to_owned(), self.shared.encode(data, options)?, options.if_exists)));
         Ok(())
     }
 
@@ -325,7 +320,7 @@ impl Batch for MemoryBatch {
         let mut next = files.clone();
         for op in self.work {
             match op {
-                Op::Put(name, file, if_exists) => insert(&mut next, &name, file, if_exists)?,
+                Op::Put((name, file, if_exists)) => insert(&mut next, &name, file, if_exists)?,
                 Op::Remove(name) => drop(next.remove(name.as_str()).ok_or_else(|| not_found(&name))?),
                 Op::Rename(from, to, if_exists) => rename(&mut next, &from, &to, if_exists)?,
             }

@@ -20,6 +20,7 @@ use self::pack::Part;
 use self::read::{Live, Snapshot};
 use self::shared::Shared;
 use crate::encode::Encoding;
+use crate::home::Op;
 use crate::name::not_found;
 use crate::sqlite::{check_metadata, now_ms};
 use crate::{
@@ -159,22 +160,16 @@ fn entry_of(shared: &Arc<Shared>, name: &str, data: &[u8], options: &PutOptions)
     upload.entry()
 }
 
-enum Op {
-    Put(String, Arc<Entry>, IfExists),
-    Remove(String),
-    Rename(String, String, IfExists),
-}
-
 /// Contents go to packs at once, names to the table at the end.
 struct PackBatch {
     shared: Arc<Shared>,
-    work: Vec<Op>,
+    work: Vec<Op<(String, Arc<Entry>, IfExists)>>,
 }
 
 impl Batch for PackBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         let entry = entry_of(&self.shared, name, data, options).map_err(|e| e.at(&self.shared.location))?;
-        self.work.push(Op::Put(name.to_owned(), entry, options.if_exists));
+        self.work.push(Op::Put((name.to_owned(), entry, options.if_exists)));
         Ok(())
     }
 
@@ -193,7 +188,7 @@ impl Batch for PackBatch {
         let Self { shared, work } = *self;
         let applied = shared.apply(|staged| {
             work.into_iter().try_for_each(|op| match op {
-                Op::Put(name, entry, if_exists) => staged.put(&name, entry, if_exists),
+                Op::Put((name, entry, if_exists)) => staged.put(&name, entry, if_exists),
                 Op::Remove(name) => staged.remove(&name),
                 Op::Rename(from, to, if_exists) => staged.rename(&from, &to, if_exists),
             })

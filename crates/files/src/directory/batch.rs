@@ -9,20 +9,17 @@ use rustix::io::Errno;
 use super::root::{Root, folder_is_file, hidden_part, moved};
 use super::staged::{FileId, Hidden, Staged, id};
 use super::{DirectoryHome, walk};
+use crate::home::Op;
 use crate::name::{check_name, not_found, shown, taken};
 use crate::{Batch, IfExists, PutOptions};
 
 /// Contents are staged as they come, and named one after the other at the end.
 pub(super) struct DirectoryBatch {
     home: DirectoryHome,
-    work: Vec<Op>,
+    work: Vec<DirectoryOp>,
 }
 
-enum Op {
-    Put(Box<Hidden>, FileId),
-    Remove(String),
-    Rename(String, String, IfExists),
-}
+type DirectoryOp = Op<(Hidden, FileId)>;
 
 impl DirectoryBatch {
     pub(super) fn new(home: &DirectoryHome) -> Self {
@@ -35,7 +32,7 @@ impl Batch for DirectoryBatch {
         let mut staged = Staged::new(&self.home, name, options)?;
         staged.append(data)?;
         let (hidden, id) = staged.close()?;
-        self.work.push(Op::Put(Box::new(hidden), id));
+        self.work.push(Op::Put((hidden, id)));
         Ok(())
     }
 
@@ -73,11 +70,11 @@ struct Foreseen<'a> {
 
 impl<'a> Foreseen<'a> {
     /// The error that a batch would end with, before anything is done.
-    fn look(root: &'a Root, work: &'a [Op]) -> Result<()> {
+    fn look(root: &'a Root, work: &'a [DirectoryOp]) -> Result<()> {
         let mut foreseen = Self { root, changed: BTreeMap::new() };
         for op in work {
             match op {
-                Op::Put(hidden, _) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
+                Op::Put((hidden, _)) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
                 Op::Remove(name) => foreseen.take(name)?,
                 Op::Rename(from, to, if_exists) => {
                     root.may_write(to, &PutOptions::default())?;
@@ -169,9 +166,9 @@ enum Kept {
 }
 
 impl Done<'_> {
-    fn step(&mut self, op: &mut Op, is_last: bool) -> Result<()> {
+    fn step(&mut self, op: &mut DirectoryOp, is_last: bool) -> Result<()> {
         let step = match op {
-            Op::Put(hidden, id) => {
+            Op::Put((hidden, id)) => {
                 let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
                 let kept = self.checked(hidden.publish(None), kept)?;
                 Step::Placed(hidden.name.clone(), *id, kept)
