@@ -73,10 +73,10 @@ pub struct SinkOptions {
 }
 
 impl SinkOptions {
-    /// What helps where the target rejects rows. A job that follows a source puts none aside.
+    /// What helps where the target rejects rows. A job that follows a table puts none aside.
     pub(crate) fn advice_on_rejected(&self) -> &'static str {
         match self.job_state {
-            Some(_) => "mend such rows in the source, then run it again",
+            Some(_) => "mend such rows in the table that is followed, then run it again",
             None => "mend such rows, or set them aside by --dead-letter FILE (dead_letter)",
         }
     }
