@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -83,3 +84,12 @@ def test_times_without_the_table_of_c_functions(tmp_path: Path, change: str, pre
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     types = [prefix + type(value).__name__ for value in values]
     assert found == [f"{types} {[str(value) for value in values]}", f"{['NoneType'] * 5} {['None'] * 5}"]
+
+
+def test_threads_take_rows_of_one_iterator(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"n": range(20_000)}), path, row_group_size=1000)
+    rows = lr.scan(path).rows()
+    with ThreadPoolExecutor(4) as pool:
+        found = sorted(n for part in pool.map(lambda _: [n for (n,) in rows], range(4)) for n in part)
+    assert found == list(range(20_000))

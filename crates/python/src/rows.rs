@@ -2,7 +2,7 @@
 
 mod datetime;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait,
@@ -18,6 +18,7 @@ use lakerace::{Batches, Error, Job};
 use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use self::datetime::Maker;
@@ -52,10 +53,6 @@ impl Rows {
             named.then(|| schema.fields().iter().map(|field| PyString::intern(py, field.name()).unbind()).collect());
         let state = State { batches: Arc::new(Mutex::new(batches)), batch: None, at: 0, made: Vec::new() };
         Self { schema, names, job, state: Mutex::new(state) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
     }
 
     /// Makes the next rows; false at the end.
@@ -114,7 +111,8 @@ impl Rows {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let mut state = self.lock();
+        // Another thread may hold it while it reads, and needs the interpreter meanwhile.
+        let mut state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         if state.made.is_empty() && !self.make(py, &mut state)? {
             return Ok(None);
         }
