@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use lakerace::Error;
 use serde_json::{Value, json};
 
-use crate::stdout;
+use crate::{stderr, stdout};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
@@ -15,7 +15,7 @@ static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 /// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; gives the exit code.
 pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
     let code = error.kind().exit_code();
-    eprintln!("error: {error}");
+    stderr::line(&format!("error: {error}"));
     if wants_json {
         let object = json!({ "error": object(error) });
         // There is nobody left to tell when stdout is gone as well.

@@ -23,7 +23,7 @@ use crate::args::{
 };
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
-use crate::{args::Global, human};
+use crate::{args::Global, human, stderr};
 use input::{ImportSource, PutSource};
 
 /// What is copied at once, in bytes.
@@ -311,7 +311,7 @@ fn compact(opened: &Opened<'_>) -> Result<()> {
 /// Serves a mount until it is unmounted: by others, or as the job is cancelled.
 fn mount(args: &MountArgs, opened: &Opened<'_>) -> Result<()> {
     let options = MountOptions { folder: args.folder.clone(), allow_other: args.allow_other };
-    let tell = Box::new(|message: &str| eprintln!("{}", printable(message)));
+    let tell = Box::new(|message: &str| stderr::line(&printable(message)));
     let mounted = Mount::new(Arc::clone(&opened.store), &args.directory, &options, tell)?;
     let place = args.directory.display();
     opened.session.note(&format!("{} is at {place} until umount {place} or Ctrl-C", opened.store.location()));

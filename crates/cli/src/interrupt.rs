@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lakerace::{ErrorKind, Job};
 
-use crate::stdout;
+use crate::{stderr, stdout};
 
 /// The job to cancel; `None` until one runs and after it was cancelled.
 static RUNNING: Mutex<Option<Job>> = Mutex::new(None);
@@ -24,7 +24,7 @@ pub(crate) fn cancels(job: &Job) {
             Some(job) => {
                 job.cancel();
                 std::thread::spawn(end_for_certain);
-                eprintln!("interrupted: cleaning up (Ctrl-C again kills)");
+                stderr::line("interrupted: cleaning up (Ctrl-C again kills)");
             }
             None => std::process::exit(ErrorKind::Cancelled.exit_code().into()),
         }

@@ -18,6 +18,7 @@ mod rows;
 mod scan;
 mod schema;
 mod session;
+mod stderr;
 mod stdout;
 mod sync;
 mod table;
@@ -116,7 +117,7 @@ fn usage(mut error: clap::Error, args: &[OsString], wants_json: bool) -> u8 {
     }
     // A name that the shell has put there must not reach the terminal, and is told from colours by nothing else.
     match args.iter().any(|arg| arg.to_string_lossy().chars().any(char::is_control)) {
-        true => eprint!("{}", printable(&error.render().to_string())),
+        true => stderr::text(&printable(&error.render().to_string())),
         false => drop(error.print()),
     }
     ErrorKind::Usage.exit_code()

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{CsvArgs, Global, InputArgs, StoreArgs};
 use crate::progress::Progress;
 use crate::value::{BatchRows, Quote};
-use crate::{human, interrupt, stdout};
+use crate::{human, interrupt, stderr, stdout};
 
 pub(crate) struct Session {
     pub(crate) global: Global,
@@ -66,7 +66,7 @@ impl Session {
     fn warn(&self) -> Vec<String> {
         let warnings = self.job.warnings();
         if !self.has_warned.replace(true) {
-            warnings.iter().for_each(|warning| eprintln!("warning: {}", printable(warning)));
+            warnings.iter().for_each(|warning| stderr::line(&format!("warning: {}", printable(warning))));
         }
         warnings
     }
@@ -74,7 +74,7 @@ impl Session {
     /// Tells the user something beside the data.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
-            eprintln!("{}", printable(text));
+            stderr::line(&printable(text));
         }
     }
 }
