@@ -321,6 +321,30 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         assert "error" not in error
 
 
+def test_what_was_done_does_not_depend_on_standard_error(tmp_path: Path) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(people(10), source)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for arguments, code in (
+            (("copy", source, tmp_path / "b.parquet"), 0),
+            (("scan", source, "--count"), 0),
+            (("scan", tmp_path / "none.parquet"), 3),
+            (("scan", source, "--none"), 2),
+        ):
+            done = subprocess.run(
+                command(*arguments), stdout=subprocess.PIPE, stderr=full, timeout=TIMEOUT_SECONDS, check=False
+            )
+            assert done.returncode == code, arguments
+
+
+def test_a_packed_name_is_refused_where_rows_are_not_packed(tmp_path: Path) -> None:
+    source = tmp_path / "a.parquet"
+    pq.write_table(people(10), source)
+    done = run("scan", source, "-o", tmp_path / "a.csv.gz", "--format", "csv")
+    assert (done.code, "lakerace copy" in done.err) == (2, True), done.err
+    assert not (tmp_path / "a.csv.gz").exists()
+
+
 def test_demo(tmp_path: Path) -> None:
     done = ok("demo", "--rows", 20_000, "--keep", tmp_path, "--json")
     report = done.json

@@ -105,21 +105,26 @@ impl RowTarget<'_> {
 
     /// The format asked for, or the one that the target's ending names.
     pub(crate) fn format(&self) -> Result<RowFormat> {
+        let target = self.file();
+        let ending = target.and_then(|target| target.rsplit_once('.')).map(|(_, ending)| ending.to_ascii_lowercase());
+        let ending = ending.unwrap_or_default();
+        if let (Some(target), "gz" | "zst") = (target, ending.as_str()) {
+            return Err(Error::usage(format!("scan does not write .{ending} files"))
+                .at(target)
+                .advice("use `lakerace copy`, which packs by the ending"));
+        }
         if let Some(format) = self.format {
             return Ok(format);
         }
-        let Some(target) = self.file() else { return Ok(RowFormat::Table) };
-        let ending = target.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+        let Some(target) = target else { return Ok(RowFormat::Table) };
         match ending.as_str() {
             "csv" => Ok(RowFormat::Csv),
             "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
             "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
             "txt" => Ok(RowFormat::Table),
-            "parquet" | "tbl" | "orc" | "gz" | "zst" => {
-                Err(Error::usage(format!("scan does not write .{ending} files"))
-                    .at(target)
-                    .advice("use `lakerace copy`, or say --format"))
-            }
+            "parquet" | "tbl" | "orc" => Err(Error::usage(format!("scan does not write .{ending} files"))
+                .at(target)
+                .advice("use `lakerace copy`, or say --format")),
             _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
         }
     }

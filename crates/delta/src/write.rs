@@ -243,7 +243,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
     };
     if write.mode == WriteMode::Error {
         return Err(Error::conflict("the table exists already")
-            .advice("append to it or overwrite it (--mode append|overwrite), or choose another folder"));
+            .advice("choose another folder, or append to it or overwrite it (--mode append|overwrite); tpch: --overwrite (overwrite)"));
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
         let known = snapshot.partition_columns();

@@ -270,9 +270,9 @@ impl FileTarget {
                 if !exists {
                     return Ok(());
                 }
-                Err(Error::conflict("it exists already")
-                    .at(&self.place)
-                    .advice("choose another name, or replace it by --mode overwrite"))
+                Err(Error::conflict("it exists already").at(&self.place).advice(
+                    "choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
+                ))
             }
         }
     }

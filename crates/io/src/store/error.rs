@@ -20,7 +20,8 @@ pub fn store_error(error: StoreError, place: &str) -> Error {
         StoreError::NotImplemented { operation, .. } => {
             Error::unsupported(format!("the store does not implement {operation}"))
         }
-        StoreError::InvalidPath { source } => Error::invalid(format!("not a name that a store can hold: {source}")),
+        StoreError::InvalidPath { source } => Error::invalid(format!("not a name that a store can hold: {source}"))
+            .advice("rename the file without control characters"),
         StoreError::UnknownConfigurationKey { key, .. } => unknown_option(&key),
         StoreError::JoinError { source } => Error::internal(format!("an I/O task failed: {source}")),
         StoreError::Generic { source, .. } => generic(source),
