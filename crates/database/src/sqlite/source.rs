@@ -134,7 +134,8 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
             }
             let table =
                 Table { columns, rowid: None, has_key_index: false, is_strict: false, is_view: true, kept: None };
-            Ok((table, format!("({sql})")))
+            // A comment at the end of the query ends with its line.
+            Ok((table, format!("({sql}\n)")))
         }
     }
 }
