@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars
+import pyarrow
 from polars.io.plugins import register_io_source
 
 from lakerace._filter import LEAST_INTEGER, MOST_INTEGER, PLAIN_NAME, UnknownPart, quoted, text
@@ -34,7 +35,10 @@ class _Source:
             if with_columns is not None:
                 needed = list(dict.fromkeys([*with_columns, *predicate.meta.root_names()]))
         left = n_rows
-        for batch in self._scan._narrowed(needed, where, n_rows).batches():
+        narrowed, schema = self._scan._narrowed(needed, where, n_rows), pyarrow.schema(self._scan)
+        # Types may be narrower without the files that the filter leaves out.
+        types = pyarrow.schema([schema.field(name) for name in narrowed.schema.names])
+        for batch in narrowed._batches(types):
             frame = polars.DataFrame(batch)
             if left is not None:
                 frame = frame.head(left)

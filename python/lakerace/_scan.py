@@ -200,8 +200,9 @@ class Scan:
         names, limited = self.schema.names, options.get("limit")
         # A column of a struct's field may have another name behind the scan than it has in the options.
         own = dict(zip(names, options.get("columns") or names, strict=True))
-        if columns is not None:
-            options["columns"] = [own[name] for name in columns]
+        # Files that a filter leaves out may be the only ones that have a column: all are named.
+        if columns is not None or where is not None:
+            options["columns"] = [own[name] for name in (names if columns is None else columns)]
         if where is not None and limited is None and all(name == given for name, given in own.items()):
             options["where"] = f"({options['where']}) AND ({where})" if options.get("where") else where
         if limit is not None:

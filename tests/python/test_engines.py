@@ -251,6 +251,28 @@ def test_tasks_go_to_other_processes(path: Path) -> None:
         assert sum(pool.map(total, tasks)) == sum(range(1000))
 
 
+def partitioned(folder: Path) -> Path:
+    """A folder whose partitions have other columns and narrower types."""
+    parts = [{"a": pa.array([1], pa.int32())}, {"a": pa.array([2], pa.int64()), "c": ["x"]}]
+    for number, part in enumerate(parts, 1):
+        (folder / f"p={number}").mkdir(parents=True)
+        pq.write_table(pa.table(part), folder / f"p={number}" / "a.parquet")
+    return folder
+
+
+def test_columns_do_not_depend_on_the_partitions_that_a_filter_keeps(tmp_path: Path) -> None:
+    scan = lr.scan(partitioned(tmp_path / "t"))
+    frame = scan.lazy().filter(C("p") == 1).collect()
+    assert frame.equals(scan.to_polars().filter(C("p") == 1))
+    data = scan.to_dataset()
+    assert data.to_table(filter=ds.field("p") == 1).to_pylist() == [{"a": 1, "c": None, "p": 1}]
+    assert duckdb.sql("SELECT * FROM data WHERE p = 1").fetchall() == [(1, None, 1)]
+    for where in ("p = 1", "p = 1 AND c IS NULL"):
+        tasks = lr.scan(tmp_path / "t", columns=["a", "c"], where=where).tasks(2)
+        again = pickle.loads(pickle.dumps(tasks))
+        assert [row for task in again for row in task.rows()] == [(1, None)]
+
+
 def test_dask(path: Path) -> None:
     import dask.dataframe as dd
 

@@ -395,3 +395,75 @@ def test_a_verified_file_is_one_that_can_be_read_back(tmp_path: Path) -> None:
             lr.copy(table, f"{tmp_path}/{name}", output_format="csv" if name == "folder/" else None, verify=True)
         assert not list(tmp_path.iterdir()), name
     assert lr.copy(no_name, tmp_path / "a.csv").rows == 1
+
+
+def folder(place: Path, **files: str) -> Path:
+    """A folder with a file in each partition: its name is the partition's, with `_` in place of `=`."""
+    for name, text in files.items():
+        partition = place / name.replace("_", "=")
+        partition.mkdir(parents=True)
+        (partition / "a.jsonl").write_text(text)
+    return place
+
+
+def test_types_do_not_depend_on_the_partitions_that_a_filter_keeps(tmp_path: Path) -> None:
+    place = folder(tmp_path / "t", p_1='{"a":1}\n', p_2='{"a":1.5,"c":[1]}\n')
+    whole = lr.scan(place).to_arrow()
+    for where in ("p = 1", "p = 1 AND c IS NULL"):
+        assert lr.scan(place, where=where).to_arrow().equals(whole.slice(0, 1)), where
+    for name, text in {"p=1": "a\n1\n", "p=2": "a\nx\n"}.items():
+        (tmp_path / "csv" / name).mkdir(parents=True)
+        (tmp_path / "csv" / name / "a.csv").write_text(text)
+    with pytest.raises(lr.InvalidInputError, match="not a value of type int64, which was inferred"):
+        lr.scan(tmp_path / "csv", where="p = 2").to_arrow()
+
+
+def test_a_folder_tells_what_the_lines_lack(tmp_path: Path) -> None:
+    place = folder(tmp_path / "some", k_1='{"a":1,"k":1}\n', k_2='{"a":2}\n', k_3='{"a":3,"k":null}\n')
+    assert list(lr.scan(place).rows()) == [(1, 1), (2, 2), (3, 3)]
+    assert list(lr.scan(place, columns=["a"], where="k = 3").rows()) == [(3,)]
+    assert lr.scan(place, where="k > 1 OR a = 0").count() == 2
+    nulls = folder(tmp_path / "nulls", k_1='{"a":1,"k":null}\n')
+    assert list(lr.scan(nulls, where="k = 1").rows()) == [(1, 1)]
+
+
+def test_a_column_of_several_kinds_is_an_error_where_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a":1,"b":1}\n{"a":2,"b":"x"}\n')
+    assert list(lr.scan(path, columns=["a"]).rows()) == [(1,), (2,)]
+    for options in ({}, {"columns": ["b"]}, {"columns": ["a"], "where": "b = 1"}):
+        with pytest.raises(lr.InvalidInputError, match='"b" has no type that holds all of its values'):
+            lr.scan(path, **options)
+
+
+def test_a_count_leaves_out_the_lines_that_a_read_does(tmp_path: Path) -> None:
+    for path, text in {
+        "a.jsonl": '{"a":1}\n' * 10_001 + '{"a":1.0}\n',
+        "a.csv": "a\n" + "1\n" * 10_001 + "x\n",
+    }.items():
+        (tmp_path / path).write_text(text)
+        scan = lr.scan(tmp_path / path, on_bad_row="skip")
+        assert scan.count() == scan.to_dataset().count_rows() == len(list(scan.rows())) == 10_001
+
+
+def test_no_time_at_all_and_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    spans = pa.table({"d": pa.array([0, -3, None], pa.duration("s"))})
+    path = tmp_path / "a.jsonl"
+    lr.copy(spans, path, verify=True)
+    assert lr.scan(path, schema="d duration(s)").to_arrow().equals(spans)
+    path.write_text('{"d":"PT0S"}\n{"d":"P0D"}\n')
+    assert lr.scan(path, schema="d duration(ms)").to_arrow()["d"].to_pylist() == [datetime.timedelta(0)] * 2
+    path.write_text('{"f":"NaN"}\n{"f":"-inf"}\n')
+    for kind in ("float16", "float32", "float64"):
+        assert [str(value) for (value,) in lr.scan(path, schema=f"f {kind}").rows()] == ["nan", "-inf"]
+    path.write_text('{"f":1e60}\n')
+    with pytest.raises(lr.InvalidInputError, match="1e60 is not a value of type float32"):
+        lr.scan(path, schema="f float32").to_arrow()
+
+
+def test_an_array_in_one_line_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('[{"a":1},{"a":2}]\n')
+    for on_bad_row in ("error", "skip"):
+        with pytest.raises(lr.InvalidInputError, match=r"line 1, column 1: a line holds one object.*jq"):
+            lr.scan(path, on_bad_row=on_bad_row)

@@ -9,7 +9,7 @@ use lakerace_format::{
     ArrowSource, Batches, ColumnUnion, Constants, Expr, Extremes, FilePlan, Format, InputFile, JsonLinesSource,
     OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
-use lakerace_io::{Error, ErrorKind, Job, Location, PathProfile, Result, Wanted};
+use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
 use crate::ReadOptions;
 use crate::database;
@@ -19,6 +19,9 @@ use crate::hive::partitions;
 use crate::piped;
 use crate::resolve::LocationKind;
 use crate::tpch;
+
+/// Files that types of text are learnt from, where the first ones have few rows.
+const MOST_LEARNT_FILES: usize = 16;
 
 /// Files that are read as one table, those that their partition excludes left out.
 struct Dataset {
@@ -93,6 +96,8 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
 
 fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
     let constants = partitions(&files)?;
+    // What a filter leaves out tells types, too: they do not depend on the filter.
+    let first: Vec<Object> = files.objects.iter().take(MOST_LEARNT_FILES).cloned().collect();
     let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
     let conditions = partition_conditions(filter, &constants)?;
     for (object, constants) in files.objects.into_iter().zip(constants) {
@@ -106,7 +111,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
         // One file is opened in any case, because it knows the schema.
         kept.push(pruned.remove(0).0);
     }
-    let inner = open_format(files.format, kept, options, job)?;
+    let inner = open_format(files.format, kept, &first, options, job)?;
     if pruned.is_empty() {
         return Ok(inner);
     }
@@ -114,7 +119,14 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
     Ok(Arc::new(Dataset { inner, pruned }))
 }
 
-fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
+/// Opens files. Text has the columns of the first files, whether they are read or not.
+fn open_format(
+    format: Format,
+    files: Vec<InputFile>,
+    first: &[Object],
+    options: &ReadOptions,
+    job: &Job,
+) -> Result<Arc<dyn Source>> {
     let union = options.column_union;
     if union == ColumnUnion::Any && matches!(format, Format::Csv | Format::Tbl | Format::Jsonl) {
         let message = "text files are read together where they have the same columns only";
@@ -125,10 +137,10 @@ fn open_format(format: Format, files: Vec<InputFile>, options: &ReadOptions, job
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, union, job)?)),
         Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
-        Format::Csv => Ok(Arc::new(CsvSource::open_files(files, Dialect::Csv, &options.csv, job)?)),
-        Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, Dialect::Tbl, &options.csv, job)?)),
+        Format::Csv => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Csv, &options.csv, job)?)),
+        Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Tbl, &options.csv, job)?)),
         Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),
-        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, &options.csv, job)?)),
+        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, first, &options.csv, job)?)),
     }
 }
 
@@ -195,6 +207,10 @@ impl Source for Dataset {
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         self.inner.read(&self.opened(plan))
+    }
+
+    fn leaves_out_rows(&self) -> bool {
+        self.inner.leaves_out_rows()
     }
 
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {

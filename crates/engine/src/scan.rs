@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::SourceRows;
-use lakerace_format::{Batches, Extremes, ReadPlan, ReadRequest, Source};
+use lakerace_format::{Batches, Extremes, Predicate, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
@@ -60,6 +60,11 @@ impl Scan {
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
         let options = &ReadOptions { at, ..options.clone() };
         let source = dataset::open(location, options, plan.request.filter.as_ref(), job)?.source;
+        let source = match has_columns(&source.schema(), &plan) {
+            true => source,
+            // They are in files that their partition has excluded.
+            false => dataset::open(location, options, None, job)?.source,
+        };
         Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
     }
 
@@ -167,8 +172,11 @@ impl Scan {
             return Ok(rows);
         }
         self.note_plan();
-        // The filter's columns alone, and no other.
-        let plan = self.plan_of(Some(Vec::new()), Schema::empty());
+        let plan = match self.source.leaves_out_rows() {
+            true => self.plan.clone(),
+            // The filter's columns alone, and no other.
+            false => self.plan_of(Some(Vec::new()), Schema::empty()),
+        };
         let mut rows = 0;
         for batch in self.source.read(&plan)? {
             self.job.check()?;
@@ -181,4 +189,17 @@ impl Scan {
     pub fn checksum(&self) -> Result<Checksum> {
         checksum(self.batches()?, &self.job)
     }
+}
+
+/// Whether a source has the columns of a plan, with their types.
+fn has_columns(schema: &Schema, plan: &ReadPlan) -> bool {
+    // Without a filter no file was excluded.
+    let Some(filter) = &plan.request.filter else { return true };
+    let fields = plan.schema.fields().iter();
+    let mut known = fields.filter_map(|field| Some((schema.field_with_name(field.name()).ok()?, field)));
+    let root = |name: &String| name.split('.').next().is_some_and(|root| schema.index_of(root).is_ok());
+    let has = |name: &String| schema.index_of(name).is_ok() || root(name);
+    plan.request.columns.iter().flatten().all(has)
+        && known.all(|(own, planned)| own.data_type() == planned.data_type())
+        && Predicate::bind(filter, schema).is_ok()
 }

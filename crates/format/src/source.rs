@@ -31,6 +31,11 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// Whether rows are left out for what their columns hold: as many as those that are read tell.
+    fn leaves_out_rows(&self) -> bool {
+        false
+    }
+
     /// The least and the greatest value of a column in all rows, where metadata tell them exactly. Reads metadata at most.
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
         let _ = column;

@@ -35,6 +35,8 @@ const BATCH_ROWS: usize = 65_536;
 /// error when the read comes to it.
 pub struct CsvSource {
     objects: Vec<Object>,
+    /// The file whose columns all have.
+    first_url: String,
     dialect: Dialect,
     rules: Arc<Rules>,
     /// The files' own columns, then those of their places.
@@ -54,11 +56,18 @@ impl CsvSource {
     /// `Invalid` for an empty file, a header that can't be read, text that is not UTF-8; `NotFound` for a column of the
     /// given schema that the header does not have; `Usage` for options that contradict one another.
     pub fn open(objects: Vec<Object>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
-        Self::open_files(objects.into_iter().map(InputFile::from).collect(), dialect, options, job)
+        Self::open_files(objects.into_iter().map(InputFile::from).collect(), &[], dialect, options, job)
     }
 
-    /// Like [`Self::open`], of files some of whose columns are constants.
-    pub fn open_files(files: Vec<InputFile>, dialect: Dialect, options: &CsvOptions, job: &Job) -> Result<Self> {
+    /// Like [`Self::open`], of files some of whose columns are constants. The columns and types are those of the files of `first`,
+    /// where it has any.
+    pub fn open_files(
+        files: Vec<InputFile>,
+        first: &[Object],
+        dialect: Dialect,
+        options: &CsvOptions,
+        job: &Job,
+    ) -> Result<Self> {
         files.iter().try_for_each(|file| file.refuse_hidden("CSV"))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|f| (f.object, f.constants)).unzip();
@@ -77,6 +86,10 @@ impl CsvSource {
                 object.e_tag = object.e_tag.take().or(tail.e_tag);
             }
         }
+        // Files without a size are read as they are: they are all that there is.
+        let first = if first.iter().all(|object| object.size_bytes.is_some()) { first } else { &[] };
+        let first = if first.is_empty() { &objects } else { first };
+        let first_url = first[0].url();
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let (schema, origins) = match given {
             Some(given) if !rules.header => {
@@ -86,13 +99,14 @@ impl CsvSource {
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
-                learn_schema(&objects, &rules, given.as_ref(), expected.as_ref(), rows)?
+                learn_schema(first, &rules, given.as_ref(), expected.as_ref(), rows)?
             }
         };
         check_columns(&schema)?;
         let schema = with_constants(schema, &constants);
         Ok(Self {
             objects,
+            first_url,
             dialect,
             rules: Arc::new(rules),
             schema: Arc::new(schema),
@@ -201,6 +215,10 @@ impl Source for CsvSource {
         Ok(ReadPlan { request: request.clone(), schema, files, requests })
     }
 
+    fn leaves_out_rows(&self) -> bool {
+        self.on_bad_row == OnBadRow::Skip
+    }
+
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
         let (objects, is_read) = self.planned_objects(plan)?;
         let files = objects.iter().zip(is_read).enumerate().filter(|(_, (_, is_read))| *is_read);
@@ -227,7 +245,7 @@ impl Source for CsvSource {
         let whole_schema = project(&wanted)?;
         let projection = selected.iter().filter_map(|s| wanted.binary_search(s).ok()).collect();
         let columns = FileColumns {
-            first_url: self.objects[0].url(),
+            first_url: self.first_url.clone(),
             names: self.schema.fields()[..self.origins.len()].iter().map(|f| f.name().clone()).collect(),
             wanted: wanted[..own].to_vec(),
         };

@@ -46,6 +46,13 @@ impl Fault {
     }
 }
 
+/// A line that holds something else than an object, which begins at this byte.
+#[cold]
+pub(super) fn no_object(at: usize) -> Fault {
+    let message = "a line holds one object, and this one does not begin with {".to_owned();
+    Fault::value(at, message, "make each row a line, for example with: jq -c '.[]' FILE".to_owned())
+}
+
 /// The error of a line that is no JSON.
 pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Error {
     let is_cut = error.at >= line.trim_ascii_end().len();

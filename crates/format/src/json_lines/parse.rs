@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::filter_record_batch;
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{filter_record_batch, is_null};
 use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
 use super::blocks::Block;
 use super::column::{Object, Origin, Others};
-use super::fault::Fault;
+use super::fault::{Fault, no_object};
 use crate::json::{Json, Kind};
 use crate::{Constants, OnBadRow, Predicate};
 
@@ -91,13 +92,21 @@ impl Parser {
         result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
     }
 
-    /// The batch with the columns that its file's place gives.
+    /// The batch with the columns that its file's place gives: it tells what the lines lack.
     fn with_constants(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
-        if self.whole_schema.fields().len() == batch.num_columns() {
+        let (rows, constants) = (batch.num_rows(), self.constants.get(file).and_then(Option::as_ref));
+        if constants.is_none() && self.whole_schema.fields().len() == batch.num_columns() {
             return Ok(batch);
         }
-        let (rows, constants) = (batch.num_rows(), self.constants.get(file).and_then(Option::as_ref));
         let mut columns = batch.columns().to_vec();
+        for (column, field) in columns.iter_mut().zip(self.whole_schema.fields()).filter(|(c, _)| c.null_count() > 0) {
+            if let Some(constant) = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten()
+                && constant.data_type() == column.data_type()
+            {
+                *column =
+                    zip(&is_null(column).map_err(Error::unexpected)?, &constant, column).map_err(Error::unexpected)?;
+            }
+        }
         for field in &self.whole_schema.fields()[columns.len()..] {
             let constant = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten();
             columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));
@@ -114,9 +123,7 @@ fn append(object: &mut Object, line: &[u8]) -> std::result::Result<bool, Fault> 
         return Ok(false);
     }
     if json.kind() != Ok(Kind::Object) {
-        let at = json.position();
-        let message = "a line holds one object, and this one does not begin with {".to_owned();
-        return Err(Fault::value(at, message, "make each row a line, for example with: jq -c '.[]' FILE".to_owned()));
+        return Err(no_object(json.position()));
     }
     object.append(&mut json)?;
     if !json.is_at_end() {

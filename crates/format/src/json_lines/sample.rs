@@ -1,17 +1,18 @@
 //! The columns that the first rows of files have.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_io::{Error, Object, Result};
 
 use super::column::Origin;
-use super::fault::no_json;
+use super::fault::{no_json, no_object};
 use super::shape::{Line, Mixed, Shape};
 use crate::csv::chain::without_bom;
 use crate::csv::sample::read_front;
 use crate::json::{Json, Kind};
-use crate::{CsvOptions, OnBadRow};
+use crate::{Constants, CsvOptions, OnBadRow};
 
 /// Rows that are looked at, where no other number is given.
 const INFER_ROWS: usize = 10_000;
@@ -33,32 +34,53 @@ impl Known<'_> {
     }
 }
 
+/// What first rows tell.
+pub(super) struct Learnt {
+    pub schema: Schema,
+    /// Where the type of each column is from.
+    pub origins: Vec<Origin>,
+    /// What is wrong with columns, by position, that have no type for all of their values.
+    pub mixed: HashMap<usize, Error>,
+}
+
 /// The columns that the first rows have, and the given ones that they lack.
 pub(super) fn learn_schema(
     objects: &[Object],
     known: &Known<'_>,
+    constants: &[Option<Arc<Constants>>],
     options: &CsvOptions,
-) -> Result<(Schema, Vec<Origin>)> {
+) -> Result<Learnt> {
     let limit = options.infer_rows.unwrap_or(INFER_ROWS);
-    let (mut shape, mut rows) = (Shape::default(), 0);
+    let (mut shape, mut rows, mut fault) = (Shape::default(), 0, None);
     for (number, object) in objects.iter().enumerate().take(MOST_FILES) {
-        rows += look(object, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
+        let front = look(object, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
+        (rows, fault) = (rows + front.rows, fault.or(front.fault));
         if rows >= limit {
             break;
         }
     }
     if rows == 0 && known.given.is_none() {
-        let url = objects.first().map_or_else(String::new, Object::url);
-        return Err(Error::invalid("there is no row to learn the columns from")
-            .at(url)
-            .advice("give the columns by --schema (schema)"));
+        return Err(fault.unwrap_or_else(|| {
+            Error::invalid("there is no row to learn the columns from")
+                .at(objects.first().map_or_else(String::new, Object::url))
+                .advice("give the columns by --schema (schema)")
+        }));
     }
-    let mut columns = Vec::new();
+    let (mut columns, mut mixed) = (Vec::new(), HashMap::new());
     for (path, name, values) in shape.named("") {
+        // A column without a value has the type that the files' places give.
+        let placed = || constants.iter().flatten().find_map(|c| c.fields().find(name).map(|(_, field)| field)).cloned();
         columns.push(match known.of(name) {
             Some(column) => column,
+            None if values.is_empty() && placed().is_some() => {
+                let data_type = placed().map_or(DataType::Utf8, |field| field.data_type().clone());
+                (Field::new(name, data_type, true), Origin::Inferred)
+            }
             None => {
-                let data_type = values.data_type(&path).map_err(|mixed| several_kinds(objects, name, &mixed))?;
+                let data_type = values.data_type(&path).unwrap_or_else(|error| {
+                    mixed.insert(columns.len(), several_kinds(objects, name, &error));
+                    DataType::Utf8
+                });
                 (Field::new(name, data_type, true), Origin::Inferred)
             }
         });
@@ -69,10 +91,17 @@ pub(super) fn learn_schema(
         }
     }
     let (fields, origins): (Vec<_>, Vec<_>) = columns.into_iter().map(|(field, from)| (Arc::new(field), from)).unzip();
-    Ok((Schema::new(fields), origins))
+    Ok(Learnt { schema: Schema::new(fields), origins, mixed })
 }
 
-/// Adds the front of a file, and gives the number of its rows.
+/// What the front of a file has.
+struct Front {
+    rows: usize,
+    /// What is wrong with the first line that is no object.
+    fault: Option<Error>,
+}
+
+/// Adds the front of a file.
 fn look(
     object: &Object,
     number: usize,
@@ -80,7 +109,7 @@ fn look(
     on_bad_row: OnBadRow,
     is_given: bool,
     shape: &mut Shape,
-) -> Result<usize> {
+) -> Result<Front> {
     let url = object.url();
     let (text, is_whole) = read_front(object, limit).map_err(|error| error.at(&url))?;
     let text = without_bom(text, &url)?;
@@ -94,7 +123,7 @@ fn look(
                 .advice("give the columns by --schema (schema)"));
         }
     };
-    let mut rows = 0;
+    let (mut rows, mut fault) = (0, None);
     for (at, line) in text[..end].split(|byte| *byte == b'\n').enumerate() {
         let mut json = Json::new(line);
         if json.is_at_end() {
@@ -107,16 +136,21 @@ fn look(
         let outcome = dry.skip().and_then(|_| if is_object { shape.add(&mut json, place) } else { Ok(()) });
         match outcome {
             Ok(()) if is_object => rows += 1,
-            // The read finds the same, and says more.
-            Ok(()) => {}
-            Err(_) if on_bad_row == OnBadRow::Skip => {}
-            Err(error) => return Err(no_json(&url, place.1, line, error)),
+            // The read finds the same, behind the rows.
+            Ok(()) => fault = fault.or_else(|| Some(no_object(json.position()).error(&url, place.1, line))),
+            Err(error) => {
+                let error = no_json(&url, place.1, line, error);
+                if on_bad_row != OnBadRow::Skip {
+                    return Err(error);
+                }
+                fault = fault.or(Some(error));
+            }
         }
         if rows >= limit {
             break;
         }
     }
-    Ok(rows)
+    Ok(Front { rows, fault })
 }
 
 fn several_kinds(objects: &[Object], name: &str, mixed: &Mixed) -> Error {

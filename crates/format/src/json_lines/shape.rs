@@ -158,6 +158,11 @@ impl Shape {
         fields.map(move |(name, shape)| (format!("{path}{dot}{name}"), name.as_str(), shape))
     }
 
+    /// Whether no value was added but nulls.
+    pub fn is_empty(&self) -> bool {
+        self.kinds().is_empty()
+    }
+
     fn kinds(&self) -> Vec<(&'static str, Line)> {
         let list = self.list.as_ref().map(|(line, _)| *line);
         let object = self.object.as_ref().map(|(line, _)| *line);

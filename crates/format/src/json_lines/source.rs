@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
+use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{Block, Blocks};
 use super::column::{Object as Columns, Origin, Others};
 use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
-use super::sample::{Known, learn_schema};
+use super::sample::{Known, Learnt, learn_schema};
 use crate::csv::input::{Input, text_requests};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::{
-    Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
+    Batches, Constants, CsvOptions, Expr, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,
 };
 
@@ -35,18 +35,20 @@ pub struct JsonLinesSource {
     schema: SchemaRef,
     /// Where the types of the lines' own columns are from.
     origins: Vec<Origin>,
+    /// Columns of values of several kinds, by position: an error where they are asked for.
+    mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
     on_bad_row: OnBadRow,
     job: Job,
 }
 
 impl JsonLinesSource {
-    /// Opens files: the front of the first ones is read.
+    /// Opens files: the front of the first ones is read, of those of `first`, where it has any.
     ///
     /// # Errors
     /// `Invalid` for a line that is no JSON, for values of several kinds in one place, and where there is no row and no
     /// schema is given; `Unsupported` for a given type that JSON has no values for.
-    pub fn open_files(files: Vec<InputFile>, options: &CsvOptions, job: &Job) -> Result<Self> {
+    pub fn open_files(files: Vec<InputFile>, first: &[Object], options: &CsvOptions, job: &Job) -> Result<Self> {
         files.iter().try_for_each(|file| file.refuse_hidden("JSON lines"))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|file| (file.object, file.constants)).unzip();
@@ -71,11 +73,14 @@ impl JsonLinesSource {
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = Known { given: given.as_ref(), expected: expected.as_ref() };
-        let (schema, origins) = learn_schema(&objects, &known, options)?;
+        // Files without a size are read as they are: they are all that there is.
+        let first = if first.iter().all(|object| object.size_bytes.is_some()) { first } else { &[] };
+        let first = if first.is_empty() { &objects } else { first };
+        let Learnt { schema, origins, mixed } = learn_schema(first, &known, &constants, options)?;
         // Types that can't be read are told before the read.
         Columns::new(schema.fields(), &origins, "", Others::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
-        Ok(Self { objects, schema, origins, constants, on_bad_row: options.on_bad_row, job: job.clone() })
+        Ok(Self { objects, schema, origins, mixed, constants, on_bad_row: options.on_bad_row, job: job.clone() })
     }
 
     /// Whether lines that are written with these columns are read with them.
@@ -93,6 +98,24 @@ impl JsonLinesSource {
         let known = || self.schema.fields().iter().map(|field| field.name().as_str());
         let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
         names.iter().map(|name| self.schema.index_of(name).map_err(|_| not_found(name))).collect()
+    }
+
+    /// The error of a filter that does not fit the columns; of one that names a column without a type it says so.
+    fn told_as_mixed(&self, filter: &Expr, error: Error) -> Error {
+        let is_named = |column: usize| {
+            let others: Vec<usize> = (0..self.schema.fields().len()).filter(|other| *other != column).collect();
+            let others = self.schema.project(&others).map_err(Error::unexpected);
+            others.and_then(|others| Predicate::bind(filter, &others)).is_err_and(|e| e.kind() == ErrorKind::NotFound)
+        };
+        match self.mixed.iter().find(|(column, _)| error.kind() != ErrorKind::NotFound && is_named(**column)) {
+            Some((_, mixed)) => mixed.clone(),
+            None => error,
+        }
+    }
+
+    /// Fails where one of these columns has no type.
+    fn refuse_mixed(&self, mut columns: impl Iterator<Item = usize>) -> Result<()> {
+        columns.find_map(|column| self.mixed.get(&column)).map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// The files of a plan, with what was known of them when it was made, and whether each is read.
@@ -159,8 +182,10 @@ impl Source for JsonLinesSource {
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {
-            Predicate::bind(filter, &self.schema)?;
+            let filter = Predicate::bind(filter, &self.schema).map_err(|error| self.told_as_mixed(filter, error))?;
+            self.refuse_mixed(filter.columns().iter().copied())?;
         }
+        self.refuse_mixed(selected.iter().copied())?;
         if request.batch_rows == Some(0) {
             return Err(Error::usage("a batch has one row at least"));
         }
@@ -172,6 +197,10 @@ impl Source for JsonLinesSource {
         let files: Vec<FilePlan> = self.objects.iter().map(file).collect();
         let requests = self.requests(&wanted_of(&self.objects, &vec![true; files.len()]));
         Ok(ReadPlan { request: request.clone(), schema: self.project(&selected)?, files, requests })
+    }
+
+    fn leaves_out_rows(&self) -> bool {
+        self.on_bad_row == OnBadRow::Skip
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {

@@ -79,12 +79,12 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
             type Half = <Float16Type as ArrowPrimitiveType>::Native;
             numbers!(Float16Type, |t: &[u8]| {
                 let (wide, half) = float(t).map(|wide| (wide, Half::from_f64(wide)))?;
-                (half.is_finite() && (!is_whole(t) || f64::from(half) == wide)).then_some(half)
+                (half.is_finite() == wide.is_finite() && (!is_whole(t) || f64::from(half) == wide)).then_some(half)
             })
         }
         DataType::Float32 => numbers!(Float32Type, |t: &[u8]| {
             let (wide, single) = (float(t)?, fast_float2::parse::<f32, _>(t).ok()?);
-            (single.is_finite() && (!is_whole(t) || f64::from(single) == wide)).then_some(single)
+            (single.is_finite() == wide.is_finite() && (!is_whole(t) || f64::from(single) == wide)).then_some(single)
         }),
         DataType::Float64 => numbers!(Float64Type, |t: &[u8]| float(t)),
         DataType::Decimal32(p, s) => decimal!(Decimal32Type, *p, *s),
@@ -138,6 +138,10 @@ fn is_whole(text: &[u8]) -> bool {
 /// A duration in seconds, `PT1.5S`, as units of this many digits.
 fn duration(text: &[u8], digits: i8) -> Option<i64> {
     let (is_negative, text) = text.strip_prefix(b"-").map_or((false, text), |rest| (true, rest));
+    if text == b"P0D" {
+        // How arrow writes no time at all.
+        return Some(0);
+    }
     let seconds = text.strip_prefix(b"PT")?.strip_suffix(b"S")?;
     let units = value::decimal128(seconds, MOST_DURATION_DIGITS, digits)?;
     i64::try_from(if is_negative { -units } else { units }).ok()
