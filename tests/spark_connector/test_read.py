@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import plan
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 import lakerace as lr
 
@@ -201,10 +203,48 @@ CONDITIONS = [
     "ntz <= timestamp_ntz'1970-01-01 00:00:03'",
     "n = 5 AND t = 'it''s 5' OR f IS NULL AND n > 995",
     "n + 1 = 6",
+    "7 > n",
+    "n IN (7, NULL)",
+    "NOT (n IN (7, NULL))",
+    "n + 1 = 6 OR t = 'it''s 7'",
+    "`a.b` = 7",
+    "old = timestamp'1850-01-01 00:00:00'",
+    "old < timestamp'1900-01-01 00:00:00'",
+    "old >= timestamp'1900-01-01 00:00:00'",
+    "old IN (timestamp'1899-12-31 00:00:00', timestamp'2020-01-01 00:00:00')",
+    "NOT (old <=> timestamp'1900-12-31 23:56:00')",
+    "old_ntz = timestamp_ntz'1900-01-01 00:00:00'",
+    "old_day = date'1850-01-01' OR old_day > date'2011-12-29'",
+    "old_day = date'2011-12-30'",
 ]
+#: Zones that have changed their offset since then, one of them by a day.
+ZONES = ["UTC", "Asia/Shanghai", "America/New_York", "Pacific/Apia"]
+DAYS = ["1850-01-01", "1899-12-31", "1900-01-01", "1901-01-01", "2011-12-29", "2011-12-30", "2011-12-31", "2020-01-01"]
 
 
-def test_filters_mean_what_they_mean_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The zone of the session and of its JVM."""
+    zones = spark._jvm.java.util.TimeZone
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    zones.setDefault(zones.getTimeZone(request.param))
+    yield request.param
+    zones.setDefault(zones.getTimeZone("UTC"))
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def old_values(spark: SparkSession) -> dict[str, list[Any]]:
+    """Midnights of the session's zone in days that are old, and a value within the two hours of each that may be twice there."""
+    rows = ", ".join(f"('{day}')" for day in DAYS)
+    micros = "unix_micros(timestamp(day)), unix_micros(timestamp(day)) - 240000000, unix_date(date(day))"
+    found = spark.sql(f"SELECT {micros} FROM VALUES {rows} AS v(day)").collect()
+    instants = [value for row in found for value in row[:2]]
+    return {"old": instants, "day": [row[2] for row in found]}
+
+
+@pytest.mark.parametrize("zone", ZONES, indirect=True)
+def test_filters_mean_what_they_mean_to_spark(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    old = old_values(spark)
     numbers = [None if n % 50 == 49 else n for n in range(1000)]
     table = pa.table(
         {
@@ -216,15 +256,38 @@ def test_filters_mean_what_they_mean_to_spark(spark: SparkSession, tmp_path: Pat
             "day": pa.array(range(1000), pa.int32()).cast(pa.date32()),
             "at": pa.array([n * 1_000_000 for n in range(1000)], pa.timestamp("us", "UTC")),
             "ntz": pa.array([n * 1_000_000 for n in range(1000)], pa.timestamp("us")),
+            "a.b": range(1000),
+            "old": pa.array([old["old"][n % 16] for n in range(1000)], pa.timestamp("us", "UTC")),
+            "old_ntz": pa.array([old["day"][n % 8] * 86_400_000_000 for n in range(1000)], pa.timestamp("us")),
+            "old_day": pa.array([old["day"][n % 8] for n in range(1000)], pa.int32()).cast(pa.date32()),
         }
     )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
     ours = spark.read.format("lakerace").load(str(tmp_path / "t.parquet"))
-    theirs = spark.read.parquet(str(tmp_path / "t.parquet"))
+    theirs = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path / "t.parquet"))
     for condition in CONDITIONS:
         mine, wanted = ([row.t for row in frame.where(condition).collect()] for frame in (ours, theirs))
         assert sorted(mine) == sorted(wanted), condition
         assert ours.where(condition).count() == len(wanted), condition
+    assert '"old" < TIMESTAMP' in plan(ours.where("old < timestamp'1900-01-01 00:00:00'"))
+
+
+@pytest.mark.parametrize("zone", ["America/New_York"], indirect=True)
+def test_old_times_in_changes_partitions_and_joins(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    old = old_values(spark)["old"]
+    times = pa.table({"n": range(16), "at": pa.array(old, pa.timestamp("us", "UTC"))})
+    for name, options in (("plain", {}), ("parts", {"partition_by": ["at"]})):
+        lr.copy(times, f"delta:{tmp_path}/{name}", **options)
+        table = f"lake.`{tmp_path}/{name}`"
+        assert [row.n for row in spark.table(table).where("at = timestamp'1850-01-01'").collect()] == [0]
+        pq.write_table(pa.table({"k": times["at"][:1], "z": [5]}), tmp_path / "k")
+        keys = spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(f"{tmp_path}/k").where("z = 5")
+        joined = spark.table(table).join(keys.hint("broadcast"), f.expr("k = at"))
+        assert [row.n for row in joined.collect()] == [0]
+        spark.sql(f"UPDATE {table} SET n = 100 WHERE at = timestamp'1850-01-01'")
+        spark.sql(f"DELETE FROM {table} WHERE at > timestamp'1850-01-01' AND at < timestamp'1901-01-01'")
+        left = [row.n for row in spark.table(table).orderBy("n").collect()]
+        assert left == [1, 6, *range(8, 16), 100], name
 
 
 def test_what_is_pushed_down_shows(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,36 +1,41 @@
 package lakerace.spark;
 
-import java.math.BigDecimal;
-import java.sql.Date;
-import java.sql.Timestamp;
-import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.sources.AlwaysFalse;
-import org.apache.spark.sql.sources.AlwaysTrue;
-import org.apache.spark.sql.sources.And;
-import org.apache.spark.sql.sources.EqualNullSafe;
-import org.apache.spark.sql.sources.EqualTo;
-import org.apache.spark.sql.sources.Filter;
-import org.apache.spark.sql.sources.GreaterThan;
-import org.apache.spark.sql.sources.GreaterThanOrEqual;
-import org.apache.spark.sql.sources.In;
-import org.apache.spark.sql.sources.IsNotNull;
-import org.apache.spark.sql.sources.IsNull;
-import org.apache.spark.sql.sources.LessThan;
-import org.apache.spark.sql.sources.LessThanOrEqual;
-import org.apache.spark.sql.sources.Not;
-import org.apache.spark.sql.sources.Or;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
 
-/** Spark's filters as the engine's SQL, where both mean the same; null for others. */
+/**
+ * Spark's predicates as the engine's SQL, where both mean the same; null for others.
+ *
+ * <p>Predicates have Spark's own values: days and microseconds. The older filters have {@code java.sql.Timestamp}, which is another
+ * instant where the zone has changed its offset, and {@code java.sql.Date}.
+ */
 final class FilterText {
-  /** Before this day Spark's own values may be of another calendar. */
+  /** Before this day the values of files may be of another calendar. */
   private static final LocalDate GREGORIAN = LocalDate.of(1582, 10, 15);
 
   private static final int LAST_YEAR = 9999;
+  private static final long MICROS_PER_SECOND = 1_000_000;
+  private static final int NANOS_PER_MICRO = 1000;
 
   private final Plan plan;
 
@@ -38,58 +43,79 @@ final class FilterText {
     this.plan = plan;
   }
 
-  String of(Filter filter) {
-    if (filter instanceof And) {
-      return joined(of(((And) filter).left()), " AND ", of(((And) filter).right()));
+  String of(Expression expression) {
+    if (!(expression instanceof Predicate)) {
+      return null;
     }
-    if (filter instanceof Or) {
-      return joined(of(((Or) filter).left()), " OR ", of(((Or) filter).right()));
+    Expression[] parts = expression.children();
+    String name = ((Predicate) expression).name();
+    switch (name) {
+      case "AND":
+      case "OR":
+        return joined(of(parts[0]), " " + name + " ", of(parts[1]));
+      case "NOT":
+        return negated(of(parts[0]));
+      case "IS_NULL":
+        return isNull(parts[0], " IS NULL");
+      case "IS_NOT_NULL":
+        return isNull(parts[0], " IS NOT NULL");
+      case "ALWAYS_TRUE":
+        return "(1 = 1)";
+      case "ALWAYS_FALSE":
+        return "(1 = 0)";
+      case "IN":
+        return in(parts);
+      default:
+        return parts.length == 2 ? comparison(name, parts[0], parts[1]) : null;
     }
-    if (filter instanceof Not) {
-      String inner = of(((Not) filter).child());
-      return inner == null ? null : "(NOT " + inner + ")";
-    }
-    if (filter instanceof IsNull) {
-      return isNull(((IsNull) filter).attribute(), " IS NULL");
-    }
-    if (filter instanceof IsNotNull) {
-      return isNull(((IsNotNull) filter).attribute(), " IS NOT NULL");
-    }
-    if (filter instanceof AlwaysTrue) {
-      return "(1 = 1)";
-    }
-    return filter instanceof AlwaysFalse ? "(1 = 0)" : comparison(filter);
   }
 
-  private String comparison(Filter filter) {
-    if (filter instanceof EqualTo) {
-      return compared(((EqualTo) filter).attribute(), "=", ((EqualTo) filter).value());
+  private String comparison(String operator, Expression left, Expression right) {
+    if (left instanceof Literal) {
+      String mirrored = mirrored(operator);
+      return right instanceof Literal || mirrored == null ? null : comparison(mirrored, right, left);
     }
-    if (filter instanceof EqualNullSafe) {
-      EqualNullSafe same = (EqualNullSafe) filter;
-      String equal = compared(same.attribute(), "=", same.value());
-      return equal == null ? null : joined(isNull(same.attribute(), " IS NOT NULL"), " AND ", equal);
+    switch (operator) {
+      case "=":
+      case "<":
+      case "<=":
+      case ">":
+      case ">=":
+        return compared(left, operator, right);
+      case "<>":
+        return negated(compared(left, "=", right));
+      case "<=>":
+        return joined(isNull(left, " IS NOT NULL"), " AND ", compared(left, "=", right));
+      default:
+        return null;
     }
-    if (filter instanceof GreaterThan) {
-      return compared(((GreaterThan) filter).attribute(), ">", ((GreaterThan) filter).value());
-    }
-    if (filter instanceof GreaterThanOrEqual) {
-      return compared(((GreaterThanOrEqual) filter).attribute(), ">=", ((GreaterThanOrEqual) filter).value());
-    }
-    if (filter instanceof LessThan) {
-      return compared(((LessThan) filter).attribute(), "<", ((LessThan) filter).value());
-    }
-    if (filter instanceof LessThanOrEqual) {
-      return compared(((LessThanOrEqual) filter).attribute(), "<=", ((LessThanOrEqual) filter).value());
-    }
-    return filter instanceof In ? in((In) filter) : null;
   }
 
-  private String in(In filter) {
-    String column = exact(filter.attribute());
+  /** The operator that says the same with its sides changed. */
+  private static String mirrored(String operator) {
+    switch (operator) {
+      case "=":
+      case "<>":
+      case "<=>":
+        return operator;
+      case "<":
+        return ">";
+      case "<=":
+        return ">=";
+      case ">":
+        return "<";
+      case ">=":
+        return "<=";
+      default:
+        return null;
+    }
+  }
+
+  private String in(Expression[] parts) {
+    String column = exact(parts[0]);
     List<String> values = new ArrayList<>();
-    for (Object value : filter.values()) {
-      String text = literal(value);
+    for (int at = 1; at < parts.length; at++) {
+      String text = literal(parts[at]);
       if (text == null) {
         return null;
       }
@@ -102,74 +128,76 @@ final class FilterText {
     return left == null || right == null ? null : "(" + left + operator + right + ")";
   }
 
-  private String isNull(String attribute, String test) {
-    String column = column(attribute);
-    return column == null ? null : "(" + column + test + ")";
+  private static String negated(String inner) {
+    return inner == null ? null : "(NOT " + inner + ")";
   }
 
-  private String compared(String attribute, String operator, Object value) {
-    String column = exact(attribute);
+  private String isNull(Expression expression, String test) {
+    String name = name(expression);
+    return name == null ? null : "(" + quoted(name) + test + ")";
+  }
+
+  private String compared(Expression expression, String operator, Expression value) {
+    String column = exact(expression);
     String text = literal(value);
     return column == null || text == null ? null : "(" + column + " " + operator + " " + text + ")";
   }
 
-  /** A column of the table, by the name that Spark quotes where it has to. */
-  private String column(String attribute) {
-    String name = name(attribute);
-    return name == null ? null : "\"" + name.replace("\"", "\"\"") + "\"";
+  private String exact(Expression expression) {
+    String name = name(expression);
+    return name != null && plan.isExact(name) ? quoted(name) : null;
   }
 
-  private String exact(String attribute) {
-    String name = name(attribute);
-    return name != null && plan.isExact(name) ? column(attribute) : null;
+  private static String quoted(String name) {
+    return "\"" + name.replace("\"", "\"\"") + "\"";
   }
 
-  private String name(String attribute) {
-    if (plan.isExact(attribute) != null && !attribute.contains(".")) {
-      return attribute;
+  /** The name of a column of the table; null for all else. */
+  private String name(Expression expression) {
+    String[] names = expression instanceof NamedReference ? ((NamedReference) expression).fieldNames() : new String[0];
+    return names.length == 1 && plan.isExact(names[0]) != null ? names[0] : null;
+  }
+
+  /** A value of Spark's own; null where it is a null, or of a type that the engine may compare in another way. */
+  private static String literal(Expression expression) {
+    Object value = expression instanceof Literal ? ((Literal<?>) expression).value() : null;
+    if (value == null) {
+      return null;
     }
-    boolean isQuoted = attribute.length() > 2 && attribute.startsWith("`") && attribute.endsWith("`");
-    String name = isQuoted ? attribute.substring(1, attribute.length() - 1).replace("``", "`") : null;
-    // A name with a dot may also be that of a struct's field.
-    return name != null && !name.contains(".") && plan.isExact(name) != null ? name : null;
-  }
-
-  private static String literal(Object value) {
-    if (value instanceof String) {
-      return "'" + ((String) value).replace("'", "''") + "'";
+    DataType type = ((Literal<?>) expression).dataType();
+    // Texts with a collation are of another type.
+    if (type.equals(DataTypes.StringType)) {
+      return "'" + value.toString().replace("'", "''") + "'";
     }
-    if (value instanceof Byte || value instanceof Short || value instanceof Integer || value instanceof Long) {
+    if (type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType || type instanceof LongType) {
       return value.toString();
     }
-    if (value instanceof BigDecimal) {
-      return ((BigDecimal) value).toPlainString();
+    if (type instanceof DecimalType) {
+      return ((Decimal) value).toJavaBigDecimal().toPlainString();
     }
-    if (value instanceof Boolean) {
+    if (type instanceof BooleanType) {
       return (Boolean) value ? "TRUE" : "FALSE";
     }
-    if (value instanceof byte[]) {
+    if (type instanceof BinaryType) {
       StringBuilder text = new StringBuilder("X'");
       for (byte part : (byte[]) value) {
         text.append(String.format("%02X", part));
       }
       return text.append('\'').toString();
     }
-    return moment(value);
+    return moment(value, type);
   }
 
-  private static String moment(Object value) {
-    if (value instanceof Date || value instanceof LocalDate) {
-      LocalDate date = value instanceof Date ? ((Date) value).toLocalDate() : (LocalDate) value;
+  private static String moment(Object value, DataType type) {
+    if (type instanceof DateType) {
+      LocalDate date = LocalDate.ofEpochDay((Integer) value);
       return isPlain(date) ? "DATE '" + date + "'" : null;
     }
-    if (value instanceof Timestamp || value instanceof Instant) {
-      Instant instant = value instanceof Timestamp ? ((Timestamp) value).toInstant() : (Instant) value;
-      LocalDateTime utc = LocalDateTime.ofInstant(instant, ZoneOffset.UTC);
-      return isPlain(utc.toLocalDate()) ? "TIMESTAMP '" + utc + "Z'" : null;
-    }
-    if (value instanceof LocalDateTime) {
-      LocalDateTime local = (LocalDateTime) value;
-      return isPlain(local.toLocalDate()) ? "TIMESTAMP '" + local + "'" : null;
+    if (type instanceof TimestampType || type instanceof TimestampNTZType) {
+      long micros = (Long) value;
+      int nanos = (int) Math.floorMod(micros, MICROS_PER_SECOND) * NANOS_PER_MICRO;
+      LocalDateTime time = LocalDateTime.ofEpochSecond(Math.floorDiv(micros, MICROS_PER_SECOND), nanos, ZoneOffset.UTC);
+      return isPlain(time.toLocalDate()) ? "TIMESTAMP '" + time + (type instanceof TimestampType ? "Z'" : "'") : null;
     }
     return null;
   }

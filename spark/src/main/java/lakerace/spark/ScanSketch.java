@@ -5,13 +5,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
-import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
@@ -19,12 +19,12 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Takes what Spark pushes down. */
-final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownAggregates {
+final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters, SupportsPushDownLimit, SupportsPushDownAggregates {
   private final String location;
   private final Map<String, String> options;
   private final Plan table;
   private StructType schema;
-  private Filter[] pushed = new Filter[0];
+  private Predicate[] pushed = new Predicate[0];
   private String where;
   private Integer limit;
   /** What metadata tell, where a query wants no more. */
@@ -43,30 +43,30 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   }
 
   @Override
-  public Filter[] pushFilters(Filter[] filters) {
+  public Predicate[] pushPredicates(Predicate[] predicates) {
     if (isFeed(options)) {
-      return filters;
+      return predicates;
     }
     FilterText text = new FilterText(table);
-    List<Filter> taken = new ArrayList<>();
-    List<Filter> left = new ArrayList<>();
+    List<Predicate> taken = new ArrayList<>();
+    List<Predicate> left = new ArrayList<>();
     List<String> conditions = new ArrayList<>();
-    for (Filter filter : filters) {
-      String condition = text.of(filter);
+    for (Predicate predicate : predicates) {
+      String condition = text.of(predicate);
       if (condition == null) {
-        left.add(filter);
+        left.add(predicate);
       } else {
-        taken.add(filter);
+        taken.add(predicate);
         conditions.add(condition);
       }
     }
-    pushed = taken.toArray(new Filter[0]);
+    pushed = taken.toArray(new Predicate[0]);
     where = conditions.isEmpty() ? null : String.join(" AND ", conditions);
-    return left.toArray(new Filter[0]);
+    return left.toArray(new Predicate[0]);
   }
 
   @Override
-  public Filter[] pushedFilters() {
+  public Predicate[] pushedPredicates() {
     return pushed;
   }
 
