@@ -36,6 +36,15 @@ pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOption
     load::run(scan.batches()?, target, load_name, options, job)
 }
 
+/// Whether rows can be written to a target at all, for callers whose rows cost much to make.
+///
+/// # Errors
+///
+/// What [`write`] says before it asks for a row: options that make no sense for the target, and targets that the mode is not for.
+pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
+    Target::resolve(target, options, job).map(drop)
+}
+
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     if options.load.since.is_some() {

@@ -10,7 +10,7 @@ use crate::resolve::{DELTA, LocationKind};
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
-const LOG: &str = "_delta_log";
+pub(crate) const LOG: &str = "_delta_log";
 
 /// The folder in `delta:FOLDER`; `None` where the name does not say that it is a Delta table.
 pub(crate) fn named(location: &str) -> Option<&str> {

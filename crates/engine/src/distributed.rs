@@ -11,9 +11,9 @@ use lakerace_delta::{
     WriteMode,
 };
 use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
-use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
+use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
-use crate::delta::{is_table, named, open_table};
+use crate::delta::{LOG, is_table, named, open_table};
 
 /// What stands in the names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";
@@ -106,6 +106,47 @@ impl SharedTable {
         }
         Self::find(name, storage, job)?.ok_or_else(|| Error::internal("a table that was made is gone").at(name))
     }
+}
+
+/// Removes a table that has no rows and its first version alone: what is left of a write that made it and then failed, with the files
+/// that nobody has committed. Says whether it is gone: a table that anybody else has written to stays.
+pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
+    let location = Location::parse(named(name).unwrap_or(name))?;
+    let (store, path) = location.open(storage, job)?;
+    let snapshot = Table::at(&location, storage, job)?.snapshot(None)?;
+    if snapshot.version() != 0 || !lakerace_delta::row_files(&snapshot)?.is_empty() {
+        return Ok(false);
+    }
+    let log = path.clone().join(LOG);
+    let entries = store.list(&log)?;
+    let [first] = entries.as_slice() else { return Ok(false) };
+    let entry = store.object(first.path.clone()).read_range(0..first.size_bytes)?;
+    store.delete(&first.path)?;
+    if !store.list(&log)?.is_empty() {
+        // Another writer has added a version meanwhile.
+        let mut output = Output::create(&store, &first.path, IfExists::Error)?;
+        output.write(entry)?;
+        output.finish()?;
+        return Ok(false);
+    }
+    // A task may have ended behind the failure that its driver has heard of first.
+    let left = store.list(&path)?.into_iter().map(|file| file.path);
+    store.delete_all(left.filter(|file| file.filename().is_some_and(is_data_file)).collect())?;
+    if store.has_local_files() {
+        // What is not empty stays.
+        let _ = std::fs::remove_dir(format!("/{log}")).and_then(|()| std::fs::remove_dir(format!("/{path}")));
+    }
+    Ok(true)
+}
+
+/// Whether a file has a name that this library gives to those of tables: `part-NUMBER-HEX.parquet`.
+fn is_data_file(name: &str) -> bool {
+    let parts = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet")?.split_once('-'));
+    parts.is_some_and(|(number, random)| {
+        number.bytes().all(|byte| byte.is_ascii_digit())
+            && random.len() == 32
+            && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// Begins to write files for a version of a table.
