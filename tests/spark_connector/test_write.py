@@ -378,3 +378,28 @@ def test_options_that_make_no_sense(spark: SparkSession, tmp_path: Path) -> None
         write(frame, table, "overwrite", key="id")
     with pytest.raises(AnalysisException, match="interval"):
         write(spark.sql("SELECT INTERVAL '1' DAY AS i"), table)
+
+
+@pytest.mark.parametrize("distribution", [None, "hash", "none"])
+def test_names_of_columns_in_capitals(spark: SparkSession, tmp_path: Path, distribution: str | None) -> None:
+    table = tmp_path / "t"
+    options = {"distribution": distribution} if distribution else {}
+    write(numbers(spark, 0, 10), f"delta:{table}", key="ID", partition_by="NAME")
+    assert {path.name.split("=")[0] for path in table.iterdir() if path.name != "_delta_log"} == {"name"}
+    assert lr.schema(table)["properties"]["lakerace.primaryKey"] == "id"
+    # The rows may have other capitals than the table.
+    upper = numbers(spark, 5, 15, parts=1).selectExpr("id AS Id", "name AS NAME")
+    write(upper, table, key="iD", **options)
+    assert total(table) == (15, sum(range(15)))
+    if distribution != "none":
+        write(upper.union(upper), table, key="ID", sequence="Name", **options)
+        assert total(table) == (15, sum(range(15)))
+    write(upper.drop("name"), table, key="ID", **options)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(AnalysisException, match='there is no column "ID"; did you mean "id"'):
+            write(numbers(spark, 0, 3), table, key="ID")
+        with pytest.raises(AnalysisException, match='names the column "ID", which the rows do not have'):
+            write(numbers(spark, 0, 3), f"delta:{tmp_path}/new", key="ID")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

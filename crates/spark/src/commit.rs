@@ -25,6 +25,10 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
     let table = SharedTable::find(location, &settings.storage(), &settings.job()?)?;
+    let settings = match &table {
+        None => settings,
+        Some(table) => settings.named_by(&table.schema),
+    };
     let distribution = distribution(table.as_ref(), &settings)?.to_owned();
     let records = match table {
         None => vec!["none".to_owned(), distribution],

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use arrow::datatypes::Schema;
 use lakerace::{CsvOptions, Error, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
 
 use crate::call::{RECORD, UNIT};
@@ -52,6 +53,27 @@ impl Settings {
     pub(crate) fn names(&self, name: &str) -> Vec<String> {
         let text = self.get(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The same, with the columns of an upsert named as a schema names them, where Spark says that capitals make no other name.
+    pub(crate) fn named_by(mut self, schema: &Schema) -> Self {
+        if self.get("write.ignores_case") != Some("true") {
+            return self;
+        }
+        for option in ["key", "sequence"] {
+            if self.get(option).is_none() {
+                continue;
+            }
+            let names = self.names(option).into_iter().map(|name| {
+                let is_there = schema.fields().iter().any(|field| *field.name() == name);
+                let folded = name.to_lowercase();
+                let mut fields = schema.fields().iter();
+                let same = fields.find(|field| !is_there && field.name().to_lowercase() == folded);
+                same.map_or(name, |field| field.name().clone())
+            });
+            self.0.insert(option.to_owned(), names.collect::<Vec<_>>().join(","));
+        }
+        self
     }
 
     /// Settings of the store.

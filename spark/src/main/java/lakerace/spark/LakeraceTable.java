@@ -1,6 +1,5 @@
 package lakerace.spark;
 
-import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
@@ -85,11 +84,12 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private static StructType columnsOf(StructType table, StructType rows, String location) {
     StructType schema = new StructType();
     for (StructField row : rows.fields()) {
-      if (!Arrays.asList(table.fieldNames()).contains(row.name())) {
+      String name = Locations.column(table, row.name());
+      if (name == null) {
         throw LakeraceException.usage(Locations.shown(location) + ": the table has no column \"" + row.name() + "\": it has "
             + String.join(", ", table.fieldNames()));
       }
-      schema = schema.add(table.apply(row.name()));
+      schema = schema.add(table.apply(name));
     }
     return schema;
   }

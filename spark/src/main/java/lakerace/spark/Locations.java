@@ -3,6 +3,8 @@ package lakerace.spark;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.StructType;
 
 /** Locations and the settings of their stores. */
 final class Locations {
@@ -57,6 +59,26 @@ final class Locations {
     if (at != null) {
       options.put("at", at);
     }
+  }
+
+  /** The column that Spark means by a name, in capitals or not as its setting says; null where there is none. */
+  static String column(StructType schema, String name) {
+    boolean ignoresCase = ignoresCase();
+    String found = null;
+    for (String column : schema.fieldNames()) {
+      if (column.equals(name)) {
+        return column;
+      }
+      if (ignoresCase && found == null && column.equalsIgnoreCase(name)) {
+        found = column;
+      }
+    }
+    return found;
+  }
+
+  /** Whether Spark takes names of columns in capitals for the same. */
+  static boolean ignoresCase() {
+    return !Boolean.parseBoolean(SparkSession.active().conf().get("spark.sql.caseSensitive", "false"));
   }
 
   /** A column's name as Spark's expressions take it. */

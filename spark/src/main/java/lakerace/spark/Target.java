@@ -1,5 +1,6 @@
 package lakerace.spark;
 
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -24,8 +25,10 @@ final class Target {
   }
 
   static Target of(String location, Map<String, String> options) {
+    Map<String, String> asked = new HashMap<>(options);
+    asked.put("write.ignores_case", String.valueOf(Locations.ignoresCase()));
     try {
-      return new Target(Native.records(Native.target(Native.bytes(location), Native.options(options))));
+      return new Target(Native.records(Native.target(Native.bytes(location), Native.options(asked))));
     } catch (NativeException error) {
       throw error.forSpark().forAnalysis();
     }

@@ -46,6 +46,12 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     this.schema = info.schema();
     this.options.put("write.id", info.queryId());
     this.commit = new DriverCommit(location, this.options, schema);
+    for (String option : new String[] {"key", "sequence", "partition_by"}) {
+      if (this.options.containsKey(option)) {
+        // The engine tells capitals apart.
+        this.options.put(option, String.join(",", columns(option)));
+      }
+    }
     this.key = columns("key");
     if (key.length == 0 && options.containsKey("sequence")) {
       throw LakeraceException.usage("option \"sequence\" says which row of a key counts, and there is no key: give option(\"key\", \"a,b\"), too");
@@ -61,15 +67,17 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
     return "none".equals(options.get("distribution"));
   }
 
-  /** The columns that an option names. */
+  /** The columns that an option names, as the rows have them. */
   private String[] columns(String option) {
     String text = options.getOrDefault(option, "").trim();
     String[] names = text.isEmpty() ? new String[0] : text.split("\\s*,\\s*");
-    for (String name : names) {
-      if (!Arrays.asList(schema.fieldNames()).contains(name)) {
-        throw LakeraceException.usage("option \"" + option + "\" names the column \"" + name + "\", which the rows do not have: they have "
+    for (int at = 0; at < names.length; at++) {
+      String column = Locations.column(schema, names[at]);
+      if (column == null) {
+        throw LakeraceException.usage("option \"" + option + "\" names the column \"" + names[at] + "\", which the rows do not have: they have "
             + String.join(", ", schema.fieldNames()));
       }
+      names[at] = column;
     }
     return names;
   }
