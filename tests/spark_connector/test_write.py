@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from bucket import serving
 from conftest import PATIENCE_SECONDS, plan, until
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -92,6 +92,10 @@ def test_partitions(spark: SparkSession, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "t").glob("part=*")} == {"part=0", "part=1", "part=2"}
     found = spark.read.format("lakerace").load(f"{tmp_path}/t").where("part = 1").selectExpr("sum(id)").collect()
     assert found[0][0] == sum(range(1, 30, 3))
+    # A table that is there stays divided as it is.
+    write(numbers(spark, 0, 3), f"delta:{tmp_path}/plain")
+    with pytest.raises(IllegalArgumentException, match="The provided partitioning"):
+        numbers(spark, 0, 3).write.format("lakerace").mode("append").partitionBy("name").save(f"{tmp_path}/plain")
 
 
 def parts(path: str | Path) -> dict[Any, list[int]]:
@@ -378,6 +382,28 @@ def test_options_that_make_no_sense(spark: SparkSession, tmp_path: Path) -> None
         write(frame, table, "overwrite", key="id")
     with pytest.raises(AnalysisException, match="interval"):
         write(spark.sql("SELECT INTERVAL '1' DAY AS i"), table)
+
+
+def test_what_files_cannot_be_shows_before_tasks_run(spark: SparkSession, tmp_path: Path) -> None:
+    broken = numbers(spark, 0, 10).selectExpr("if(id >= 0, raise_error('a task ran'), id) AS id", "name")
+    for named, path, options, told in (
+        ([], "/new", {"format": "parquet"}, r"a file can't be appended to.*name a folder \(with / at the end\)"),
+        ([], "/new.parquet", {}, "a file can't be appended to"),
+        (["name"], "/new/", {"format": "parquet"}, r"only a Delta table has partitions.*leave partitionBy\(...\)"),
+        ([], "/new/", {"format": "parquet", "partition_by": "name"}, "only a Delta table has partitions"),
+        ([], "/new/", {"format": "parquet", "table.delta.appendOnly": "true"}, "partitions and properties"),
+    ):
+        writer = broken.write.format("lakerace").mode("append").options(**options)
+        with pytest.raises(AnalysisException, match=told):
+            (writer.partitionBy(*named) if named else writer).save(f"{tmp_path}{path}")
+        assert list(tmp_path.iterdir()) == []
+    # Without the slash, too, a folder is one.
+    write(numbers(spark, 0, 10), f"{tmp_path}/old/", format="parquet")
+    write(numbers(spark, 10, 20), f"{tmp_path}/old", format="parquet")
+    assert total(f"{tmp_path}/old") == (20, sum(range(20)))
+    write(numbers(spark, 0, 3), f"delta:{tmp_path}/t")
+    with pytest.raises(AnalysisException, match="leave the options version and timestamp out"):
+        write(numbers(spark, 0, 3), f"{tmp_path}/t", versionAsOf=0)
 
 
 @pytest.mark.parametrize("distribution", [None, "hash", "none"])

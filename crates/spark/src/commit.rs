@@ -8,8 +8,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PartKeys, PendingFile,
     ReadOptions, Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions,
-    Written, commit_files, commit_rows, commit_upsert, discard_files, remove_staged, remove_staged_file,
-    staging_folder,
+    Written, check_target, commit_files, commit_rows, commit_upsert, discard_files, remove_staged,
+    remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
@@ -132,17 +132,39 @@ fn is_staged(location: &str, settings: &Settings) -> Result<bool> {
     Ok(SharedTable::find(location, &settings.storage(), &settings.job()?)?.is_none())
 }
 
-/// An error where nobody says what kind of files to write.
+/// An error where nobody says what kind of files to write, or where files can't be what the options say.
 fn check_files(location: &str, settings: &Settings) -> Result<()> {
-    let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if settings.get("key").is_some() || settings.parsed::<Format>("format", str::parse)?.is_some() || name.contains('.')
-    {
+    if settings.get("key").is_some() {
         return Ok(());
     }
-    Err(Error::usage("there is no Delta table, and the name does not say a format of files").at(location).advice(
-        "put delta: in front of the folder, and the write makes a Delta table; or name the files' format by \
-         option(\"format\", \"parquet\")",
-    ))
+    if !settings.names("partition_by").is_empty() || !settings.properties().is_empty() {
+        return Err(Error::unsupported("only a Delta table has partitions and properties").at(location).advice(
+            "put delta: in front of the folder, and the write makes a Delta table; or leave partitionBy(...) and the options \
+             partition_by and table.NAME out",
+        ));
+    }
+    let options = copy_options(settings)?;
+    let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if options.format.is_none() && !name.contains('.') {
+        return Err(Error::usage("there is no Delta table, and the name does not say a format of files")
+            .at(location)
+            .advice(
+                "put delta: in front of the folder, and the write makes a Delta table; or name the files' format by \
+             option(\"format\", \"parquet\")",
+            ));
+    }
+    check_target(location, &options, &settings.job_of_driver()?)
+}
+
+/// How files are written that no table has.
+fn copy_options(settings: &Settings) -> Result<CopyOptions> {
+    Ok(CopyOptions {
+        read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
+        write: write_options(settings)?,
+        format: settings.parsed("format", str::parse)?,
+        mode: if replaced(settings) == Replaced::Nothing { CopyMode::Append } else { CopyMode::Overwrite },
+        ..CopyOptions::default()
+    })
 }
 
 /// What tasks have told.
@@ -262,14 +284,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
         };
         lakerace::upsert_rows(location, SourceRows::from(batches), &options, &job)?.written
     } else {
-        let mut options = CopyOptions {
-            write: write_options(settings)?,
-            format: settings.parsed("format", str::parse)?,
-            mode: if replaced(settings) == Replaced::Nothing { CopyMode::Append } else { CopyMode::Overwrite },
-            ..CopyOptions::default()
-        };
-        options.read.storage = settings.storage();
-        lakerace::write(batches, location, &options, &job)?
+        lakerace::write(batches, location, &copy_options(settings)?, &job)?
     };
     Ok(made(written.version))
 }
