@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from conftest import until
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -125,3 +126,59 @@ def test_tables_by_name(spark: SparkSession, tmp_path: Path) -> None:
         spark.sql("DROP TABLE named.copy")
     with pytest.raises(AnalysisException, match=r"set spark\.sql\.catalog\.lake\.warehouse"):
         spark.sql("SELECT * FROM lake.orders")
+
+
+def test_a_failed_ctas_leaves_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = f"lake.`{tmp_path}/t`"
+    query = f"CREATE TABLE {table} AS SELECT if(id = 3, raise_error('on purpose'), id) AS id FROM range(9)"
+    for _ in range(2):
+        with pytest.raises(Exception, match="on purpose"):
+            spark.sql(query)
+        # Tasks that are killed remove their files a little later.
+        until(lambda: not list((tmp_path / "t").glob("*")))
+    spark.sql(query.replace("id = 3", "id = 10"))
+    assert lr.scan(tmp_path / "t").count() == 9
+    with pytest.raises(AnalysisException, match="already exists"):
+        spark.sql(query)
+    assert lr.scan(tmp_path / "t").count() == 9
+
+    # Where another writer has added rows meanwhile, the table stays.
+    def append(number: int) -> int:
+        import pyarrow
+
+        import lakerace
+
+        if number == 3:
+            rows = pyarrow.table({"id": pyarrow.array([999], pyarrow.int64())})
+            lakerace.copy(rows, str(tmp_path / "shared"), mode="append")
+            raise RuntimeError("on purpose")
+        return number
+
+    spark.udf.register("append_and_fail", append, "bigint")
+    with pytest.raises(Exception, match="on purpose"):
+        spark.sql(f"CREATE TABLE lake.`{tmp_path}/shared` AS SELECT append_and_fail(id) AS id FROM range(9)")
+    assert pa.table(lr.scan(tmp_path / "shared"))["id"].to_pylist() == [999]
+
+
+def test_what_a_catalog_refuses(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", **{"delta.enableChangeDataFeed": "true"})
+    frame = spark.range(3).selectExpr("id", "'x' AS v")
+    told = r"INSERT OVERWRITE replaces the rows of one, and writeTo\(...\).overwritePartitions\(\)"
+    for replace in (
+        lambda: spark.sql(f"CREATE OR REPLACE TABLE {table} AS SELECT 1L AS id, 'x' AS v"),
+        lambda: spark.sql(f"REPLACE TABLE {table} (id BIGINT)"),
+        lambda: frame.writeTo(table).createOrReplace(),
+        lambda: frame.write.mode("overwrite").saveAsTable(table),
+    ):
+        with pytest.raises(AnalysisException, match=told):
+            replace()
+    assert len(rows(tmp_path / "t")) == 100
+    frame.writeTo(f"lake.`{tmp_path}/new`").createOrReplace()
+    assert lr.scan(tmp_path / "new").count() == 3
+    options = {"readChangeFeed": "true", "startingVersion": "1"}
+    feed = r'read them by spark.read.format\("lakerace"\).option\("readChangeFeed", "true"\)'
+    with pytest.raises(AnalysisException, match=feed):
+        spark.read.options(**options).table(table).count()
+    if spark.version >= "4":
+        with pytest.raises(AnalysisException, match=feed):
+            spark.sql(f"SELECT * FROM {table} WITH ('readChangeFeed' = 'true', 'startingVersion' = '1')").collect()

@@ -8,7 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PartKeys, PendingFile,
     ReadOptions, Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions,
-    Written, check_target, commit_files, commit_rows, commit_upsert, discard_files, remove_staged,
+    Written, check_target, commit_files, commit_rows, commit_upsert, discard_files, remove_empty_table, remove_staged,
     remove_staged_file, staging_folder,
 };
 use serde_json::Value;
@@ -257,9 +257,13 @@ fn made(version: Option<u64>) -> String {
 }
 
 /// Removes what tasks have written, where there is no commit: by the options of a task what it has staged, by the driver's what all have.
+/// With the option `write.made` it is the table that goes, as long as it is empty.
 pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
     let settings = Settings::parse(options)?;
     let (storage, job) = (settings.storage(), settings.job()?);
+    if settings.get("write.made").is_some() {
+        return remove_empty_table(location, &storage, &job).map(drop);
+    }
     match (settings.get("write.file"), settings.get("write.folder")) {
         (Some(file), _) => remove_staged_file(file, &storage, &job),
         (None, Some(folder)) => remove_staged(folder, &storage, &job),

@@ -14,8 +14,9 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
@@ -25,7 +26,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Tables by their names in SQL: {@code lake.`/lake/orders`} by its location, and {@code lake.sales.orders} below the folder that the
  * catalog's setting {@code warehouse} names.
  */
-public final class LakeraceCatalog implements TableCatalog {
+public final class LakeraceCatalog implements StagingTableCatalog {
   private String name;
   private String warehouse;
   private Map<String, String> options;
@@ -62,7 +63,7 @@ public final class LakeraceCatalog implements TableCatalog {
     return folder.toString();
   }
 
-  private Table load(Identifier table, String at) throws NoSuchTableException {
+  private LakeraceTable load(Identifier table, String at) throws NoSuchTableException {
     Map<String, String> all = Locations.resolved(location(table), options);
     if (at != null) {
       all.put("at", at);
@@ -97,10 +98,40 @@ public final class LakeraceCatalog implements TableCatalog {
     return load(table, java.time.Instant.ofEpochSecond(seconds, (micros - seconds * 1_000_000L) * 1000).toString());
   }
 
-  // Spark 3.5 calls this one, and Spark 4 does by way of others.
+  // Spark 3.5 calls this one and those that stage, and Spark 4 does by way of others.
   @SuppressWarnings("deprecation")
   @Override
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    return made(table, schema, partitions, properties);
+  }
+
+  /** Of {@code CREATE TABLE ... AS SELECT}. */
+  @SuppressWarnings("deprecation")
+  @Override
+  public StagedTable stageCreate(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException {
+    return new StagedDeltaTable(made(table, schema, partitions, properties));
+  }
+
+  @SuppressWarnings("deprecation")
+  @Override
+  public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
+    throw LakeraceException.unsupported(Locations.shown(location(table)) + ": lakerace does not replace tables: INSERT OVERWRITE replaces the rows"
+        + " of one, and writeTo(...).overwritePartitions() those of partitions; a table of other columns takes another name").forAnalysis();
+  }
+
+  @SuppressWarnings("deprecation")
+  @Override
+  public StagedTable stageCreateOrReplace(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
+    try {
+      return stageCreate(table, schema, partitions, properties);
+    } catch (TableAlreadyExistsException error) {
+      return stageReplace(table, schema, partitions, properties);
+    }
+  }
+
+  private LakeraceTable made(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
       throws TableAlreadyExistsException {
     String location = location(table);
     if (properties.containsKey("location")) {

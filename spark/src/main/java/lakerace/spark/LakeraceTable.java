@@ -37,6 +37,11 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     this.plan = plan;
   }
 
+  /** The same table. */
+  LakeraceTable(LakeraceTable other) {
+    this(other.location, other.options, other.schema, other.plan);
+  }
+
   /** What is there. */
   static LakeraceTable of(CaseInsensitiveStringMap given) {
     Map<String, String> options = Locations.resolved(Locations.of(given), given.asCaseSensitiveMap());
