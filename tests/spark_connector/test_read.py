@@ -446,6 +446,39 @@ def test_nested_fields_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
     assert [row[:] for row in frame.selectExpr("s.c[0] + 1").collect()] == [(n + 1,) for n in range(5)]
 
 
+def test_a_schema_that_a_read_gives(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    properties = {"delta.enableChangeDataFeed": "true"}
+    for first, mode in ((0, "error"), (10, "append")):
+        rows = pa.table({"n": pa.array(range(first, first + 10), pa.int64()), "v": ["a"] * 10})
+        lr.copy(rows, f"delta:{table}", mode=mode, **({"table_properties": properties} if mode == "error" else {}))
+
+    def read(schema: str, path: Path = table, **options: object) -> DataFrame:
+        return spark.read.schema(schema).format("lakerace").options(**options).load(str(path))
+
+    assert read("n bigint, v string").where("n > 3").count() == 16
+    assert read("n bigint, v string", versionAsOf=0).count() == 10
+    assert read("n bigint, v string").selectExpr("count(_file)", "count(distinct _pos)").collect()[0][:] == (20, 10)
+    feed = "n bigint, v string, _change_type string, _commit_version bigint, _commit_timestamp timestamp"
+    assert read(feed, readChangeFeed="true", startingVersion=1).count() == 10
+    named = f"OPTIONS (path '{table}', versionAsOf '0')"
+    spark.sql(f"CREATE OR REPLACE TEMP VIEW old_rows (n BIGINT, v STRING) USING lakerace {named}")
+    assert spark.sql("SELECT count(*), max(n) FROM old_rows").collect()[0][:] == (10, 9)
+    # What is read is what was analysed.
+    frame = read("n bigint, v string")
+    lr.copy(pa.table({"n": [99], "v": ["b"]}), table, mode="append")
+    assert (frame.count(), read("n bigint, v string").count()) == (20, 21)
+    for wrong in ("n int, v string", "n bigint", "v string, n bigint", "n bigint, v string, w int"):
+        for options in ({}, {"versionAsOf": 0}):
+            with pytest.raises(AnalysisException, match=r"leave schema\(...\) out, and select or cast columns"):
+                read(wrong, **options).count()
+    # Of files it chooses columns.
+    lr.copy(str(table), tmp_path / "f.parquet")
+    assert read("v string", tmp_path / "f.parquet").where("v = 'b'").collect() == [("b",)]
+    with pytest.raises(AnalysisException, match=r'the column "n" is bigint, not int: leave schema\(...\) out'):
+        read("n int", tmp_path / "f.parquet").collect()
+
+
 def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     read = spark.read.format("lakerace")
     with pytest.raises(AnalysisException, match="no such file or folder") as caught:

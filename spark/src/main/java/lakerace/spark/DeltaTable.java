@@ -8,14 +8,15 @@ import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 
 /** A version of a Delta table, whose rows have ids: the file that they are in, and their number in it. */
 final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns {
   static final String FILE = "_file";
   static final String POSITION = "_pos";
 
-  DeltaTable(String location, Map<String, String> options, Plan plan) {
-    super(location, options, plan.schema, plan);
+  DeltaTable(String location, Map<String, String> options, StructType schema, Plan plan) {
+    super(location, options, schema, plan);
   }
 
   /** Whether a column is a part of the ids. */

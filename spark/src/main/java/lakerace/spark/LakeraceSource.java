@@ -34,6 +34,6 @@ public final class LakeraceSource implements TableProvider, DataSourceRegister {
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     LakeraceTable table = opened;
     opened = null;
-    return table != null ? table : LakeraceTable.forWrite(new CaseInsensitiveStringMap(properties), schema, partitioning);
+    return table != null ? table : LakeraceTable.ofSchema(new CaseInsensitiveStringMap(properties), schema, partitioning);
   }
 }

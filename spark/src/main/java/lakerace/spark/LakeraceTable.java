@@ -29,6 +29,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private String[] partitions;
   /** How rows come to the tasks of a write by these options; null where nobody has asked. */
   private String distribution;
+  /** The schema that a caller gives: that of the rows of a write, or what a read expects; null where none is given. */
+  private StructType given;
 
   LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
@@ -61,27 +63,48 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     if (!plan.version.isEmpty()) {
       // What is read is what was analysed, whatever is committed meanwhile.
       options.put("at", plan.version);
-      return new DeltaTable(location, options, plan);
+      return new DeltaTable(location, options, plan.schema, plan);
     }
     return new LakeraceTable(location, options, plan.schema, plan);
   }
 
-  /** What rows of a schema are written to: an existing Delta table has its own schema, for Spark to hold the rows against. */
-  static LakeraceTable forWrite(CaseInsensitiveStringMap given, StructType rows, Transform[] partitioning) {
+  /**
+   * What a schema is given for: a write gives that of its rows, and a read what it expects, and nothing tells one from the other. An existing
+   * Delta table has its own schema: Spark holds rows against it, and {@link #newScanBuilder} what is expected.
+   */
+  static LakeraceTable ofSchema(CaseInsensitiveStringMap given, StructType columns, Transform[] partitioning) {
     String location = Locations.of(given);
     Map<String, String> options = Locations.resolved(location, given.asCaseSensitiveMap());
-    Target target = Target.of(location, options);
+    LakeraceTable table;
+    if (options.containsKey("at") || ScanSketch.isFeed(options)) {
+      // Reads alone name a version or changes.
+      table = of(given);
+    } else {
+      table = of(location, options, Target.of(location, options), columns, partitioning);
+    }
+    table.given = columns;
+    return table;
+  }
+
+  private static LakeraceTable of(
+      String location, Map<String, String> options, Target target, StructType columns, Transform[] partitioning) {
     StructType found = target.schema;
-    boolean isUpsert = options.containsKey("key");
-    StructType schema = found == null ? rows : isUpsert ? columnsOf(found, rows, location) : found;
-    LakeraceTable table = new LakeraceTable(location, options, schema, null);
+    LakeraceTable table;
+    if (found == null) {
+      table = new LakeraceTable(location, options, columns, null);
+    } else if (options.containsKey("key")) {
+      table = new LakeraceTable(location, options, columnsOf(found, columns, location), null);
+    } else {
+      options.put("at", target.version);
+      table = new DeltaTable(location, options, found, null);
+    }
     table.partitions = target.partitions;
-    table.distribution = target.distribution;
-    if (target.version == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
+    if (found == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
       // df.write.partitionBy(...) makes the table.
       table.partitions = columnsOf(partitioning);
       options.put("partition_by", String.join(",", table.partitions));
     }
+    table.distribution = target.distribution;
     return table;
   }
 
@@ -149,17 +172,39 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     if (at != null && !at.equals(options.get(GIVEN_AT))) {
       throw LakeraceException.usage(Locations.shown(location) + ": a table of a catalog has its version by its name: SELECT ... FROM t VERSION AS OF " + at);
     }
+    if (ScanSketch.isFeed(asked) && !ScanSketch.isFeed(options)) {
+      throw LakeraceException.usage(Locations.shown(location) + ": the changes of a table have other columns than the table of a catalog: read them by"
+          + " spark.read.format(\"lakerace\").option(\"readChangeFeed\", \"true\").option(\"startingVersion\", ...).load(\""
+          + Locations.shown(location) + "\")");
+    }
     all.putAll(asked);
-    return new ScanSketch(location, all, plan == null || !all.equals(options) ? Plan.of(location, all) : plan);
+    Plan read = plan == null || !all.equals(options) ? Plan.of(location, all) : plan;
+    checkGiven(read);
+    return new ScanSketch(location, all, read);
+  }
+
+  /** A schema that is given for a Delta table says no more than what is there; of files it chooses columns. */
+  private void checkGiven(Plan read) {
+    if (given == null || read.version.isEmpty() && !ScanSketch.isFeed(options)) {
+      return;
+    }
+    if (!given.catalogString().equals(read.schema.catalogString())) {
+      throw LakeraceException.usage(Locations.shown(location) + ": the schema is " + read.schema.catalogString() + ", and the one that is given is "
+          + given.catalogString() + ": leave schema(...) out, and select or cast columns");
+    }
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    Map<String, String> asked = Locations.named(info.options().asCaseSensitiveMap());
+    if (asked.containsKey("at")) {
+      throw LakeraceException.usage(Locations.shown(location) + ": a write goes behind the last version: leave the options version and timestamp out");
+    }
     Map<String, String> all = new HashMap<>(options);
-    all.putAll(Locations.named(info.options().asCaseSensitiveMap()));
-    // A write goes behind the last version.
+    all.putAll(asked);
+    boolean isSame = all.equals(options);
     all.remove("at");
     // Where a write names its location, Spark leaves the mode of overwrites to its target.
-    return new WritePlan(location, all, info, plan == null, all.equals(options) ? distribution : null);
+    return new WritePlan(location, all, info, plan == null, isSame ? distribution : null);
   }
 }
