@@ -14,6 +14,7 @@ mod groups;
 mod index;
 mod input;
 mod ints;
+mod java_clock;
 mod options;
 mod projection;
 mod rle_byte;
@@ -31,6 +32,11 @@ mod zone;
 
 pub use batch::BatchReader;
 pub use bloom::BloomFilter;
+// For crates above, whose formats have files of such clocks, too.
+#[doc(hidden)]
+pub use calendar::FIRST_GREGORIAN_DAY;
+#[doc(hidden)]
+pub use java_clock::{FIRST_AGREED_SECOND, JavaClock, day_of_same_name};
 pub use options::ReadOptions;
 
 pub use projection::Projection;

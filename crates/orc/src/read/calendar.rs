@@ -2,7 +2,7 @@
 //! name: year, month and day stay, as Java's readers keep them.
 
 /// The first day of the Gregorian calendar, 1582-10-15, in days since 1970-01-01.
-pub(crate) const FIRST_GREGORIAN_DAY: i64 = -141_427;
+pub const FIRST_GREGORIAN_DAY: i64 = -141_427;
 
 /// The Julian day number of 1970-01-01.
 const EPOCH_JULIAN_DAY: i64 = 2_440_588;

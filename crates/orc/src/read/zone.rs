@@ -10,7 +10,7 @@ use crate::{Error, Result};
 pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;
 
 /// Java's zones begin at 1900-01-01 00:00:00 UTC.
-const JAVA_FIRST_SECOND: i64 = -2_208_988_800;
+pub(crate) const JAVA_FIRST_SECOND: i64 = -2_208_988_800;
 /// The end of 2037: each zone is at its last rule then.
 const LAST_RULE_SECOND: i64 = 2_145_916_799;
 
@@ -68,10 +68,20 @@ impl Zone {
         zone.base = BASE_SECONDS - zone.look_up(BASE_SECONDS);
         zone.base = BASE_SECONDS - zone.look_up(zone.base);
         if writer == Writer::Java {
-            // Summer time is ahead of standard time.
-            zone.ancient = (0..12).map(|month| zone.look_up(LAST_RULE_SECOND - month * (30 * 86_400))).min();
+            zone.ancient = zone.standard_offset(LAST_RULE_SECOND);
         }
         Ok(zone)
+    }
+
+    /// The same zone with the standard time of the year that ends here for all times before 1900.
+    pub(crate) fn with_ancient_of(mut self, year_end: i64) -> Self {
+        self.ancient = self.standard_offset(year_end);
+        self
+    }
+
+    /// The standard time in the year before: summer time is ahead of it.
+    fn standard_offset(&self, year_end: i64) -> Option<i64> {
+        (0..12).map(|month| self.look_up(year_end - month * (30 * 86_400))).min()
     }
 
     /// Whether the zone's clock is UTC's at any time.
