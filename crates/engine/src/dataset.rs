@@ -135,7 +135,7 @@ fn open_format(
             .advice("leave out --union-columns (union_columns)"));
     }
     match format {
-        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, union, job)?)),
+        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, options.parquet, union, job)?)),
         Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Tbl, &options.csv, job)?)),

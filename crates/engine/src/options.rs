@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
-use lakerace_format::{ColumnUnion, CsvOptions, Format, OrcOptions, WriteOptions};
+use lakerace_format::{ColumnUnion, CsvOptions, Format, OrcOptions, ParquetOptions, WriteOptions};
 use lakerace_io::StorageOptions;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// How CSV is read.
     pub csv: CsvOptions,
+    /// How Parquet is read.
+    pub parquet: ParquetOptions,
     /// How ORC is read.
     pub orc: OrcOptions,
     /// Of which files columns are put together.

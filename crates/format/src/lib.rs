@@ -45,7 +45,8 @@ pub use input::{Constants, InputFile};
 pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource};
 pub use lakerace_orc::prefetch;
 pub use options::{
-    Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, TimestampUnit, WriteOptions,
+    Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,
+    WriteOptions,
 };
 pub use orc::{OrcSink, OrcSource};
 pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};

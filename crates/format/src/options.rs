@@ -104,6 +104,14 @@ pub enum ColumnUnion {
     Any,
 }
 
+/// How Parquet is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParquetOptions {
+    /// Whether timestamps of 96 bits are instants, in UTC, as Spark reads them. Else they are clock times without a zone, but
+    /// where the writer's Arrow schema names one. Those of Delta tables are instants in any case.
+    pub int96_is_instant: bool,
+}
+
 /// How ORC is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrcOptions {

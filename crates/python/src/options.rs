@@ -3,8 +3,8 @@
 use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
     Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
-    RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
-    TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
+    ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
+    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -113,6 +113,7 @@ impl<'py> Keywords<'py> {
                 header: self.get("header")?,
                 ..self.dialect("delimiter")?
             },
+            parquet: ParquetOptions::default(),
             orc: OrcOptions { timestamp_unit: self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default() },
             column_union: match self.get("union_columns")? {
                 Some(true) => ColumnUnion::Any,

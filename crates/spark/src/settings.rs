@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::Schema;
-use lakerace::{CsvOptions, Error, Job, JobOptions, RangeOptions, ReadOptions, Result, StorageOptions};
+use lakerace::{CsvOptions, Error, Job, JobOptions, ParquetOptions, RangeOptions, ReadOptions, Result, StorageOptions};
 
 use crate::call::{RECORD, UNIT};
 use crate::credentials;
@@ -122,6 +122,8 @@ impl Settings {
             batch_rows: self.positive("batch_rows")?,
             format: self.parsed("format", str::parse)?,
             csv: self.csv()?,
+            // Spark knows these timestamps as instants, whoever wrote them.
+            parquet: ParquetOptions { int96_is_instant: true },
             storage: self.storage(),
             ..ReadOptions::default()
         })

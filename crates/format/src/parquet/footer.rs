@@ -2,6 +2,7 @@
 
 pub(super) mod empty_groups;
 pub(super) mod mend;
+pub(super) mod old_calendar;
 pub(super) mod page_index;
 pub(super) mod schema;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -21,13 +22,14 @@ use parquet::file::metadata::{
 
 use self::empty_groups::without_empty_groups;
 use self::mend::{encrypted_leaves, without_wrong_fields};
+use self::old_calendar::OldCalendar;
 use self::page_index::keep_indexes;
-use self::schema::{is_int96, with_int96_micros, with_large_texts, with_root_views};
+use self::schema::{is_int96, with_int96, with_large_texts, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
-use crate::{Constants, DeletedRows, InputFile, TableSchema};
+use crate::{Constants, DeletedRows, InputFile, ParquetOptions, TableSchema};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -51,6 +53,8 @@ pub(crate) struct FileMeta {
     pub schema: SchemaRef,
     /// The table that the file belongs to, where that is more than its files.
     pub table: Option<Arc<TableSchema>>,
+    /// What it counts by an old calendar.
+    pub old_calendar: Option<OldCalendar>,
     /// Leaf columns that are encrypted.
     pub encrypted: BTreeSet<usize>,
     /// The number of the first row of each row group.
@@ -97,6 +101,11 @@ impl OpenFile for FileMeta {
 }
 
 impl FileMeta {
+    /// Whether some values of a column chunk may be others than those stored, so that what is told of these says nothing.
+    pub fn may_move(&self, row_group: &RowGroupMetaData, leaf: usize) -> bool {
+        self.old_calendar.as_ref().is_some_and(|old| old.may_move(leaf, row_group.column(leaf)))
+    }
+
     /// The schema of this file's own batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -129,14 +138,23 @@ impl FileMeta {
     }
 }
 
-/// Opens a file; its errors name it. With a table, its columns are those of the table.
-pub(crate) fn open(file: InputFile, table: Option<&Arc<TableSchema>>, opening: &Opening) -> Result<FileMeta> {
-    let url = file.object.url();
-    file.object.store.job.check()?;
-    open_named(file, table, &url, opening).map_err(|error| error.at(&url))
+/// What says of which types columns are.
+#[derive(Clone, Copy)]
+pub(crate) enum TypesBy<'a> {
+    /// The file itself.
+    File(ParquetOptions),
+    /// The table that the file belongs to.
+    Table(&'a Arc<TableSchema>),
 }
 
-fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, opening: &Opening) -> Result<FileMeta> {
+/// Opens a file; its errors name it. With a table, its columns are those of the table.
+pub(crate) fn open(file: InputFile, types: TypesBy<'_>, opening: &Opening) -> Result<FileMeta> {
+    let url = file.object.url();
+    file.object.store.job.check()?;
+    open_named(file, types, &url, opening).map_err(|error| error.at(&url))
+}
+
+fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening) -> Result<FileMeta> {
     let InputFile { mut object, constants, hidden } = file;
     let tail = opening.read_tail(&mut object)?;
     let size_bytes = object.size_bytes.unwrap_or(tail.len() as u64);
@@ -155,14 +173,14 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
     check_row_groups(&metadata, size_bytes)?;
     let metadata = guarded("the schema", || without_empty_groups(metadata))?;
     let metadata = Arc::new(with_row_count(metadata));
-    let arrow = guarded("the schema", || match table {
-        None => arrow_metadata(&metadata),
-        Some(_) => table_metadata(&metadata),
+    let arrow = guarded("the schema", || match types {
+        TypesBy::File(options) => arrow_metadata(&metadata, options),
+        TypesBy::Table(_) => table_metadata(&metadata),
     })?;
     refuse_duplicates(arrow.schema())?;
-    let schema = match table {
-        None => Arc::clone(arrow.schema()),
-        Some(table) => table.of_file(arrow.schema(), constants.as_deref())?,
+    let (schema, table) = match types {
+        TypesBy::File(_) => (Arc::clone(arrow.schema()), None),
+        TypesBy::Table(table) => (table.of_file(arrow.schema(), constants.as_deref())?, Some(Arc::clone(table))),
     };
     if let Some(hidden) = &hidden
         && hidden.end() > total_rows(&metadata)
@@ -176,10 +194,11 @@ fn open_named(file: InputFile, table: Option<&Arc<TableSchema>>, url: &str, open
         url: url.to_owned(),
         size_bytes,
         first_rows: first_rows(&metadata),
+        old_calendar: OldCalendar::of(&metadata, arrow.schema()),
         encrypted,
         arrow,
         schema,
-        table: table.cloned(),
+        table,
         leaves,
         index_span: OnceLock::new(),
         constants,
@@ -255,14 +274,24 @@ fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result
 ///
 /// Timestamps of 96 bits have nanoseconds, which reach from 1677 to 2262 only. Those of Spark have microseconds, as it keeps
 /// no more digits and writes any year. A value that does not fit is an error, at every level.
-fn arrow_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
+fn arrow_metadata(
+    metadata: &Arc<ParquetMetaData>,
+    options: ParquetOptions,
+) -> Result<ArrowReaderMetadata, ParquetError> {
     let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new())?;
     let stored = metadata.file_metadata().schema_descr();
-    let micros = match has_int96(metadata) && is_of_spark(metadata) {
+    let timed = match has_int96(metadata) {
         false => Arc::clone(hinted.schema()),
-        true => with_int96_micros(hinted.schema(), stored, None),
+        true => with_int96(hinted.schema(), stored, &|known| match known {
+            DataType::Timestamp(unit, zone) => {
+                let is_instant = options.int96_is_instant && zone.is_none();
+                let unit = if is_of_spark(metadata) { TimeUnit::Microsecond } else { *unit };
+                DataType::Timestamp(unit, if is_instant { Some("UTC".into()) } else { zone.clone() })
+            }
+            other => other.clone(),
+        }),
     };
-    let viewed = with_large_texts(&with_root_views(&micros).unwrap_or(micros), metadata);
+    let viewed = with_large_texts(&with_root_views(&timed).unwrap_or(timed), metadata);
     if viewed.fields() == hinted.schema().fields() {
         return Ok(hinted);
     }
@@ -285,7 +314,8 @@ fn is_of_spark(metadata: &ParquetMetaData) -> bool {
 fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(metadata), plain)?;
-    let micros = with_int96_micros(plain.schema(), metadata.file_metadata().schema_descr(), Some("UTC".into()));
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let micros = with_int96(plain.schema(), metadata.file_metadata().schema_descr(), &|_| micros.clone());
     let viewed = with_root_views(&micros).unwrap_or(micros);
     if viewed.fields() == plain.schema().fields() {
         return Ok(plain);

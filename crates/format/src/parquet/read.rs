@@ -8,6 +8,7 @@ pub(super) mod flat_decoder;
 pub(super) mod flat_reader;
 pub(super) mod nested_int96;
 pub(super) mod nested_reader;
+pub(super) mod old_dates;
 pub(super) mod page_header;
 pub(super) mod pages;
 pub(super) mod planning;

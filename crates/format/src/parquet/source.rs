@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
-use super::footer::{FileMeta, open};
+use super::footer::{FileMeta, TypesBy, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
 use super::read::planning::{default_step_rows, row_bytes, want};
@@ -16,7 +16,9 @@ use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
 use crate::source::Extremes;
-use crate::{Batches, ColumnUnion, InputFile, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan};
+use crate::{
+    Batches, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan,
+};
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
 /// `int32` widens to `int64`, `float` to `double`.
@@ -30,12 +32,13 @@ pub struct ParquetSource {
 impl ParquetSource {
     /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
-        Self::open_files(objects.into_iter().map(InputFile::from).collect(), ColumnUnion::default(), job)
+        let files = objects.into_iter().map(InputFile::from).collect();
+        Self::open_files(files, ParquetOptions::default(), ColumnUnion::default(), job)
     }
 
     /// Like [`Self::open`], of files some of whose columns are constants.
-    pub fn open_files(files: Vec<InputFile>, union: ColumnUnion, job: &Job) -> Result<Self> {
-        let files = open_all(files, |file, tail_bytes| open(file, None, tail_bytes))?;
+    pub fn open_files(files: Vec<InputFile>, options: ParquetOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
+        let files = open_all(files, |file, tail_bytes| open(file, TypesBy::File(options), tail_bytes))?;
         let schema = merge(&files, union)?;
         Ok(Self { files, schema, job: job.clone() })
     }
@@ -43,7 +46,7 @@ impl ParquetSource {
     /// Opens files of a table, which knows their columns: names, types, and what to find them by. Constants win over
     /// columns of the files.
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
-        let files = open_all(files, |file, tail_bytes| open(file, Some(table), tail_bytes))?;
+        let files = open_all(files, |file, tail_bytes| open(file, TypesBy::Table(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use lakerace_format::predicate::Value;
-use lakerace_format::{DeletedRows, Extremes, InputFile, ParquetSource, Source};
+use lakerace_format::{ColumnUnion, DeletedRows, Extremes, InputFile, ParquetOptions, ParquetSource, Source};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
@@ -78,6 +78,7 @@ fn not_where_rows_are_hidden() {
     let object = objects(&[&path], &job).unwrap().remove(0);
     let hidden = Some(Arc::new(DeletedRows::new([1], Some(1), 2).unwrap()));
     let file = InputFile { hidden, ..InputFile::from(object) };
-    let source = ParquetSource::open_files(vec![file], lakerace_format::ColumnUnion::default(), &job).unwrap();
+    let source =
+        ParquetSource::open_files(vec![file], ParquetOptions::default(), ColumnUnion::default(), &job).unwrap();
     assert_eq!(source.extremes("k").unwrap(), None);
 }

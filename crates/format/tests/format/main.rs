@@ -12,6 +12,7 @@ mod folder_sink;
 mod foreign_files;
 mod foreign_statistics;
 mod nested_columns;
+mod old_calendar;
 mod orc;
 mod parquet_hidden;
 mod parquet_read;

@@ -12,8 +12,8 @@ use arrow::array::{
 use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::DataType;
 use lakerace_format::{
-    Codec, ColumnUnion, CompareOp, Compression, DeletedRows, Expr, InputFile, Literal, ParquetSink, ParquetSource,
-    ReadPlan, ReadRequest, Source, WriteOptions,
+    Codec, ColumnUnion, CompareOp, Compression, DeletedRows, Expr, InputFile, Literal, ParquetOptions, ParquetSink,
+    ParquetSource, ReadPlan, ReadRequest, Source, WriteOptions,
 };
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::ArrowWriter;
@@ -69,6 +69,7 @@ fn open(path: &Path, hidden: &[u64], threads: usize) -> Result<ParquetSource> {
     let hidden = DeletedRows::new(hidden.iter().copied(), hidden.last().copied(), u64::MAX >> 1)?;
     ParquetSource::open_files(
         vec![InputFile { object, constants: None, hidden: Some(Arc::new(hidden)) }],
+        ParquetOptions::default(),
         ColumnUnion::default(),
         &job,
     )

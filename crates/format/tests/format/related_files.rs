@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use lakerace_format::{
-    ColumnUnion, InputFile, OrcOptions, OrcSink, OrcSource, ParquetSink, ParquetSource, ReadRequest, Sink, Source,
-    WriteOptions,
+    ColumnUnion, InputFile, OrcOptions, OrcSink, OrcSource, ParquetOptions, ParquetSink, ParquetSource, ReadRequest,
+    Sink, Source, WriteOptions,
 };
 use lakerace_io::{ErrorKind, IfExists, Location, Output, Result, StorageOptions};
 
@@ -38,7 +38,7 @@ fn union(files: &[&str], format: &str, union: ColumnUnion) -> Result<(usize, usi
     let inputs = objects(&paths, &job).unwrap().into_iter().map(InputFile::from).collect();
     let source: Box<dyn Source> = match format {
         "orc" => Box::new(OrcSource::open_files(inputs, OrcOptions::default(), union, &job)?),
-        _ => Box::new(ParquetSource::open_files(inputs, union, &job)?),
+        _ => Box::new(ParquetSource::open_files(inputs, ParquetOptions::default(), union, &job)?),
     };
     let all = read(source.as_ref(), &ReadRequest::default())?;
     Ok((all.num_columns(), all.num_rows()))

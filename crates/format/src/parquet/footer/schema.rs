@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use parquet::basic::Type;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
@@ -34,13 +34,9 @@ fn view_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// The schema with timestamps of 96 bits as microseconds in this time zone, at every level.
-pub(crate) fn with_int96_micros(schema: &Schema, stored: &SchemaDescriptor, zone: Option<Arc<str>>) -> SchemaRef {
-    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
-    with_leaves(schema, &|leaf, known| match is_int96(stored, leaf) {
-        true => micros.clone(),
-        false => known.clone(),
-    })
+/// The schema with other types for timestamps of 96 bits, at every level.
+pub(crate) fn with_int96(schema: &Schema, stored: &SchemaDescriptor, to: &dyn Fn(&DataType) -> DataType) -> SchemaRef {
+    with_leaves(schema, &|leaf, known| if is_int96(stored, leaf) { to(known) } else { known.clone() })
 }
 
 /// Whether a leaf column has timestamps of 96 bits.

@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 use super::column_source::ColumnSource;
 use super::flat_reader::FlatReader;
 use super::nested_reader::NestedReader;
+use super::old_dates::OldDates;
 use crate::FindBy;
 use crate::conform::conform;
 use crate::conform::widen;
@@ -18,6 +19,7 @@ use crate::projection::narrow;
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
     decoder: Decoder,
+    old_dates: Option<OldDates>,
     source: ColumnSource,
     fit: Fit,
 }
@@ -51,6 +53,10 @@ impl ParquetColumnReader {
                 None => Decoder::Nested(Box::new(NestedReader::open(&source, root)?)),
             },
         };
+        let old_dates = source.root.and_then(|root| {
+            source.file.old_calendar.as_ref()?;
+            OldDates::of(&source.file, &source.file.leaves_of(root, &source.field))
+        });
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let fit = match (&source.file.table, from) {
             (Some(table), Some(from)) if from.data_type().is_nested() => {
@@ -63,7 +69,7 @@ impl ParquetColumnReader {
             (_, Some(from)) if from.data_type() != source.field.data_type() => Fit::Cast,
             _ => Fit::Same,
         };
-        Ok(Self { decoder, source, fit })
+        Ok(Self { decoder, old_dates, source, fit })
     }
 }
 
@@ -88,6 +94,10 @@ impl ColumnReader for ParquetColumnReader {
                 Some(selection) => selection.filter(&array),
             }),
         };
+        let array = array.and_then(|array| match &mut self.old_dates {
+            None => Ok(array),
+            Some(old) => old.mended(&array),
+        });
         let array = array.map_err(|error| self.source.place(error))?;
         let to = self.source.field.data_type();
         let fitting = match &self.fit {

@@ -79,7 +79,8 @@ impl<'a> Pruner<'a> {
         keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
     ) -> Result<Option<Vec<Range<u64>>>> {
         let Some((root, leaf)) = flat_leaf(&unit.file, column) else { return Ok(None) };
-        if !trust::of_column(&unit.file, leaf) {
+        let group = unit.file.metadata().row_group(unit.row_group);
+        if !trust::of_column(&unit.file, leaf) || unit.file.may_move(group, leaf) {
             return Ok(None);
         }
         let Some(values) = chunk_values(&unit.file, unit.row_group, leaf)? else { return Ok(None) };
@@ -143,7 +144,11 @@ impl<'a> Pruner<'a> {
     fn excluded_by_bloom_filter(&self, unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
         for (column, values) in predicate.equalities() {
             let Some((root, leaf)) = flat_leaf(&unit.file, &column) else { continue };
-            let chunk = unit.file.metadata().row_group(unit.row_group).column(leaf);
+            let group = unit.file.metadata().row_group(unit.row_group);
+            if unit.file.may_move(group, leaf) {
+                continue;
+            }
+            let chunk = group.column(leaf);
             let length = chunk.bloom_filter_length().map_or(0, |length| usize::try_from(length).unwrap_or(usize::MAX));
             if chunk.bloom_filter_offset().is_none() || length > BLOOM_BYTES_AT_MOST {
                 continue;
@@ -236,7 +241,8 @@ impl ColumnStatistics for GroupStatistics<'_> {
             let array = self.pruner.widened(column, array)?;
             Value::from_array(&array, 0)
         };
-        let trusted = trust::of_chunk(self.file, leaf, self.group.column(leaf));
+        let trusted =
+            trust::of_chunk(self.file, leaf, self.group.column(leaf)) && !self.file.may_move(self.group, leaf);
         let null_count = (!null_counts.is_empty() && null_counts.is_valid(0)).then(|| null_counts.value(0));
         let bound = |array| bound(array).filter(|_| trusted);
         Bounds { min: bound(mins), max: bound(maxes), null_count }.plausible(self.row_count())

@@ -1,0 +1,107 @@
+//! Files in which Spark counted days and times as Java's old classes do: by a calendar that changed in 1582, and with zones that
+//! begin in 1900.
+//!
+//! Source: Spark, `DataSourceUtils.scala` (which files they are) and `RebaseDateTime.scala` (what Spark makes of them).
+
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use lakerace_orc::read::{FIRST_AGREED_SECOND, FIRST_GREGORIAN_DAY, JavaClock};
+use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::schema::leaf_types;
+use crate::calendar::units_per_second;
+
+/// What a leaf column counts by the old calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Days.
+    Days,
+    /// Instants, in so many units of a second.
+    Instants(i64),
+}
+
+/// What a file counts by the old calendar.
+#[derive(Debug)]
+pub(crate) struct OldCalendar {
+    leaves: Vec<Option<Counted>>,
+    /// The writer's clock, or why it isn't known.
+    clock: Result<JavaClock, String>,
+}
+
+/// Before this version Spark's days and times of 64 bits are of the old calendar, and before the next one its timestamps of 96 bits.
+const FIRST_VERSION: &str = "3.0.0";
+const FIRST_VERSION_INT96: &str = "3.1.0";
+
+impl OldCalendar {
+    /// Of a file with this Arrow schema; `None` where it counts nothing by the old calendar.
+    pub fn of(metadata: &ParquetMetaData, schema: &Schema) -> Option<Self> {
+        let pairs = metadata.file_metadata().key_value_metadata()?;
+        let value_of = |key: &str| pairs.iter().find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(key));
+        let version = value_of("version")?.value.as_deref()?;
+        // Spark compares versions as texts, too.
+        let is_old = version < FIRST_VERSION || value_of("legacyDateTime").is_some();
+        let is_old_int96 = version < FIRST_VERSION_INT96 || value_of("legacyINT96").is_some();
+        if !is_old && !is_old_int96 {
+            return None;
+        }
+        let stored = metadata.file_metadata().schema_descr();
+        let types: Vec<DataType> = schema.fields().iter().flat_map(leaf_types).collect();
+        let leaves =
+            stored.columns().iter().zip(&types).map(|(column, data_type)| match (column.physical_type(), data_type) {
+                (Physical::INT96, DataType::Timestamp(unit, _)) => is_old_int96.then(|| instants(*unit)),
+                (Physical::INT32, DataType::Date32) => is_old.then_some(Counted::Days),
+                (Physical::INT64, DataType::Timestamp(unit, _)) if is_instant(column) => {
+                    is_old.then(|| instants(*unit))
+                }
+                _ => None,
+            });
+        let leaves: Vec<Option<Counted>> = leaves.collect();
+        if leaves.iter().all(Option::is_none) {
+            return None;
+        }
+        let clock = match value_of("timeZone").and_then(|pair| pair.value.as_deref()) {
+            None => Err("the file does not name the time zone of its writer".to_owned()),
+            Some(zone) => JavaClock::in_zone(zone).map_err(|error| error.to_string()),
+        };
+        Some(Self { leaves, clock })
+    }
+
+    /// What a leaf column counts.
+    pub fn counted(&self, leaf: usize) -> Option<Counted> {
+        self.leaves.get(leaf).copied().flatten()
+    }
+
+    /// The writer's clock, or why it isn't known.
+    pub fn clock(&self) -> &Result<JavaClock, String> {
+        &self.clock
+    }
+
+    /// Whether some values of a column chunk may be others than those stored, by its statistics.
+    pub fn may_move(&self, leaf: usize, chunk: &ColumnChunkMetaData) -> bool {
+        match (self.counted(leaf), chunk.statistics()) {
+            (None, _) => false,
+            (Some(Counted::Days), Some(Statistics::Int32(bounds))) => {
+                bounds.min_opt().is_none_or(|day| i64::from(*day) < FIRST_GREGORIAN_DAY)
+            }
+            (Some(Counted::Instants(units)), Some(Statistics::Int64(bounds))) => {
+                bounds.min_opt().is_none_or(|instant| instant.div_euclid(units) < FIRST_AGREED_SECOND)
+            }
+            _ => true,
+        }
+    }
+}
+
+fn instants(unit: TimeUnit) -> Counted {
+    Counted::Instants(units_per_second(unit))
+}
+
+/// Whether the timestamps of a column are instants: those without a zone are younger than Spark's old calendar.
+fn is_instant(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        Some(LogicalType::Timestamp(stored)) => stored.is_adjusted_to_u_t_c,
+        Some(_) => false,
+        None => matches!(column.converted_type(), ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS),
+    }
+}

@@ -1,0 +1,77 @@
+"""Times and days of files that Spark's own writer makes: they are to Spark what they were when it wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+#: The session zone of a test and of the files that it writes, then the other settings.
+Configure = Callable[..., None]
+
+
+@pytest.fixture
+def configure(spark: SparkSession) -> Iterator[Configure]:
+    """Settings of the session, which end with the test."""
+    before: dict[str, str | None] = {}
+
+    def change(**settings: str) -> None:
+        for short, value in settings.items():
+            name = "spark.sql." + short.replace("__", ".")
+            before.setdefault(name, spark.conf.get(name, None))
+            spark.conf.set(name, value)
+
+    yield change
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def lakerace(spark: SparkSession, place: Path, **options: str) -> DataFrame:
+    return spark.read.format("lakerace").options(**options).load(str(place))
+
+
+def test_timestamps_of_96_bits_are_instants(spark: SparkSession, tmp_path: Path, configure: Configure) -> None:
+    configure(session__timeZone="Asia/Kolkata", parquet__outputTimestampType="INT96")
+    place, time = tmp_path / "files", "timestamp'2024-05-01 02:00:00'"
+    spark.sql(f"SELECT 1 AS id, {time} AS t, array({time}) AS a, named_struct('t', {time}) AS s").write.parquet(
+        str(place)
+    )
+    theirs, ours = spark.read.parquet(str(place)), lakerace(spark, place, format="parquet")
+    assert ours.dtypes == theirs.dtypes
+    seen = ["cast(t AS string)", "cast(a[0] AS string)", "cast(s.t AS date)", "hour(t)", "unix_micros(t)"]
+    assert ours.selectExpr(*seen).collect() == theirs.selectExpr(*seen).collect()
+    assert ours.where(f"t = {time}").count() == ours.where(f"s.t = {time}").count() == 1
+    assert ours.where("t > timestamp'2024-05-01 02:00:01'").count() == 0
+
+    table = tmp_path / "table"
+    for frame in (theirs, ours):
+        frame.write.format("lakerace").mode("append").save(f"delta:{table}")
+    assert lakerace(spark, table).select("t", "a", "s").distinct().collect() == theirs.select("t", "a", "s").collect()
+
+
+@pytest.mark.parametrize("stored_as", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"])
+@pytest.mark.parametrize("mode", ["LEGACY", "CORRECTED"])
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Los_Angeles"])
+def test_days_and_times_of_the_old_calendar(
+    spark: SparkSession, tmp_path: Path, configure: Configure, zone: str, mode: str, stored_as: str
+) -> None:
+    configure(session__timeZone=zone, parquet__outputTimestampType=stored_as)
+    configure(parquet__datetimeRebaseModeInWrite=mode, parquet__int96RebaseModeInWrite=mode)
+    years = [1, 900, 1500, 1582, 1583, 1850, 1883, 1900, 2024]
+    rows = " UNION ALL ".join(
+        f"SELECT {year} AS id, DATE'{year:04}-10-04' AS d, TIMESTAMP'{year:04}-10-04 01:02:03.004' AS t"
+        for year in years
+    )
+    place = tmp_path / "files"
+    spark.sql(f"SELECT *, array(d) AS ds, named_struct('t', t) AS s FROM ({rows})").repartition(1).write.parquet(
+        str(place)
+    )
+    theirs, ours = spark.read.parquet(str(place)), lakerace(spark, place, format="parquet")
+    seen = ["id", "unix_date(d)", "unix_micros(t)", "cast(t AS string)", "unix_date(ds[0])", "unix_micros(s.t)"]
+    assert ours.selectExpr(*seen).orderBy("id").collect() == theirs.selectExpr(*seen).orderBy("id").collect()
+    extremes = ["unix_date(min(d))", "unix_date(max(d))", "unix_micros(min(t))", "unix_micros(max(t))"]
+    assert ours.selectExpr(*extremes).collect() == theirs.selectExpr(*extremes).collect()
+    for condition in ("d <= DATE'1500-10-04'", "d = DATE'0900-10-04'", "t <= TIMESTAMP'1850-10-04 01:02:03.004'"):
+        assert ours.where(condition).count() == theirs.where(condition).count() > 0, condition
