@@ -95,6 +95,11 @@ impl Snapshot {
         &self.columns.schema
     }
 
+    /// The schema as the log has it: JSON in which fields have metadata, such as comments.
+    pub fn schema_text(&self) -> &str {
+        self.kernel.table_configuration().metadata().schema_string()
+    }
+
     pub(crate) fn kernel(&self) -> &SnapshotRef {
         self.repaired.get().unwrap_or(&self.kernel)
     }

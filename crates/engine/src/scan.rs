@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use lakerace_delta::SourceRows;
+use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{Batches, Extremes, Predicate, ReadPlan, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
-use crate::dataset;
+use crate::dataset::{self, Opened};
 use crate::explain::Explain;
 use crate::filter::parse_filter;
 use crate::options::ReadOptions;
@@ -18,6 +18,8 @@ use crate::rebatch::rebatch;
 pub struct Scan {
     source: Arc<dyn Source>,
     plan: ReadPlan,
+    /// The version of the Delta table that is read.
+    version: Option<Snapshot>,
     filter: Option<String>,
     job: Job,
 }
@@ -33,7 +35,7 @@ impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
     pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
-        let source = dataset::open(location, options, filter.as_ref(), job)?.source;
+        let Opened { source, version } = dataset::open(location, options, filter.as_ref(), job)?;
         let request = ReadRequest {
             columns: options.columns.clone(),
             filter,
@@ -51,7 +53,7 @@ impl Scan {
             other => (source, other?),
         };
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
-        Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
@@ -59,13 +61,13 @@ impl Scan {
         // The plan is of one version, whatever the last one is by now.
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
         let options = &ReadOptions { at, ..options.clone() };
-        let source = dataset::open(location, options, plan.request.filter.as_ref(), job)?.source;
-        let source = match has_columns(&source.schema(), &plan) {
-            true => source,
+        let opened = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
+        let Opened { source, version } = match has_columns(&opened.source.schema(), &plan) {
+            true => opened,
             // They are in files that their partition has excluded.
-            false => dataset::open(location, options, None, job)?.source,
+            false => dataset::open(location, options, None, job)?,
         };
-        Ok(Self { source, plan, filter: options.filter.clone(), job: job.clone() })
+        Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// The schema of the batches.
@@ -76,6 +78,11 @@ impl Scan {
     /// The plan.
     pub fn plan(&self) -> &ReadPlan {
         &self.plan
+    }
+
+    /// The schema of a Delta table as its log has it: JSON in which fields have metadata, such as comments.
+    pub fn table_schema_text(&self) -> Option<&str> {
+        self.version.as_ref().map(Snapshot::schema_text)
     }
 
     /// The plan in words, and its price under other settings. Sends no request.
@@ -139,8 +146,13 @@ impl Scan {
         let Some(rows) = self.known_rows().filter(|_| COLUMNAR.contains(&self.format().as_str())) else {
             return self.batches().map(SourceRows::from);
         };
-        let again =
-            Self { source: Arc::clone(&self.source), plan: self.plan.clone(), filter: None, job: self.job.clone() };
+        let again = Self {
+            source: Arc::clone(&self.source),
+            plan: self.plan.clone(),
+            version: None,
+            filter: None,
+            job: self.job.clone(),
+        };
         let read = move |columns: Option<&[String]>| match columns {
             None => again.batches(),
             Some(columns) => again.columns(columns),

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::call::UNIT;
 
@@ -53,6 +53,35 @@ fn spark_field(field: &Field) -> Result<Value> {
     let named = |error: Error| error.at(format!("column {:?}", field.name()));
     let spark = spark_type(field.data_type()).map_err(named)?;
     Ok(json!({"name": field.name(), "type": spark, "nullable": field.is_nullable(), "metadata": {}}))
+}
+
+/// Adds to the fields of a schema what the fields of a Delta table's schema, which is of the same form, have as metadata.
+pub(crate) fn add_metadata(schema: &mut Value, table: &Value) {
+    if let (Some(fields), Some(known)) =
+        (schema.get_mut("fields").and_then(Value::as_array_mut), table["fields"].as_array())
+    {
+        for field in fields {
+            let Some(known) = known.iter().find(|known| known["name"] == field["name"]) else { continue };
+            if let Some(metadata) = known["metadata"].as_object() {
+                let kept = metadata.iter().filter(|(key, _)| is_for_spark(key));
+                field["metadata"] = kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into();
+            }
+            add_metadata(&mut field["type"], &known["type"]);
+        }
+        return;
+    }
+    for part in ["elementType", "keyType", "valueType"] {
+        if schema.get(part).is_some() {
+            add_metadata(&mut schema[part], &table[part]);
+        }
+    }
+}
+
+/// Whether Spark is told of a field's metadata: comments, the lengths of `CHAR` and `VARCHAR`, defaults and what users add, but not what
+/// is Delta's own or says what Spark has found out.
+fn is_for_spark(key: &str) -> bool {
+    let is_own = ["delta.", "parquet.", "PARQUET:", "__"].iter().any(|prefix| key.starts_with(prefix));
+    key == "__CHAR_VARCHAR_TYPE_STRING" || (key != "EXISTS_DEFAULT" && !is_own)
 }
 
 fn spark_type(data_type: &DataType) -> Result<Value> {
