@@ -40,7 +40,7 @@ pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOption
 ///
 /// # Errors
 ///
-/// What [`write`] says before it asks for a row: options that make no sense for the target, and targets that the mode is not for.
+/// What [`write()`] says before it asks for a row: options that make no sense for the target, and targets that the mode is not for.
 pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     Target::resolve(target, options, job).map(drop)
 }
