@@ -60,6 +60,21 @@ def test_there_and_back_with_one_checksum(mongo: mongoserver.MongoServer, parque
     assert pq.read_table(tmp_path / "back.parquet").sort_by("id").equals(people())
 
 
+def test_an_upsert_into_an_empty_collection(mongo: mongoserver.MongoServer) -> None:
+    """Another upsert may just have made it, and sends its rows in a moment."""
+    names = ["made", "theirs"]
+    for name in names:
+        mongo.client[mongo.database].create_collection(name)
+    mongo.client[mongo.database]["theirs"].create_index("id", unique=True)
+    for name in names:
+        for _ in range(2):
+            assert lr.copy(people(10), mongo.location(name), mode="upsert", key="id").rows == 10
+        documents = list(mongo.client[mongo.database][name].find({}, sort=[("id", 1)]))
+        assert [document["id"] for document in documents] == list(range(10))
+        # Whoever has an index for the key keeps ids of the server.
+        assert all((document["_id"] == document["id"]) == (name == "made") for document in documents)
+
+
 def test_documents_of_pymongo(mongo: mongoserver.MongoServer) -> None:
     oid = bson.ObjectId("0123456789abcdef01234567")
     document = {

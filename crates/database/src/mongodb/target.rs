@@ -5,7 +5,7 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use bson::{Bson, Document, doc};
 use lakerace_format::Sink;
-use lakerace_io::{Error, Job, Result, runtime};
+use lakerace_io::{Error, ErrorKind, Job, Result, runtime};
 
 use super::columns::{self, Encoding};
 use super::connection::Connection;
@@ -132,11 +132,11 @@ impl Opening<'_> {
         let key = self.key()?;
         let id_column = self.schema.index_of("_id").ok();
         let replaces = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
-        let before = match self.info {
-            Some(info) if !replaces => kept_schema::find(self.connection, &self.connection.location.collection, info)?,
-            _ => None,
+        let (before, is_made) = match self.info {
+            Some(info) if !replaces => self.kept(info, &key)?,
+            _ => (None, false),
         };
-        let is_new = replaces || self.info.is_none();
+        let is_new = replaces || self.info.is_none() || is_made;
         let needs_key = matches!(self.options.mode, WriteMode::Upsert | WriteMode::Delete);
         if needs_key && key.is_empty() {
             return Err(Error::usage("rows are found by a key").advice("name its columns by --key (key)"));
@@ -165,6 +165,25 @@ impl Opening<'_> {
             None => None,
         };
         Ok((plan, kept))
+    }
+
+    /// What an earlier load keeps of the collection, and whether another load is making it right now: then it is empty, and nothing is
+    /// kept yet. An upsert into it keeps the same.
+    fn kept(&self, info: &CollectionInfo, key: &[usize]) -> Result<(Option<KeptSchema>, bool)> {
+        let name = &self.connection.location.collection;
+        let kept = kept_schema::find(self.connection, name, info)?;
+        if kept.is_some() || key.is_empty() || self.options.mode != WriteMode::Upsert {
+            return Ok((kept, false));
+        }
+        let first = self.connection.command(doc! { "find": name, "projection": { "_id": 1 }, "limit": 1 })?;
+        if !first_batch(&first).is_empty() {
+            // Loads keep the schema before they send rows.
+            return Ok((kept_schema::find(self.connection, name, info)?, false));
+        }
+        match self.by_unique_index(key.to_vec()) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok((None, true)),
+            outcome => outcome.map(|_| (None, false)),
+        }
     }
 
     fn key(&self) -> Result<Vec<usize>> {
@@ -272,7 +291,7 @@ impl Opening<'_> {
 
 fn drop_collection(connection: &Connection, name: &str) -> Result<()> {
     match connection.command(doc! { "drop": name }) {
-        Err(error) if error.kind() != lakerace_io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => kept_schema::forget(connection, name),
     }
 }
@@ -305,7 +324,7 @@ impl Target {
         }
         match self.connection.command(command) {
             // Another load has made it meanwhile.
-            Err(error) if error.kind() == lakerace_io::ErrorKind::Conflict && self.staging.is_none() => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Conflict && self.staging.is_none() => Ok(()),
             outcome => outcome.map(|_| ()),
         }
     }
@@ -334,8 +353,7 @@ impl Target {
         match self.connection.command_on("admin", rename) {
             // Sent again behind a lost answer, it finds nothing to rename.
             Err(error)
-                if error.kind() == lakerace_io::ErrorKind::NotFound
-                    && collection_info(&self.connection, &name)?.is_some() => {}
+                if error.kind() == ErrorKind::NotFound && collection_info(&self.connection, &name)?.is_some() => {}
             outcome => drop(outcome?),
         }
         self.staging = None;
@@ -346,7 +364,7 @@ impl Target {
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {
         let answer = match self.connection.command(doc! { "listIndexes": from }) {
-            Err(error) if error.kind() == lakerace_io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             outcome => outcome?,
         };
         let mut indexes = first_batch(&answer);
