@@ -416,6 +416,12 @@ def test_types_do_not_depend_on_the_partitions_that_a_filter_keeps(tmp_path: Pat
         (tmp_path / "csv" / name / "a.csv").write_text(text)
     with pytest.raises(lr.InvalidInputError, match="not a value of type int64, which was inferred"):
         lr.scan(tmp_path / "csv", where="p = 2").to_arrow()
+    # Many files have no row to learn from.
+    for number in range(20):
+        (tmp_path / "late" / f"p={number}").mkdir(parents=True)
+        (tmp_path / "late" / f"p={number}" / "a.csv").write_text("a\n1\n" if number == 19 else "a\n")
+    for where in (None, "p = 0", "p = 19"):
+        assert lr.scan(tmp_path / "late", where=where).to_arrow()["a"].type == pa.int64(), where
 
 
 def test_a_folder_tells_what_the_lines_lack(tmp_path: Path) -> None:

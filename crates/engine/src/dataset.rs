@@ -20,9 +20,6 @@ use crate::piped;
 use crate::resolve::LocationKind;
 use crate::tpch;
 
-/// Files that types of text are learnt from, where the first ones have few rows.
-const MOST_LEARNT_FILES: usize = 16;
-
 /// Files that are read as one table, those that their partition excludes left out.
 struct Dataset {
     inner: Arc<dyn Source>,
@@ -96,10 +93,10 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
 
 fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
     let constants = partitions(&files)?;
-    // What a filter leaves out tells types, too: they do not depend on the filter.
-    let first: Vec<Object> = files.objects.iter().take(MOST_LEARNT_FILES).cloned().collect();
     let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
     let conditions = partition_conditions(filter, &constants)?;
+    // What a filter leaves out tells types, too: they do not depend on the filter.
+    let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
     for (object, constants) in files.objects.into_iter().zip(constants) {
         let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));
         match reason {
@@ -111,7 +108,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
         // One file is opened in any case, because it knows the schema.
         kept.push(pruned.remove(0).0);
     }
-    let inner = open_format(files.format, kept, &first, options, job)?;
+    let inner = open_format(files.format, kept, &all, options, job)?;
     if pruned.is_empty() {
         return Ok(inner);
     }
@@ -119,11 +116,11 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
     Ok(Arc::new(Dataset { inner, pruned }))
 }
 
-/// Opens files. Text has the columns of the first files, whether they are read or not.
+/// Opens files. Text has the columns of all files, whether they are read or not; of none in `all`, those of the files.
 fn open_format(
     format: Format,
     files: Vec<InputFile>,
-    first: &[Object],
+    all: &[Object],
     options: &ReadOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
@@ -137,10 +134,10 @@ fn open_format(
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, options.parquet, union, job)?)),
         Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
-        Format::Csv => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Csv, &options.csv, job)?)),
-        Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, first, Dialect::Tbl, &options.csv, job)?)),
+        Format::Csv => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Csv, &options.csv, job)?)),
+        Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Tbl, &options.csv, job)?)),
         Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),
-        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, first, &options.csv, job)?)),
+        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, all, &options.csv, job)?)),
     }
 }
 

@@ -59,11 +59,11 @@ impl CsvSource {
         Self::open_files(objects.into_iter().map(InputFile::from).collect(), &[], dialect, options, job)
     }
 
-    /// Like [`Self::open`], of files some of whose columns are constants. The columns and types are those of the files of `first`,
-    /// where it has any.
+    /// Like [`Self::open`], of files some of whose columns are constants. The columns and types are those of `all`,
+    /// where it has any: files of known sizes, whether they are read or not.
     pub fn open_files(
         files: Vec<InputFile>,
-        first: &[Object],
+        all: &[Object],
         dialect: Dialect,
         options: &CsvOptions,
         job: &Job,
@@ -86,10 +86,8 @@ impl CsvSource {
                 object.e_tag = object.e_tag.take().or(tail.e_tag);
             }
         }
-        // Files without a size are read as they are: they are all that there is.
-        let first = if first.iter().all(|object| object.size_bytes.is_some()) { first } else { &[] };
-        let first = if first.is_empty() { &objects } else { first };
-        let first_url = first[0].url();
+        let all = if all.is_empty() { &objects } else { all };
+        let first_url = all[0].url();
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let (schema, origins) = match given {
             Some(given) if !rules.header => {
@@ -99,7 +97,7 @@ impl CsvSource {
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
-                learn_schema(first, &rules, given.as_ref(), expected.as_ref(), rows)?
+                learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?
             }
         };
         check_columns(&schema)?;

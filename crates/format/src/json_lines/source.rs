@@ -43,12 +43,13 @@ pub struct JsonLinesSource {
 }
 
 impl JsonLinesSource {
-    /// Opens files: the front of the first ones is read, of those of `first`, where it has any.
+    /// Opens files: the front of the first ones is read. They are those of `all`, where it has any: files of known sizes, whether they
+    /// are read or not.
     ///
     /// # Errors
     /// `Invalid` for a line that is no JSON, for values of several kinds in one place, and where there is no row and no
     /// schema is given; `Unsupported` for a given type that JSON has no values for.
-    pub fn open_files(files: Vec<InputFile>, first: &[Object], options: &CsvOptions, job: &Job) -> Result<Self> {
+    pub fn open_files(files: Vec<InputFile>, all: &[Object], options: &CsvOptions, job: &Job) -> Result<Self> {
         files.iter().try_for_each(|file| file.refuse_hidden("JSON lines"))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|file| (file.object, file.constants)).unzip();
@@ -73,10 +74,8 @@ impl JsonLinesSource {
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = Known { given: given.as_ref(), expected: expected.as_ref() };
-        // Files without a size are read as they are: they are all that there is.
-        let first = if first.iter().all(|object| object.size_bytes.is_some()) { first } else { &[] };
-        let first = if first.is_empty() { &objects } else { first };
-        let Learnt { schema, origins, mixed } = learn_schema(first, &known, &constants, options)?;
+        let all = if all.is_empty() { &objects } else { all };
+        let Learnt { schema, origins, mixed } = learn_schema(all, &known, &constants, options)?;
         // Types that can't be read are told before the read.
         Columns::new(schema.fields(), &origins, "", Others::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
