@@ -401,11 +401,14 @@ def test_following_until_a_signal(target: str, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+    assert process.stderr is not None
     try:
         for turn in range(3):
             wait_for(target, 500 + turn * 10)
             table.upsert(rows(500 + turn * 10, 510 + turn * 10))
         wait_for(target, 530)
+        # Rows can be seen before their run has ended, and a signal before that leaves the run out of what is told.
+        assert any(b"from version 2 to 3: 10 rows" in line for line in process.stderr)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
     finally:
