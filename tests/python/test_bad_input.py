@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,10 @@ def test_a_folder_that_can_not_be_written_to(parquet: Path) -> None:
     assert "/proc/lakerace" in done.error["place"]
 
 
+#: How often a folder that is busy is unmounted again.
+PATIENCE = 100
+
+
 @contextmanager
 def tiny_disk(folder: Path) -> Iterator[Path]:
     """A file system of one megabyte."""
@@ -213,7 +218,17 @@ def tiny_disk(folder: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        unmount(folder)
+
+
+def unmount(folder: Path) -> None:
+    """Others, such as a search through all files, may look into it for a moment."""
+    for _ in range(PATIENCE):
+        done = subprocess.run(["umount", str(folder)], capture_output=True, text=True, check=False)
+        if "busy" not in done.stderr:
+            break
+        time.sleep(0.1)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
