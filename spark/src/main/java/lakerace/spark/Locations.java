@@ -13,6 +13,9 @@ final class Locations {
   /** What is read or written, by the option {@code path}. */
   static String of(Map<String, String> options) {
     String path = options.get("path");
+    if (path == null && options.containsKey("paths")) {
+      throw LakeraceException.usage("several locations are named: give load(...) a folder, or a pattern such as /in/2026-*.parquet");
+    }
     if (path == null || path.isEmpty()) {
       throw LakeraceException.usage("no location is named: give it to load(...) or save(...), or as option(\"path\", ...)");
     }
@@ -37,8 +40,9 @@ final class Locations {
     return options;
   }
 
-  /** Options by their names in lower case, with the version by one name. */
+  /** Options by their names in lower case, with the version by one name. A name that is not known is an error. */
   static Map<String, String> named(Map<String, String> given) {
+    OptionNames.check(given.keySet());
     Map<String, String> options = new TreeMap<>();
     // Properties of tables have names with capitals.
     given.forEach((name, value) -> options.put(name.startsWith("table.") ? name : name.toLowerCase(Locale.ROOT), value));

@@ -1,0 +1,58 @@
+"""Names of options: one that is not known is an error, for what it was to do would not be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import lakerace as lr
+
+
+def refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(AnalysisException, match=message) as raised:
+        call()
+    assert "LAKERACE_USAGE" in (raised.value.getErrorClass() or "")
+
+
+def test_names_that_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
+    table = str(tmp_path / "t")
+    lr.copy(pa.table({"id": pa.array([1, 2], pa.int64())}), f"delta:{table}")
+
+    def write(mode: str, name: str, value: object) -> None:
+        spark.range(5).write.format("lakerace").mode(mode).option(name, value).save(table)
+
+    # Each of these rows would be there twice, and an overwrite of some rows would replace them all.
+    refused(lambda: write("append", "keys", "id"), '"keys": "key" is the nearest one')
+    refused(lambda: write("overwrite", "replaceWhere", "id = 1"), '"replaceWhere": it has version')
+    refused(
+        lambda: spark.read.format("lakerace").option("versionsAsOf", 0).load(table), '"versionAsOf" is the nearest one'
+    )
+    refused(lambda: spark.read.option("wher", "id = 1").table(f"lake.`{table}`").count(), '"where" is the nearest one')
+    refused(
+        lambda: spark.range(5).writeTo(f"lake.`{table}`").option("treads", 2).append(), '"threads" is the nearest one'
+    )
+    refused(lambda: spark.read.format("lakerace").load([table, table]), "several locations")
+    assert lr.scan(table).count() == 2
+    options = {"WHERE": "id > 1", "Threads": 2, "storage.aws_region": "eu-west-1"}
+    assert spark.read.format("lakerace").options(**options).load(table).count() == 1
+
+
+def test_tables_of_the_session_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    table = str(tmp_path / "t")
+    lr.copy(pa.table({"id": pa.array([1, 2], pa.int64())}), f"delta:{table}")
+    made = "CREATE TABLE {} USING lakerace OPTIONS (path '" + table + "', {} '2') TBLPROPERTIES ('team' = 'x')"
+    if spark.version < "4":
+        # Its own catalog keeps no tables of such sources.
+        with pytest.raises(Exception, match="not a valid Spark SQL Data Source"):
+            spark.table((spark.sql(made.format("kept", "threads")), "kept")[1])
+        return
+    spark.sql(made.format("kept", "threads"))
+    assert spark.table("kept").count() == 2
+    spark.sql("INSERT INTO kept VALUES (3)")
+    assert lr.scan(table).count() == 3
+    refused(lambda: spark.sql(made.format("other", "treads")), '"threads" is the nearest one')
