@@ -1,7 +1,8 @@
-"""NOT NULL of a source in new Delta tables, as others read and keep it."""
+"""NOT NULL and comments of a source in new Delta tables, as others read and keep them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import deltalake
@@ -87,3 +88,24 @@ def test_not_null_is_kept_by_new_tables_only(tmp_path: Path) -> None:
     source = tmp_path / "y.parquet"
     lr.copy(rows(), source)
     assert run("copy", source, tmp_path / "z.parquet", "--keep-not-null").code == 2
+
+
+def test_comments_of_columns(tmp_path: Path) -> None:
+    inner = pa.struct([pa.field("x", pa.int64(), metadata={"comment": "inside", "other": "1"})])
+    fields = [pa.field("id", pa.int64(), metadata={"comment": "a number"}), pa.field("s", pa.list_(inner))]
+    lr.copy(pa.table([[1], [[{"x": 2}]]], pa.schema(fields)), f"delta:{tmp_path}/t")
+    assert described(tmp_path / "t") == {"id": {"comment": "a number"}, "s": {}, "x": {"comment": "inside"}}
+
+
+def described(table: Path) -> dict[str, object]:
+    """The metadata that the log has of each column, and of the fields of structs in lists."""
+    entry = (table / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    (text,) = (action["metaData"]["schemaString"] for action in map(json.loads, entry) if "metaData" in action)
+    columns = json.loads(text)["fields"]
+    inner = [
+        field
+        for column in columns
+        if isinstance(column["type"], dict)
+        for field in column["type"]["elementType"]["fields"]
+    ]
+    return {field["name"]: field["metadata"] for field in [*columns, *inner]}

@@ -72,3 +72,83 @@ def test_columns_with_defaults(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql("SELECT CAST(4 AS BIGINT) AS id, 'z' AS v").writeTo(name).append()
     found = pa.table(lr.scan(tmp_path / "t"))
     assert {row["id"]: row["d"] for row in found.to_pylist()} == {1: 5, 2: 42, 4: 42}
+
+
+def test_a_new_table_has_what_is_declared(spark: SparkSession, tmp_path: Path) -> None:
+    name = f"lake.`{tmp_path}/t`"
+    columns = (
+        "id BIGINT NOT NULL COMMENT 'a number', v VARCHAR(3), c CHAR(2), l ARRAY<VARCHAR(2)>, "
+        "s STRUCT<x: INT COMMENT 'inside'> NOT NULL"
+    )
+    spark.sql(f"CREATE TABLE {name} ({columns}) COMMENT 'all of it' TBLPROPERTIES ('mine' = '1')")
+    entry = (tmp_path / "t" / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    (metadata,) = (action["metaData"] for action in map(json.loads, entry) if "metaData" in action)
+    fields = {field["name"]: field for field in json.loads(metadata["schemaString"])["fields"]}
+    length = "__CHAR_VARCHAR_TYPE_STRING"
+    assert {key: field["metadata"] for key, field in fields.items()} == {
+        "id": {"comment": "a number"},
+        "v": {length: "varchar(3)"},
+        "c": {length: "char(2)"},
+        "l": {length: "array<varchar(2)>"},
+        "s": {},
+    }
+    assert fields["s"]["type"]["fields"][0]["metadata"] == {"comment": "inside"}
+    assert [key for key, field in fields.items() if not field["nullable"]] == ["id", "s"]
+    own = {
+        key: value for key, value in metadata["configuration"].items() if not key.startswith(("delta.", "lakerace."))
+    }
+    assert own == {"mine": "1", "comment": "all of it"}
+
+    spark.sql(f"INSERT INTO {name} VALUES (1, 'abc', 'x', array('no'), struct(1))")
+    for values, error in (
+        ("NULL, 'abc', 'x', array('no'), struct(1)", "NULL|Null"),
+        ("2, 'abcd', 'x', array('no'), struct(1)", "EXCEED_LIMIT_LENGTH"),
+        ("2, 'abc', 'xyz', array('no'), struct(1)", "EXCEED_LIMIT_LENGTH"),
+        ("2, 'abc', 'x', array('yes'), struct(1)", "EXCEED_LIMIT_LENGTH"),
+        ("2, 'abc', 'x', array('no'), NULL", "NULL|Null"),
+    ):
+        with pytest.raises(Exception, match=error):
+            spark.sql(f"INSERT INTO {name} VALUES ({values})")
+    spark.sql(f"MERGE INTO {name} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'new'")
+    rows = [row[:] for row in spark.sql(f"SELECT id, v, c, l[0], s.x FROM {name} WHERE c = 'x'").collect()]
+    assert rows == [(1, "new", "x ", "no", 1)]
+    frame = spark.table(name).selectExpr("id + 1 AS id", "l", "s")
+    frame.write.format("lakerace").mode("append").option("key", "id").save(str(tmp_path / "t"))
+    assert sorted(pa.table(lr.scan(tmp_path / "t"))["id"].to_pylist()) == [1, 2]
+
+    # The rows of a query may be null in all columns of the table that they make.
+    spark.sql(f"CREATE TABLE lake.`{tmp_path}/copy` AS SELECT * FROM {name}")
+    copy = spark.table(f"lake.`{tmp_path}/copy`").schema
+    assert copy["id"].nullable
+    assert copy["id"].metadata == {"comment": "a number"}
+
+
+def test_rows_of_save(spark: SparkSession, tmp_path: Path) -> None:
+    make(tmp_path / "t")
+    writer = spark.sql("SELECT 2L AS id, 'wxyz' AS v, 8L AS d").write.format("lakerace").mode("append")
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        writer.save(str(tmp_path / "t"))
+    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+        writer.option("key", "id").save(str(tmp_path / "t"))
+    without = spark.sql("SELECT 2L AS id, 'x' AS v").write.format("lakerace").mode("append")
+    if spark.version < "4":
+        with pytest.raises(AnalysisException, match="CANNOT_FIND_DATA"):
+            without.save(str(tmp_path / "t"))
+    else:
+        without.save(str(tmp_path / "t"))
+        assert sorted(pa.table(lr.scan(tmp_path / "t"))["d"].to_pylist()) == [5, 42]
+
+
+def test_tables_show_their_properties(spark: SparkSession, tmp_path: Path) -> None:
+    name = f"lake.`{tmp_path}/t`"
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT) COMMENT 'all' TBLPROPERTIES ('mine' = '1', 'lakerace.primaryKey' = 'id')"
+    )
+    shown = {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+    expected = {"mine": "1", "lakerace.primaryKey": "id"}
+    assert {key: shown.get(key) for key in expected} == expected
+    described = spark.sql(f"DESCRIBE EXTENDED {name}").collect()
+    assert [row.data_type for row in described if row.col_name == "Comment"] == ["all"]
+    spark.range(3).writeTo(f"lake.`{tmp_path}/u`").tableProperty("mine", "2").option("compression", "zstd").create()
+    properties = lr.schema(tmp_path / "u")["properties"]
+    assert (properties["mine"], "compression" in properties) == ("2", False)

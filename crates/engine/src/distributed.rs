@@ -23,6 +23,17 @@ const LEAST_FILES: usize = 32;
 /// Ranges of keys are worth it where a key may be in one of so many files at most.
 const RANGES_PART: f64 = 8.0;
 
+/// What a table is that a write makes, beside its columns.
+#[derive(Debug, Clone, Default)]
+pub struct NewTable {
+    /// The columns that its files are divided by.
+    pub partition_by: Vec<String>,
+    /// Its properties.
+    pub properties: BTreeMap<String, String>,
+    /// Whether columns that are NOT NULL in the schema are so in the table.
+    pub keep_not_null: bool,
+}
+
 /// A Delta table that several processes write to.
 pub struct SharedTable {
     snapshot: Snapshot,
@@ -57,6 +68,16 @@ impl SharedTable {
         }))
     }
 
+    /// The schema as the table's log has it, a text in JSON: with the metadata of columns.
+    pub fn schema_text(&self) -> &str {
+        self.snapshot.schema_text()
+    }
+
+    /// Its properties.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        self.snapshot.properties()
+    }
+
     /// Whether an upsert of rows of this schema can be done in parts, by several processes.
     pub fn is_divisible(&self, rows: &SchemaRef, options: &RowOptions) -> Result<bool> {
         lakerace_delta::is_divisible(&self.snapshot, rows, options)
@@ -76,8 +97,7 @@ impl SharedTable {
     pub fn find_or_make(
         name: &str,
         schema: &SchemaRef,
-        partition_by: &[String],
-        properties: &BTreeMap<String, String>,
+        new: &NewTable,
         storage: &StorageOptions,
         job: &Job,
     ) -> Result<Self> {
@@ -91,10 +111,10 @@ impl SharedTable {
         }
         let write = TableWrite {
             mode: WriteMode::Error,
-            partition_by: partition_by.to_vec(),
-            properties: properties.clone(),
+            partition_by: new.partition_by.clone(),
+            properties: new.properties.clone(),
             evolve: Evolve::default(),
-            keep_not_null: false,
+            keep_not_null: new.keep_not_null,
             options: WriteOptions::default(),
             load_name: None,
             resumes: false,

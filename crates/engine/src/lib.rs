@@ -46,7 +46,7 @@ mod upsert;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
 pub use distributed::{
-    SharedTable, commit_files, commit_rows, commit_upsert, discard_files, read_with_ids, remove_empty_table,
+    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, read_with_ids, remove_empty_table,
     remove_staged, remove_staged_file, row_files, schema_with_ids, staging_folder, table_writer, upsert_part,
 };
 pub use explain::{Alternative, Explain};

@@ -1,14 +1,14 @@
 //! Writes of several processes in one commit: files of several writers, rows hidden by their ids, transactions, conflicts.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, Job, PendingFile, ReadOptions, ReadRequest, Replaced, Scan, SharedTable, StorageOptions,
-    WriteOptions, commit_files, commit_rows, discard_files, read_with_ids, row_files, table_writer,
+    AppTransaction, ErrorKind, Job, NewTable, PendingFile, ReadOptions, ReadRequest, Replaced, Scan, SharedTable,
+    StorageOptions, WriteOptions, commit_files, commit_rows, discard_files, read_with_ids, row_files, table_writer,
 };
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -32,7 +32,7 @@ impl Place {
 
     fn make(&self) -> SharedTable {
         let schema = batch([]).schema();
-        SharedTable::find_or_make(&self.name, &schema, &[], &BTreeMap::new(), &self.storage, &self.job).unwrap()
+        SharedTable::find_or_make(&self.name, &schema, &NewTable::default(), &self.storage, &self.job).unwrap()
     }
 
     /// Files of one writer, as they cross between processes.
@@ -172,9 +172,9 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
         let ids: ArrayRef = Arc::new(ids.into_iter().map(Some).collect::<Int64Array>());
         RecordBatch::try_from_iter_with_nullable([("id", Arc::clone(&ids), true), ("part", ids, true)]).unwrap()
     };
-    let (schema, by) = (rows([0, 0]).schema(), ["part".to_owned()]);
-    let table =
-        SharedTable::find_or_make(&place.name, &schema, &by, &BTreeMap::new(), &place.storage, &place.job).unwrap();
+    let schema = rows([0, 0]).schema();
+    let new = NewTable { partition_by: vec!["part".to_owned()], ..NewTable::default() };
+    let table = SharedTable::find_or_make(&place.name, &schema, &new, &place.storage, &place.job).unwrap();
     let write = |ids: [i64; 2]| {
         let options = WriteOptions::default();
         let mut writer =

@@ -1,19 +1,31 @@
 //! Types of Spark, in the JSON that its own `DataType.json` gives, as Arrow's.
 
+use std::collections::HashMap;
+
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace::{Error, Result};
 use serde_json::Value;
 
 /// Spark's schema as Arrow's.
 pub(crate) fn arrow_schema(text: &str) -> Result<Schema> {
+    schema(text, false)
+}
+
+/// The same, whose fields have the texts of their metadata, such as comments: that of a table to be made.
+pub(crate) fn arrow_schema_of_table(text: &str) -> Result<Schema> {
+    schema(text, true)
+}
+
+fn schema(text: &str, has_metadata: bool) -> Result<Schema> {
     let value: Value = serde_json::from_str(text).map_err(|e| Error::internal(format!("not a schema: {e}")))?;
-    match arrow_type(&value)? {
+    match arrow_type(&value, has_metadata)? {
         DataType::Struct(fields) => Ok(Schema::new(fields)),
         other => Err(Error::internal(format!("a schema of type {other}"))),
     }
 }
 
-fn arrow_type(value: &Value) -> Result<DataType> {
+fn arrow_type(value: &Value, has_metadata: bool) -> Result<DataType> {
+    let below = |part: &Value| arrow_type(part, has_metadata);
     if let Some(name) = value.as_str() {
         return arrow_simple(name);
     }
@@ -23,23 +35,30 @@ fn arrow_type(value: &Value) -> Result<DataType> {
             let fields = value["fields"].as_array().map(Vec::as_slice).unwrap_or_default();
             let field = |field: &Value| {
                 let name = field["name"].as_str().unwrap_or_default();
-                let data_type = arrow_type(&field["type"]).map_err(|error| error.at(format!("column {name:?}")))?;
-                Ok(Field::new(name, data_type, field["nullable"].as_bool().unwrap_or(true)))
+                let data_type = below(&field["type"]).map_err(|error| error.at(format!("column {name:?}")))?;
+                let plain = Field::new(name, data_type, field["nullable"].as_bool().unwrap_or(true));
+                Ok(plain.with_metadata(if has_metadata { texts(&field["metadata"]) } else { HashMap::new() }))
             };
             Ok(DataType::Struct(fields.iter().map(field).collect::<Result<Vec<_>>>()?.into()))
         }
         Some("array") => {
-            let item = Field::new("element", arrow_type(&value["elementType"])?, is_nullable("containsNull"));
+            let item = Field::new("element", below(&value["elementType"])?, is_nullable("containsNull"));
             Ok(DataType::List(item.into()))
         }
         Some("map") => {
-            let key = Field::new("key", arrow_type(&value["keyType"])?, false);
-            let item = Field::new("value", arrow_type(&value["valueType"])?, is_nullable("valueContainsNull"));
+            let key = Field::new("key", below(&value["keyType"])?, false);
+            let item = Field::new("value", below(&value["valueType"])?, is_nullable("valueContainsNull"));
             let entries = DataType::Struct(vec![key, item].into());
             Ok(DataType::Map(Field::new("key_value", entries, false).into(), false))
         }
         _ => Err(unwritable(&value.to_string())),
     }
+}
+
+/// The texts of a field's metadata.
+fn texts(metadata: &Value) -> HashMap<String, String> {
+    let all = metadata.as_object().into_iter().flatten();
+    all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
 fn arrow_simple(name: &str) -> Result<DataType> {

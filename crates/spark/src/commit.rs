@@ -1,26 +1,26 @@
 //! The driver's part of a write: what is prepared before its tasks run, and the one commit behind them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, OnDuplicate, PartKeys, PendingFile,
+    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, NewTable, OnDuplicate, PartKeys, PendingFile,
     ReadOptions, Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions,
     Written, check_target, commit_files, commit_rows, commit_upsert, discard_files, remove_empty_table, remove_staged,
     remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
-use crate::arrow_type::arrow_schema;
+use crate::arrow_type::{arrow_schema, arrow_schema_of_table};
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
-use crate::spark_type::spark_schema;
+use crate::spark_type::spark_schema_of_table;
 
 /// Says what a location is: records of `table` or `none`, and of how rows come to the tasks of a write; of a table then the version, the
-/// schema as Spark's JSON, the key, and the partition columns.
+/// schema as Spark's JSON, the key, the partition columns, and the properties, as names and values.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
@@ -36,9 +36,10 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
             "table".to_owned(),
             distribution,
             table.version.to_string(),
-            spark_schema(&fitted_schema(&table.schema))?.to_string(),
+            spark_schema_of_table(&fitted_schema(&table.schema), table.schema_text())?.to_string(),
             join(table.key.clone()),
             join(table.partition_by.clone()),
+            join(table.properties().into_iter().flat_map(<[String; 2]>::from).collect()),
         ],
     };
     Ok(records.join(&RECORD.to_string()))
@@ -66,9 +67,11 @@ fn distribution<'a>(table: Option<&SharedTable>, settings: &'a Settings) -> Resu
 /// files for, which is made where there is none, or the folder that they stage files in.
 pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
-    let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
+    let described: SchemaRef = Arc::new(arrow_schema_of_table(schema)?);
     let transaction = transaction(&settings)?;
-    if let Some(version) = divisible_version(location, &settings, &schema)?.filter(|_| transaction.is_none()) {
+    if let Some(version) =
+        divisible_version(location, &settings, &Arc::new(arrow_schema(schema)?))?.filter(|_| transaction.is_none())
+    {
         return Ok(format!("write.version{UNIT}{version}{RECORD}write.upsert{UNIT}true"));
     }
     if is_staged(location, &settings)? {
@@ -86,11 +89,14 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
         return Ok(format!("write.folder{UNIT}{}", staging_folder(location, id)));
     }
-    let properties: BTreeMap<String, String> = settings.properties();
-    let partition_by = settings.names("partition_by");
+    let new = NewTable {
+        partition_by: settings.names("partition_by"),
+        properties: settings.properties(),
+        keep_not_null: settings.get("write.keeps_not_null").is_some(),
+    };
     let (storage, job) = (settings.storage(), settings.job()?);
-    let table = SharedTable::find_or_make(location, &schema, &partition_by, &properties, &storage, &job)?;
-    if !partition_by.is_empty() && partition_by != table.partition_by {
+    let table = SharedTable::find_or_make(location, &described, &new, &storage, &job)?;
+    if !new.partition_by.is_empty() && new.partition_by != table.partition_by {
         return Err(Error::unsupported(format!("the table is partitioned by {:?}", table.partition_by))
             .at(location)
             .advice("leave option(\"partition_by\", ...) out"));

@@ -10,7 +10,7 @@ use crate::extremes;
 use crate::feed::Feed;
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
-use crate::spark_type::{add_metadata, filtering, spark_schema};
+use crate::spark_type::{filtering, spark_schema, spark_schema_of_table};
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
@@ -68,12 +68,11 @@ const IDS: [&str; 2] = ["_file", "_pos"];
 /// What is known of a scan.
 fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();
-    let mut schema = spark_schema(&fitted_schema(&plan.schema))?;
-    if let Some(text) = scan.table_schema_text() {
-        let table =
-            serde_json::from_str(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
-        add_metadata(&mut schema, &table);
-    }
+    let fitted = fitted_schema(&plan.schema);
+    let schema = match scan.table_schema_text() {
+        Some(text) => spark_schema_of_table(&fitted, text)?,
+        None => spark_schema(&fitted)?,
+    };
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     Ok(vec![
         schema.to_string(),

@@ -55,8 +55,17 @@ fn spark_field(field: &Field) -> Result<Value> {
     Ok(json!({"name": field.name(), "type": spark, "nullable": field.is_nullable(), "metadata": {}}))
 }
 
+/// A fitted schema as Spark's, with the metadata of a Delta table's columns by the text of its log.
+pub(crate) fn spark_schema_of_table(schema: &Schema, text: &str) -> Result<Value> {
+    let table =
+        serde_json::from_str(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
+    let mut schema = spark_schema(schema)?;
+    add_metadata(&mut schema, &table);
+    Ok(schema)
+}
+
 /// Adds to the fields of a schema what the fields of a Delta table's schema, which is of the same form, have as metadata.
-pub(crate) fn add_metadata(schema: &mut Value, table: &Value) {
+fn add_metadata(schema: &mut Value, table: &Value) {
     if let (Some(fields), Some(known)) =
         (schema.get_mut("fields").and_then(Value::as_array_mut), table["fields"].as_array())
     {

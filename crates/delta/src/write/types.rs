@@ -1,5 +1,6 @@
 //! Arrow types as Delta knows them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
@@ -17,8 +18,13 @@ pub(crate) fn table_types(schema: &Schema) -> Result<Schema> {
 
 fn table_field(field: &Field) -> Result<FieldRef> {
     let data_type = table_type(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
-    Ok(Arc::new(Field::new(field.name(), data_type, true)))
+    let kept = field.metadata().iter().filter(|(key, _)| DESCRIBING.contains(&key.as_str()));
+    let metadata: HashMap<_, _> = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+    Ok(Arc::new(Field::new(field.name(), data_type, true).with_metadata(metadata)))
 }
+
+/// What a new table keeps of its columns' metadata: comments, and the type `CHAR(n)` or `VARCHAR(n)` that Spark knows a text by.
+const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
 
 /// The type of a table that holds all values of this one.
 pub(crate) fn table_type(data_type: &DataType) -> Result<DataType> {

@@ -15,8 +15,20 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
   static final String FILE = "_file";
   static final String POSITION = "_pos";
 
+  /** Null until someone asks: queries do not. */
+  private Map<String, String> properties;
+
   DeltaTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     super(location, options, schema, plan);
+  }
+
+  /** Those of the log, for statements that show them. */
+  @Override
+  public Map<String, String> properties() {
+    if (properties == null) {
+      properties = Target.of(location, options).properties;
+    }
+    return properties;
   }
 
   /** Whether a column is a part of the ids. */

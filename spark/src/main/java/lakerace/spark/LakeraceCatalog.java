@@ -3,16 +3,20 @@ package lakerace.spark;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
@@ -27,6 +31,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * catalog's setting {@code warehouse} names.
  */
 public final class LakeraceCatalog implements StagingTableCatalog {
+  /** Properties that Spark gives to each table, for itself. */
+  private static final Set<String> OF_SPARK =
+      new HashSet<>(Arrays.asList(PROP_PROVIDER, PROP_OWNER, PROP_LOCATION, PROP_EXTERNAL, PROP_IS_MANAGED_LOCATION));
+
   private String name;
   private String warehouse;
   private Map<String, String> options;
@@ -144,14 +152,18 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     }
     all.put("partition_by", String.join(",", LakeraceTable.columnsOf(partitions)));
     properties.forEach((property, value) -> {
-      String lower = property.toLowerCase(Locale.ROOT);
-      if (lower.startsWith("delta.") || lower.startsWith("lakerace.")) {
+      if (!OF_SPARK.contains(property) && !property.startsWith(OptionNames.OPTION)
+          && !properties.containsKey(OptionNames.OPTION + property)) {
         all.put("table." + property, value);
       }
     });
+    // Spark has made all columns of a CTAS nullable.
+    all.put("write.keeps_not_null", "true");
+    // A text of CHAR(n) or VARCHAR(n) has its length in its metadata.
+    StructType columns = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema);
     try {
       String made = location.toLowerCase(Locale.ROOT).startsWith("delta:") ? location : "delta:" + location;
-      Native.prepare(Native.bytes(made), Native.options(all), Native.bytes(schema.json()));
+      Native.prepare(Native.bytes(made), Native.options(all), Native.bytes(columns.json()));
       return load(table, null);
     } catch (NativeException error) {
       throw error.forSpark().forAnalysis();

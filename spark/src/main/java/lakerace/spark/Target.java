@@ -2,6 +2,7 @@ package lakerace.spark;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -13,6 +14,8 @@ final class Target {
   final StructType schema;
   /** The columns that its files are divided by. */
   final String[] partitions;
+  /** Its properties. */
+  final Map<String, String> properties = new TreeMap<>();
   /** How rows come to tasks: {@code none}, {@code hash} or {@code ranges}. */
   final String distribution;
 
@@ -22,6 +25,10 @@ final class Target {
     this.version = isTable ? records[2] : null;
     this.schema = isTable ? (StructType) DataType.fromJson(records[3]) : null;
     this.partitions = isTable && !records[5].isEmpty() ? records[5].split(String.valueOf(Native.UNIT)) : new String[0];
+    String[] named = isTable && !records[6].isEmpty() ? records[6].split(String.valueOf(Native.UNIT), -1) : new String[0];
+    for (int at = 0; at + 1 < named.length; at += 2) {
+      properties.put(named[at], named[at + 1]);
+    }
   }
 
   static Target of(String location, Map<String, String> options) {
