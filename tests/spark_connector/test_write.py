@@ -7,6 +7,8 @@ import decimal
 import re
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -282,15 +284,25 @@ def test_upsert_by_key(spark: SparkSession, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
+def plans_of(spark: SparkSession, run: Callable[[], None]) -> list[str]:
+    """The plans of the queries that run, as they ended. Spark tells its store of them behind the queries, and keeps a thousand."""
+    bus, store = spark._jsc.sc().listenerBus(), spark._jsparkSession.sharedState().statusStore()
+
+    def executions() -> list[Any]:
+        bus.waitUntilEmpty()
+        found = store.executionsList()
+        return [found.apply(at) for at in range(found.size())]
+
+    last = max((execution.executionId() for execution in executions()), default=-1)
+    run()
+    return [execution.physicalPlanDescription() for execution in executions() if execution.executionId() > last]
+
+
 def test_an_upsert_moves_its_source_alone(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "t"
     write(numbers(spark, 0, 100), f"delta:{table}", key="id")
     source = spark.range(50, 60, 1, 3).selectExpr("id", "'x' AS name")
-    store = spark._jsparkSession.sharedState().statusStore()
-    seen = store.executionsList().size()
-    write(source, table, key="id")
-    executions = store.executionsList()
-    plans = [executions.apply(at).physicalPlanDescription() for at in range(seen, executions.size())]
+    plans = plans_of(spark, lambda: write(source, table, key="id"))
     [shown] = [text for text in plans if "lakerace" in text]
     body = shown.split("== Initial Plan ==")[1].split("\n\n")[0]
     assert body.count("Exchange") == 1, shown
@@ -309,7 +321,6 @@ def test_the_tasks_of_an_upsert_do_their_parts(spark: SparkSession, tmp_path: Pa
             rows, f"delta:{table}", mode="append", table_properties={"lakerace.primaryKey": "id"} if not first else {}
         )
     new = spark.range(100, 500, 1, 8).selectExpr("id", "concat('new ', id) AS name")
-    store = spark._jsparkSession.sharedState().statusStore()
     # A key is in one of forty files: ranges of keys spare each task most of them.
     for distribution, shown in (
         ({}, "rangepartitioning(id"),
@@ -317,10 +328,8 @@ def test_the_tasks_of_an_upsert_do_their_parts(spark: SparkSession, tmp_path: Pa
         ({"distribution": "hash", "sequence": "name"}, "hashpartitioning(id"),
         ({"distribution": "none"}, "AppendData"),
     ):
-        seen, files = store.executionsList().size(), set(table.glob("*.parquet"))
-        write(new, table, key="id", **distribution)
-        executions = store.executionsList()
-        plans = [executions.apply(at).physicalPlanDescription() for at in range(seen, executions.size())]
+        files = set(table.glob("*.parquet"))
+        plans = plans_of(spark, partial(write, new, table, key="id", **distribution))
         assert any(shown in text for text in plans), plans
         # Without a sequence the engine sorts.
         assert ("sequence" in distribution) == any(re.search(r"\bSort\b", text) for text in plans), plans
