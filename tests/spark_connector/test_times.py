@@ -51,6 +51,20 @@ def test_timestamps_of_96_bits_are_instants(spark: SparkSession, tmp_path: Path,
     assert lakerace(spark, table).select("t", "a", "s").distinct().collect() == theirs.select("t", "a", "s").collect()
 
 
+@pytest.mark.parametrize("year", ["2024", "0001"])
+def test_times_without_zone_in_orc(spark: SparkSession, tmp_path: Path, year: str) -> None:
+    time = f"timestamp_ntz'{year}-05-01 02:00:00.123456'"
+    rows = f"IF(id % 3 = 0, NULL, {time} + make_dt_interval(CAST(id AS INT))) AS t"
+    frame = spark.range(0, 100_000, 1, 2).selectExpr("id", rows, f"array(named_struct('t', {time}, 'n', id)) AS a")
+    frame.write.option("orc.stripe.size", "100000").orc(str(tmp_path / "files"))
+    theirs, ours = spark.read.orc(str(tmp_path / "files")), lakerace(spark, tmp_path / "files", format="orc")
+    assert ours.dtypes == theirs.dtypes
+    assert ours.exceptAll(theirs).count() == theirs.exceptAll(ours).count() == 0
+    later = f"t >= {time} + make_dt_interval(99990)"
+    assert ours.where(later).count() == theirs.where(later).count() == 6
+    assert ours.where(f"t = {time} + make_dt_interval(7)").select("id").collect() == [(7,)]
+
+
 @pytest.mark.parametrize("stored_as", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"])
 @pytest.mark.parametrize("mode", ["LEGACY", "CORRECTED"])
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "America/Los_Angeles"])

@@ -29,6 +29,9 @@ pub const UNKNOWN_DECIMAL_SCALE: u8 = 6;
 /// [`OrcKind::TimestampInstant`], whose name in ORC's Java library is none of Spark's types.
 const SPARK_TYPE: &str = "spark.sql.catalyst.type";
 
+/// The type that [`SPARK_TYPE`] gives to a column of [`OrcKind::Micros`].
+const SPARK_TIMESTAMP_NTZ: &str = "timestamp_ntz";
+
 /// The name of the only column where the root of a file isn't a struct.
 pub const UNNAMED_COLUMN: &str = "_col0";
 
@@ -76,6 +79,9 @@ pub enum OrcKind {
     Timestamp,
     /// A point in time.
     TimestampInstant,
+    /// Date and time of day, on no zone's clock, in microseconds since 1970: a bigint that Spark marks by the attribute
+    /// `spark.sql.catalyst.type`.
+    Micros,
     /// A day.
     Date,
     /// A decimal number.
@@ -151,6 +157,7 @@ impl OrcType {
             Wire::Byte => OrcKind::Byte,
             Wire::Short => OrcKind::Short,
             Wire::Int => OrcKind::Int,
+            Wire::Long if wire.attributes.iter().any(is_timestamp_ntz) => OrcKind::Micros,
             Wire::Long => OrcKind::Long,
             Wire::Float => OrcKind::Float,
             Wire::Double => OrcKind::Double,
@@ -197,7 +204,7 @@ impl OrcType {
             OrcKind::Byte => Wire::Byte,
             OrcKind::Short => Wire::Short,
             OrcKind::Int => Wire::Int,
-            OrcKind::Long => Wire::Long,
+            OrcKind::Long | OrcKind::Micros => Wire::Long,
             OrcKind::Float => Wire::Float,
             OrcKind::Double => Wire::Double,
             OrcKind::String => Wire::String,
@@ -294,7 +301,7 @@ impl OrcType {
             OrcKind::Double => DataType::Float64,
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => DataType::Utf8View,
             OrcKind::Binary | OrcKind::Geometry => DataType::BinaryView,
-            OrcKind::Timestamp => DataType::Timestamp(unit, None),
+            OrcKind::Timestamp | OrcKind::Micros => DataType::Timestamp(unit, None),
             OrcKind::TimestampInstant => DataType::Timestamp(unit, Some("UTC".into())),
             OrcKind::Date => DataType::Date32,
             OrcKind::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale as i8),
@@ -330,6 +337,10 @@ impl OrcType {
 
 fn struct_fields(fields: &[(String, OrcType)], unit: TimeUnit) -> Fields {
     fields.iter().map(|(name, child)| Field::new(name, child.to_arrow(unit), true)).collect()
+}
+
+fn is_timestamp_ntz(attribute: &proto::StringPair) -> bool {
+    attribute.key() == SPARK_TYPE && attribute.value() == SPARK_TIMESTAMP_NTZ
 }
 
 /// Files of Hive 0.11 have decimals without a precision, each with a scale of its own; they are read with the widest precision

@@ -54,10 +54,12 @@ fn note_far_columns(file: &OrcFile, far: &mut HashSet<String>) {
 fn is_far(file: &OrcFile, node: &OrcType) -> bool {
     let fits = |nanoseconds: i128| i64::try_from(nanoseconds).is_ok();
     match node.kind {
-        OrcKind::Timestamp | OrcKind::TimestampInstant => match file.tail.statistics(node.id).map(|s| s.bounds) {
-            Some(Bounds::Timestamp(min, max)) => !fits(min) || !fits(max),
-            _ => false,
-        },
+        OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::Micros => {
+            match file.tail.statistics(node.id).map(|s| s.bounds) {
+                Some(Bounds::Timestamp(min, max)) => !fits(min) || !fits(max),
+                _ => false,
+            }
+        }
         _ => node.children().any(|child| is_far(file, child)),
     }
 }

@@ -5,6 +5,7 @@
 
 mod build;
 mod decimal;
+mod micros;
 mod nested;
 mod text;
 mod time;
@@ -17,6 +18,7 @@ use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, I
 
 pub(super) use build::Builder;
 use decimal::Decimals;
+use micros::Micros;
 use nested::{Lists, Maps, Structs, Unions};
 pub(super) use text::Dictionary;
 use text::{DictionaryText, DirectText};
@@ -47,6 +49,7 @@ enum Values {
     Double(Input),
     Date { days: Ints, julian: bool },
     Timestamp(Box<Timestamps>),
+    Micros(Box<Micros>),
     Decimal(Box<Decimals>),
     Direct(Box<DirectText>),
     Dictionary(Box<DictionaryText>),
@@ -127,6 +130,7 @@ impl Column {
                 Arc::new(Date32Array::new(spread(days, validity.as_ref()).into(), validity))
             }
             Values::Timestamp(times) => times.read(there, validity)?,
+            Values::Micros(times) => times.read(there, validity)?,
             Values::Decimal(decimals) => decimals.read(there, validity)?,
             Values::Direct(text) => text.read(there, validity)?,
             Values::Dictionary(text) => text.read(there, validity)?,

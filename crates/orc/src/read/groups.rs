@@ -182,9 +182,8 @@ impl Stripe {
         match &node.kind {
             OrcKind::Boolean => vec![(Data, 2)],
             OrcKind::Float | OrcKind::Double => vec![(Data, 0)],
-            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date | OrcKind::Union(_) => {
-                vec![(Data, 1)]
-            }
+            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => vec![(Data, 1)],
+            OrcKind::Date | OrcKind::Micros | OrcKind::Union(_) => vec![(Data, 1)],
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
                 if self.is_dictionary(node.id) { vec![(Data, 1)] } else { vec![(Data, 0), (Length, 1)] }
             }

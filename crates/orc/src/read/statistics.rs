@@ -82,6 +82,10 @@ impl ColumnStats {
             OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => {
                 wire.int_statistics.as_ref().and_then(|s| Some(Bounds::Integer(s.minimum?, s.maximum?)))
             }
+            OrcKind::Micros => wire.int_statistics.as_ref().and_then(|s| {
+                let nanos = |micros: i64| i128::from(micros) * 1_000;
+                Some(Bounds::Timestamp(nanos(s.minimum?), nanos(s.maximum?)))
+            }),
             OrcKind::Float | OrcKind::Double => wire.double_statistics.as_ref().and_then(|s| {
                 let (min, max) = (s.minimum?, s.maximum?);
                 // A sum that is no number tells of values that are none, which bounds leave out.

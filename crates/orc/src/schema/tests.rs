@@ -38,6 +38,19 @@ fn ids_count_nodes_in_pre_order_and_everything_comes_back() {
 }
 
 #[test]
+fn a_bigint_that_spark_marks_as_a_time_is_one() {
+    let mut types = OrcType::from_arrow(&Schema::new(vec![Field::new("t", DataType::Int64, true)])).unwrap().to_proto();
+    let pair = |value: &str| proto::StringPair { key: Some(SPARK_TYPE.to_owned()), value: Some(value.to_owned()) };
+    types[1].attributes = vec![pair("interval day to second")];
+    assert_eq!(OrcType::from_proto(&types).unwrap().find(1).unwrap().kind, OrcKind::Long);
+    types[1].attributes = vec![pair("timestamp_ntz")];
+    let tree = OrcType::from_proto(&types).unwrap();
+    let schema = tree.to_arrow_schema(TimeUnit::Microsecond);
+    assert_eq!(schema.field(0).data_type(), &DataType::Timestamp(TimeUnit::Microsecond, None));
+    assert_eq!(tree.to_proto(), types);
+}
+
+#[test]
 fn types_that_are_no_tree_are_errors() {
     let good = OrcType::from_arrow(&nested()).unwrap().to_proto();
     let mut cases: Vec<(Vec<proto::Type>, &str)> = vec![(vec![], "missing"), (good[..9].to_vec(), "missing")];

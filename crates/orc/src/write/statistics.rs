@@ -65,7 +65,9 @@ impl Statistics {
     /// Statistics of no values.
     pub(crate) fn new(kind: &OrcKind) -> Self {
         let kind = match kind {
-            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long => Kind::Int { range: None, sum: 0 },
+            OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Micros => {
+                Kind::Int { range: None, sum: 0 }
+            }
             OrcKind::Float | OrcKind::Double => Kind::Double { range: None, sum: 0.0, nan: false },
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => Kind::Text { bounds: None, bytes: 0 },
             OrcKind::Boolean => Kind::Boolean { trues: 0 },

@@ -12,6 +12,7 @@ use super::super::rle_byte::{Bits, ByteRuns};
 use super::super::stripe::{Section, Stripe};
 use super::super::zone::Zone;
 use super::decimal::{Decimals, Digits};
+use super::micros::Micros;
 use super::nested::{Lists, Maps, Structs, Unions};
 use super::text::{Dictionary, DictionaryText, DirectText};
 use super::time::Timestamps;
@@ -79,6 +80,13 @@ impl Builder<'_> {
                     row: self.in_rows.then(|| self.first_row()),
                 }))
             }
+            OrcKind::Micros => Values::Micros(Box::new(Micros {
+                id,
+                micros: self.ints(id, StreamKind::Data, true, second)?,
+                unit: self.options.timestamp_unit,
+                exact: self.options.exact_timestamps,
+                row: self.in_rows.then(|| self.first_row()),
+            })),
             OrcKind::Decimal { precision, scale } => {
                 let digits = match self.stripe.file.has_decimal64() && *precision <= 18 {
                     true => Digits::Short(self.ints(id, StreamKind::Data, true, true)?),

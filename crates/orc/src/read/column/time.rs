@@ -61,19 +61,7 @@ impl Timestamps {
             };
         }
         self.row = self.row.map(|row| row + validity.as_ref().map_or(there, NullBuffer::len) as u64);
-        let values = spread(values, validity.as_ref());
-        let zone = self.instant.then_some("UTC");
-        macro_rules! array {
-            ($type:ty) => {
-                Arc::new(PrimitiveArray::<$type>::new(values.into(), validity).with_timezone_opt(zone))
-            };
-        }
-        Ok(match self.unit {
-            TimeUnit::Second => array!(TimestampSecondType),
-            TimeUnit::Millisecond => array!(TimestampMillisecondType),
-            TimeUnit::Microsecond => array!(TimestampMicrosecondType),
-            TimeUnit::Nanosecond => array!(TimestampNanosecondType),
-        })
+        Ok(in_unit(values, validity, self.unit, self.instant.then_some("UTC")))
     }
 
     /// Seconds since 1970 that the writer's clock showed, from those since its 2015.
@@ -94,35 +82,61 @@ impl Timestamps {
         Some(seconds)
     }
 
-    /// The error for a time that the unit can't hold, or not all digits of. It is the nth of the values that are there.
     #[cold]
-    fn misfit(
-        &self,
-        seconds: Option<i64>,
-        nanos: i64,
-        in_range: bool,
-        (nth, validity): (usize, Option<&NullBuffer>),
-    ) -> Error {
-        let unit = match self.unit {
-            TimeUnit::Second => "seconds",
-            TimeUnit::Millisecond => "milliseconds",
-            TimeUnit::Microsecond => "microseconds",
-            TimeUnit::Nanosecond => "nanoseconds",
-        };
+    fn misfit(&self, seconds: Option<i64>, nanos: i64, in_range: bool, nth: (usize, Option<&NullBuffer>)) -> Error {
         let Some(seconds) = seconds else {
             return place(self.id, StreamKind::Data)(Error::invalid("a time doesn't fit 64 bits of seconds"));
         };
-        let time = format!("the time {}", shown(seconds, nanos));
-        let error = Error::invalid(match in_range {
-            true => format!("{time} has digits below {unit}"),
-            false => format!("{time} doesn't fit 64 bits of {unit}"),
-        });
-        let at = validity.map_or(Some(nth), |validity| validity.inner().set_indices().nth(nth));
-        let row = self.row.zip(at).map(|(first, at)| first + at as u64);
-        match row {
-            Some(row) => error.at(format!("column {}, row {row}", self.id)),
-            None => error.at(format!("column {}", self.id)),
-        }
+        misfit((self.id, self.row), self.unit, (seconds, nanos), in_range, nth)
+    }
+}
+
+/// The values that are there, which have this unit, over all rows.
+pub(super) fn in_unit(
+    values: Vec<i64>,
+    validity: Option<NullBuffer>,
+    unit: TimeUnit,
+    zone: Option<&'static str>,
+) -> ArrayRef {
+    let values = spread(values, validity.as_ref());
+    macro_rules! array {
+        ($type:ty) => {
+            Arc::new(PrimitiveArray::<$type>::new(values.into(), validity).with_timezone_opt(zone))
+        };
+    }
+    match unit {
+        TimeUnit::Second => array!(TimestampSecondType),
+        TimeUnit::Millisecond => array!(TimestampMillisecondType),
+        TimeUnit::Microsecond => array!(TimestampMicrosecondType),
+        TimeUnit::Nanosecond => array!(TimestampNanosecondType),
+    }
+}
+
+/// The error for a time, as seconds and nanoseconds, that the unit can't hold, or not all digits of. It is the nth of the
+/// values that are there; the first of all rows has the number `row`.
+#[cold]
+pub(super) fn misfit(
+    (id, row): (u32, Option<u64>),
+    unit: TimeUnit,
+    (seconds, nanos): (i64, i64),
+    in_range: bool,
+    (nth, validity): (usize, Option<&NullBuffer>),
+) -> Error {
+    let unit = match unit {
+        TimeUnit::Second => "seconds",
+        TimeUnit::Millisecond => "milliseconds",
+        TimeUnit::Microsecond => "microseconds",
+        TimeUnit::Nanosecond => "nanoseconds",
+    };
+    let time = format!("the time {}", shown(seconds, nanos));
+    let error = Error::invalid(match in_range {
+        true => format!("{time} has digits below {unit}"),
+        false => format!("{time} doesn't fit 64 bits of {unit}"),
+    });
+    let at = validity.map_or(Some(nth), |validity| validity.inner().set_indices().nth(nth));
+    match row.zip(at).map(|(first, at)| first + at as u64) {
+        Some(row) => error.at(format!("column {id}, row {row}")),
+        None => error.at(format!("column {id}")),
     }
 }
 
