@@ -60,8 +60,8 @@ pub use lakerace_delta::{
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
-    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, Format, OnBadRow, OrcOptions, ParquetOptions,
-    ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
+    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, FieldPaths, Format, OnBadRow, OrcOptions,
+    ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
 };
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_delta::{Snapshot, SourceRows};
-use lakerace_format::{Batches, Extremes, Predicate, ReadPlan, ReadRequest, Source};
+use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
@@ -34,10 +34,20 @@ const SMALL_BATCH_ROWS: usize = 4096;
 impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
     pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
+        Self::open_for_fields(location, options, FieldPaths::new(), job)
+    }
+
+    /// Like [`Self::open`], for a caller that uses of some columns no more than these fields: of Parquet, ORC and Delta the others
+    /// are not read. Batches of other formats have them all.
+    ///
+    /// # Errors
+    /// As those of [`Self::open`]. A column with a path that does not exist is read as a whole.
+    pub fn open_for_fields(location: &str, options: &ReadOptions, fields: FieldPaths, job: &Job) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
         let Opened { source, version } = dataset::open(location, options, filter.as_ref(), job)?;
         let request = ReadRequest {
             columns: options.columns.clone(),
+            fields,
             filter,
             limit: options.limit,
             batch_rows: options.batch_rows.map(|rows| rows.min(SOURCE_BATCH_ROWS)),
@@ -204,14 +214,22 @@ impl Scan {
 }
 
 /// Whether a source has the columns of a plan, with their types.
-fn has_columns(schema: &Schema, plan: &ReadPlan) -> bool {
+fn has_columns(schema: &SchemaRef, plan: &ReadPlan) -> bool {
     // Without a filter no file was excluded.
     let Some(filter) = &plan.request.filter else { return true };
-    let fields = plan.schema.fields().iter();
-    let mut known = fields.filter_map(|field| Some((schema.field_with_name(field.name()).ok()?, field)));
     let root = |name: &String| name.split('.').next().is_some_and(|root| schema.index_of(root).is_ok());
     let has = |name: &String| schema.index_of(name).is_ok() || root(name);
+    // Of structs, a plan has the fields that are read, or all.
+    let asked = requested_schema(schema, &plan.request);
+    let is_of = |schema: &Schema, planned: &FieldRef| {
+        schema.field_with_name(planned.name()).is_ok_and(|own| own.data_type() == planned.data_type())
+    };
+    let is_same = |planned: &FieldRef| {
+        schema.index_of(planned.name()).is_err()
+            || is_of(schema, planned)
+            || asked.as_ref().is_ok_and(|asked| is_of(asked, planned))
+    };
     plan.request.columns.iter().flatten().all(has)
-        && known.all(|(own, planned)| own.data_type() == planned.data_type())
+        && plan.schema.fields().iter().all(is_same)
         && Predicate::bind(filter, schema).is_ok()
 }

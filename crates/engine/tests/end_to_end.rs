@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch,
-    StringViewArray, TimestampMicrosecondArray,
+    StringViewArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::{DataType, Date32Type, Int64Type};
+use arrow::datatypes::{DataType, Date32Type, Field, Int64Type};
 use lakerace::{
-    Batches, CopyMode, CopyOptions, Error, ErrorKind, Format, Job, JobOptions, ReadOptions, Result, Scan, WriteOptions,
-    checksum, copy, parse_filter, schema, write,
+    Batches, CopyMode, CopyOptions, Error, ErrorKind, FieldPaths, Format, Job, JobOptions, ReadOptions, Result, Scan,
+    WriteOptions, checksum, copy, parse_filter, schema, write,
 };
 use lakerace_format::Predicate;
 
@@ -528,4 +528,26 @@ fn folders_are_written_whole() {
         copy(&target, &target, &again, &Job::default()).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
     }
+}
+
+#[test]
+fn parts_of_a_plan_for_some_fields_open_no_file_that_their_filter_excludes() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10));
+    let names: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..10).map(|n| format!("name {n}"))));
+    let fields = [("a", &ids), ("b", &names)].map(|(name, array)| Field::new(name, array.data_type().clone(), true));
+    let s: ArrayRef = Arc::new(StructArray::new(fields.to_vec().into(), vec![Arc::clone(&ids), names], None));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("s", s)]).unwrap();
+    let [excluded, _] = [1, 2].map(|day| put(&batch, &folder.path().join(format!("t/day={day}/a.parquet"))));
+    let (location, read) = (folder.path().join("t").to_str().unwrap().to_owned(), options(Some("day = 2")));
+    let paths = FieldPaths::from([("s".to_owned(), vec![vec!["a".to_owned()]])]);
+    let scan = Scan::open_for_fields(&location, &read, paths, &Job::default()).unwrap();
+    let bytes = |scan: &Scan| scan.plan().requests.wanted_bytes;
+    assert!(bytes(&scan) < bytes(&Scan::open(&location, &read, &Job::default()).unwrap()));
+    std::fs::write(excluded, "no Parquet").unwrap();
+    let [part] = scan.plan().split(1).try_into().unwrap();
+    let scan = Scan::with_plan(&location, &read, part, &Job::default()).unwrap();
+    let rows = scan.batches().unwrap().collect::<Result<Vec<_>>>().unwrap();
+    assert_eq!((rows[0].num_rows(), rows[0].column_by_name("s").unwrap().as_struct().num_columns()), (10, 1));
+    assert_eq!(scan.count().unwrap(), 10);
 }

@@ -32,8 +32,11 @@ impl Columns {
     /// Resolves the names of a request.
     pub fn resolve(schema: &SchemaRef, request: &ReadRequest) -> Result<Self> {
         let wanted = match &request.columns {
-            None => (0..schema.fields().len()).map(|column| (column, Part::Whole)).collect(),
-            Some(names) => wanted(schema, names)?,
+            None => {
+                let all = schema.fields().iter().enumerate();
+                all.map(|(column, field)| (column, used_part(request, field.name()))).collect()
+            }
+            Some(names) => wanted(schema, names, request)?,
         };
         let mut decoded: Vec<(usize, Part)> = Vec::new();
         let mut at: HashMap<usize, usize> = HashMap::new();
@@ -49,7 +52,9 @@ impl Columns {
         if let Some(filter) = &request.filter {
             let bound = Predicate::bind(filter, schema)?;
             for column in bound.column_refs() {
-                decode(column.root, Part::of_path(column.path.get(1..).unwrap_or_default()));
+                let path = column.path.get(1..).unwrap_or_default();
+                let is_nulls = column.data_type.is_nested() && bound.asks_nulls_alone(column);
+                decode(column.root, if is_nulls { Part::nulls_of_path(path) } else { Part::of_path(path) });
             }
             filtered = bound.columns().len();
             match filtered {
@@ -78,6 +83,19 @@ impl Columns {
     }
 }
 
+/// The schema of the batches that a request gets of a source with this schema, where the source can leave out fields of structs.
+///
+/// # Errors
+/// `NotFound` for a column that does not exist; `Invalid` for a filter that does not fit the columns.
+pub fn requested_schema(schema: &SchemaRef, request: &ReadRequest) -> Result<SchemaRef> {
+    Columns::resolve(schema, request).map(|columns| columns.schema)
+}
+
+/// What the caller uses of a column that it has named.
+fn used_part(request: &ReadRequest, name: &str) -> Part {
+    request.fields.get(name).map_or(Part::Whole, |paths| Part::of_paths(paths))
+}
+
 /// The value of a filter without columns.
 fn is_true(constant: &Predicate) -> Result<bool> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
@@ -89,7 +107,7 @@ fn is_true(constant: &Predicate) -> Result<bool> {
 
 /// The columns of these names, and what of each. Of columns with the same name the first one is meant; a name with dots that
 /// no column has leads to a field of a struct. The fields of one struct come together, where the first of them is.
-fn wanted(schema: &Schema, names: &[String]) -> Result<Vec<(usize, Part)>> {
+fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Vec<(usize, Part)>> {
     let mut known: HashMap<&str, usize> = HashMap::with_capacity(schema.fields().len());
     for (position, field) in schema.fields().iter().enumerate() {
         known.entry(field.name()).or_insert(position);
@@ -98,7 +116,7 @@ fn wanted(schema: &Schema, names: &[String]) -> Result<Vec<(usize, Part)>> {
     let mut parts: HashMap<usize, usize> = HashMap::new();
     for name in names {
         if let Some(column) = known.get(name.as_str()) {
-            wanted.push((*column, Part::Whole));
+            wanted.push((*column, used_part(request, name)));
             continue;
         }
         let field = find_column(schema.fields(), name)?;

@@ -36,6 +36,7 @@ mod text_sink;
 mod variant;
 
 pub use arrow_ipc::{ArrowSink, ArrowSource};
+pub use columns::requested_schema;
 pub use conform::FindBy;
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
@@ -50,7 +51,7 @@ pub use options::{
 };
 pub use orc::{OrcSink, OrcSource};
 pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};
-pub use plan::{FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
+pub use plan::{FieldPaths, FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use read_back::{check_read_back, read_back_schema};
 pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};

@@ -1,16 +1,26 @@
 //! What a read will do, as a value: printable, priced, serialisable, made without reading data.
 
+use std::collections::BTreeMap;
+
 use arrow::datatypes::SchemaRef;
 use lakerace_io::RequestPlan;
 use serde::{Deserialize, Serialize};
 
 use crate::Expr;
 
+/// Paths of names that lead to fields of structs, by the column that they are in. Lists and maps on the way have no names: a path
+/// goes on in the items of a list, and in the values of a map.
+pub type FieldPaths = BTreeMap<String, Vec<Vec<String>>>;
+
 /// What a caller wants from a [`crate::Source`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadRequest {
     /// Columns in the order wanted; `None`: all. A name that does not exist is an error that names the nearest.
     pub columns: Option<Vec<String>>,
+    /// The fields that the caller uses of some of these columns. Others may be left out of the batches, by sources that need not
+    /// read them then. No path: the caller asks only where the column is null.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: FieldPaths,
     /// Only rows for which this is true. May use columns that are not in `columns`.
     pub filter: Option<Expr>,
     /// At most this many rows, the first ones.

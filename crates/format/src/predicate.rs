@@ -96,6 +96,13 @@ impl Predicate {
         self.columns.iter().map(AsRef::as_ref)
     }
 
+    /// Whether no more is asked of a column than where it is null. [`Self::evaluate`] needs no field of it then.
+    pub(crate) fn asks_nulls_alone(&self, column: &ColumnRef) -> bool {
+        let mut is_alone = true;
+        self.node.visit_values(&mut |used| is_alone &= used.as_ref() != column);
+        is_alone
+    }
+
     /// The parts that are joined by AND: a row stays where all are true. One, where there is no AND at the top.
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.node {

@@ -1,17 +1,22 @@
-//! Parts of columns: some fields of a struct, without the others.
+//! Parts of columns: some fields of a struct, without the others. Structs may lie within lists and be the values of maps.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StructArray};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::array::{Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray};
+use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
+
+use crate::FindBy;
+use crate::conform::find;
+use crate::variant::is_variant;
 
 /// What is wanted of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of it.
     Whole,
-    /// These fields of a struct, by name.
+    /// These fields of a struct, by name; where they are none, any that tells where it is null.
     Fields(Vec<(String, Part)>),
 }
 
@@ -21,6 +26,26 @@ impl Part {
         match path.split_first() {
             None => Self::Whole,
             Some((name, below)) => Self::Fields(vec![(name.clone(), Self::of_path(below))]),
+        }
+    }
+
+    /// The fields that these paths of names lead to, whatever lists and maps lie between.
+    pub fn of_paths(paths: &[Vec<String>]) -> Self {
+        let mut part = Self::nulls();
+        paths.iter().for_each(|path| part.join(Self::of_path(path)));
+        part
+    }
+
+    /// As little as tells where the column is null.
+    pub fn nulls() -> Self {
+        Self::Fields(Vec::new())
+    }
+
+    /// The same of the field that a path of names leads to.
+    pub fn nulls_of_path(path: &[String]) -> Self {
+        match path.split_first() {
+            None => Self::nulls(),
+            Some((name, below)) => Self::Fields(vec![(name.clone(), Self::nulls_of_path(below))]),
         }
     }
 
@@ -49,66 +74,182 @@ impl Part {
     }
 
     fn of_type(&self, whole: &DataType) -> DataType {
-        match (self, whole) {
-            (Self::Fields(wanted), DataType::Struct(fields)) => {
-                let part = |field: &FieldRef| {
-                    let (_, part) = wanted.iter().find(|(name, _)| name == field.name())?;
-                    Some(part.of_field(field))
-                };
-                DataType::Struct(fields.iter().filter_map(part).collect())
-            }
+        let Self::Fields(wanted) = self else { return whole.clone() };
+        match whole {
+            DataType::Struct(fields) => DataType::Struct(fields_of(wanted, fields)),
+            DataType::List(item) => DataType::List(self.of_field(item)),
+            DataType::LargeList(item) => DataType::LargeList(self.of_field(item)),
+            DataType::Map(entries, sorted) => match key_and_value(entries.data_type()) {
+                Some([key, value]) => {
+                    let pair = DataType::Struct(vec![Arc::clone(key), self.of_field(value)].into());
+                    DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(pair)), *sorted)
+                }
+                None => whole.clone(),
+            },
             _ => whole.clone(),
         }
     }
 }
 
+/// Those of a struct's fields that are wanted, in their own order: all where it lacks one of them, and one where none is.
+fn fields_of(wanted: &[(String, Part)], fields: &Fields) -> Fields {
+    if wanted.is_empty() {
+        let least = least_of(fields).and_then(|at| fields.get(at));
+        return least.map(|field| Part::nulls().of_field(field)).into_iter().collect();
+    }
+    if wanted.iter().any(|(name, _)| !fields.iter().any(|field| field.name() == name)) {
+        return fields.clone();
+    }
+    let part = |field: &FieldRef| {
+        let (_, part) = wanted.iter().find(|(name, _)| name == field.name())?;
+        Some(part.of_field(field))
+    };
+    fields.iter().filter_map(part).collect()
+}
+
+/// The place of the field that takes the least to read.
+fn least_of(fields: &Fields) -> Option<usize> {
+    (0..fields.len()).min_by_key(|at| about_bytes(fields[*at].data_type()))
+}
+
+/// Bytes of a value, about.
+fn about_bytes(data_type: &DataType) -> usize {
+    const OF_TEXT: usize = 64;
+    const OF_LIST: usize = 1024;
+    match data_type {
+        DataType::Boolean | DataType::Null => 1,
+        DataType::Struct(fields) => fields.iter().map(|field| about_bytes(field.data_type())).min().unwrap_or(OF_LIST),
+        other if other.is_nested() => OF_LIST,
+        other => other.primitive_width().unwrap_or(OF_TEXT),
+    }
+}
+
+/// The fields of a map's entries: they are told by their places.
+pub(crate) fn key_and_value(entries: &DataType) -> Option<[&FieldRef; 2]> {
+    match entries {
+        DataType::Struct(fields) => match fields.as_ref() {
+            [key, value] => Some([key, value]),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The array without the fields of structs that `to` lacks. No value is copied.
 pub(crate) fn narrow(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    let (DataType::Struct(own), DataType::Struct(wanted)) = (array.data_type(), to) else {
-        return Ok(Arc::clone(array));
-    };
-    if own == wanted {
-        return Ok(Arc::clone(array));
+    match (array.data_type(), to) {
+        (own, to) if own == to => Ok(Arc::clone(array)),
+        (DataType::Struct(own), DataType::Struct(wanted)) => narrow_struct(array.as_struct(), own, wanted),
+        (DataType::List(own), DataType::List(item)) => narrow_list::<i32>(array, own, item),
+        (DataType::LargeList(own), DataType::LargeList(item)) => narrow_list::<i64>(array, own, item),
+        (DataType::Map(own, sorted), DataType::Map(entries, _)) => {
+            match (key_and_value(own.data_type()), key_and_value(entries.data_type())) {
+                (Some(own_pair), Some([_, value])) => narrow_map(array.as_map(), (own, own_pair), value, *sorted),
+                _ => Ok(Arc::clone(array)),
+            }
+        }
+        _ => Ok(Arc::clone(array)),
     }
-    let whole = array.as_struct();
+}
+
+fn narrow_struct(whole: &StructArray, own: &Fields, wanted: &Fields) -> Result<ArrayRef> {
     let (mut fields, mut children) = (Vec::with_capacity(wanted.len()), Vec::with_capacity(wanted.len()));
     for (field, child) in own.iter().zip(whole.columns()) {
         if let Some(part) = wanted.iter().find(|part| part.name() == field.name()) {
             let child = narrow(child, part.data_type())?;
-            fields.push(field.as_ref().clone().with_data_type(child.data_type().clone()));
+            fields.push(of_type(field, child.data_type()));
             children.push(child);
         }
     }
     let narrowed = StructArray::try_new_with_length(fields.into(), children, whole.nulls().cloned(), whole.len());
-    Ok(Arc::new(narrowed.map_err(|e| Error::internal(e.to_string()))?))
+    Ok(Arc::new(narrowed.map_err(unfit)?))
+}
+
+fn narrow_list<O: OffsetSizeTrait>(array: &ArrayRef, own: &FieldRef, item: &FieldRef) -> Result<ArrayRef> {
+    let whole = array.as_list::<O>();
+    let values = narrow(whole.values(), item.data_type())?;
+    let field = of_type(own, values.data_type());
+    let narrowed = GenericListArray::<O>::try_new(field, whole.offsets().clone(), values, whole.nulls().cloned());
+    Ok(Arc::new(narrowed.map_err(unfit)?))
+}
+
+fn narrow_map(
+    whole: &MapArray,
+    (own, [key, own_value]): (&FieldRef, [&FieldRef; 2]),
+    value: &FieldRef,
+    is_sorted: bool,
+) -> Result<ArrayRef> {
+    let values = narrow(whole.values(), value.data_type())?;
+    let pair: Fields = vec![Arc::clone(key), of_type(own_value, values.data_type())].into();
+    let entries = StructArray::try_new(pair, vec![Arc::clone(whole.keys()), values], None).map_err(unfit)?;
+    let field = of_type(own, entries.data_type());
+    let (offsets, nulls) = (whole.offsets().clone(), whole.nulls().cloned());
+    Ok(Arc::new(MapArray::try_new(field, offsets, entries, nulls, is_sorted).map_err(unfit)?))
+}
+
+fn of_type(field: &FieldRef, data_type: &DataType) -> FieldRef {
+    match field.data_type() == data_type {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(data_type.clone())),
+    }
+}
+
+fn unfit(error: ArrowError) -> Error {
+    Error::internal(error.to_string())
 }
 
 /// Calls `each` with every leaf of `whole`, numbered from `next` on, that `part` has as well; a leaf is what Parquet stores
-/// as a column of its own. Of a struct that has none of them it is called with the first.
-pub(crate) fn leaves_of_part(whole: &DataType, part: &DataType, next: &mut usize, each: &mut dyn FnMut(usize)) {
+/// as a column of its own. Of a struct that has none of them it is called with those of one field. Fields of `part` are found among
+/// those of `whole` by what `find_by` says.
+pub(crate) fn leaves_of_part(
+    whole: &DataType,
+    part: &DataType,
+    find_by: FindBy,
+    next: &mut usize,
+    each: &mut dyn FnMut(usize),
+) {
     match (whole, part) {
-        (DataType::Struct(fields), DataType::Struct(wanted)) => {
-            let (first, mut is_none) = (*next, true);
-            for field in fields {
-                match wanted.iter().find(|known| known.name() == field.name()) {
-                    Some(known) => {
-                        is_none = false;
-                        leaves_of_part(field.data_type(), known.data_type(), next, each);
+        // What its parts mean is told by all of them.
+        (DataType::Struct(fields), DataType::Struct(wanted)) if !is_variant(wanted) => {
+            let mut parts: Vec<Option<&FieldRef>> = vec![None; fields.len()];
+            for part in wanted {
+                if let Some(at) = find(fields, part, find_by) {
+                    parts[at] = Some(part);
+                }
+            }
+            // Any field tells where the struct is null.
+            let least = parts.iter().all(Option::is_none).then(|| least_of(fields)).flatten();
+            for (at, (field, part)) in fields.iter().zip(&parts).enumerate() {
+                match part {
+                    None if least == Some(at) => {
+                        let part = Part::nulls().of_type(field.data_type());
+                        leaves_of_part(field.data_type(), &part, FindBy::Name, next, each);
                     }
+                    Some(part) => leaves_of_part(field.data_type(), part.data_type(), find_by, next, each),
                     None => *next += leaf_count(field.data_type()),
                 }
             }
-            // Any leaf tells where the struct is null.
-            if is_none && *next > first {
-                each(first);
+        }
+        (DataType::List(item) | DataType::LargeList(item), DataType::List(part) | DataType::LargeList(part)) => {
+            leaves_of_part(item.data_type(), part.data_type(), find_by, next, each);
+        }
+        (DataType::Map(entries, _), DataType::Map(part, _)) => {
+            match (key_and_value(entries.data_type()), key_and_value(part.data_type())) {
+                (Some([key, value]), Some([_, part])) => {
+                    all_leaves(key.data_type(), next, each);
+                    leaves_of_part(value.data_type(), part.data_type(), find_by, next, each);
+                }
+                _ => all_leaves(whole, next, each),
             }
         }
-        _ => {
-            let count = leaf_count(whole);
-            (*next..*next + count).for_each(each);
-            *next += count;
-        }
+        _ => all_leaves(whole, next, each),
     }
+}
+
+fn all_leaves(whole: &DataType, next: &mut usize, each: &mut dyn FnMut(usize)) {
+    let count = leaf_count(whole);
+    (*next..*next + count).for_each(each);
+    *next += count;
 }
 
 /// How many columns Parquet stores for a column of this type.

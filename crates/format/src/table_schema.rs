@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::Constants;
 use crate::conform::FindBy;
 use crate::conform::{check, find};
+use crate::projection::key_and_value;
+use crate::variant::is_variant;
 
 /// The columns of a table, and how they are found in its files: by name or by field id, at every level of nesting.
 /// A column that a file lacks reads as null there; narrower types are widened.
@@ -39,10 +41,11 @@ impl TableSchema {
         self.find_by
     }
 
-    /// How the column of this name is stored.
-    pub(crate) fn stored(&self, name: &str) -> Option<&FieldRef> {
-        let at = self.logical.fields().iter().position(|field| field.name() == name)?;
-        self.stored.fields().get(at)
+    /// A part of the column that has its name; `None` where it is none of the table's.
+    pub(crate) fn part(&self, part: &Field) -> Option<TablePart> {
+        let at = self.logical.fields().iter().position(|field| field.name() == part.name())?;
+        let (logical, stored) = (self.logical.fields().get(at)?, self.stored.fields().get(at)?);
+        Some(TablePart::of(logical.data_type(), stored.data_type(), part.data_type()))
     }
 
     /// The schema of a file with the table's names for its columns, in the file's order and of the file's types. Columns
@@ -67,6 +70,65 @@ impl TableSchema {
             Arc::new(field.as_ref().clone().with_name(name))
         };
         Ok(Arc::new(Schema::new(file.fields().iter().enumerate().map(named).collect::<Vec<FieldRef>>())))
+    }
+}
+
+/// What of a column is read from files, in both trees: no other fields of structs than those of the part that is wanted. Variants
+/// are whole, as they are made of all that files have of them.
+#[derive(Debug)]
+pub(crate) struct TablePart {
+    /// As batches have it.
+    pub logical: DataType,
+    /// As files have it.
+    pub stored: DataType,
+}
+
+impl TablePart {
+    fn of(logical: &DataType, stored: &DataType, part: &DataType) -> Self {
+        use DataType as T;
+        let whole = || Self { logical: logical.clone(), stored: stored.clone() };
+        match (logical, stored, part) {
+            (T::Struct(fields), T::Struct(stored), T::Struct(wanted)) if !is_variant(stored) => {
+                Self::of_struct((fields, stored), wanted).unwrap_or_else(whole)
+            }
+            (T::List(item), T::List(stored), T::List(part)) => {
+                let (item, stored) = Self::of_field((item, stored), part);
+                Self { logical: T::List(item), stored: T::List(stored) }
+            }
+            (T::Map(entries, sorted), T::Map(stored, stored_sorted), T::Map(part, _)) => {
+                let pairs = [entries, stored, part].map(|entries| key_and_value(entries.data_type()));
+                let [Some([key, value]), Some([stored_key, stored_value]), Some([_, part])] = pairs else {
+                    return whole();
+                };
+                let (value, stored_value) = Self::of_field((value, stored_value), part);
+                let map = |entries: &FieldRef, key: &FieldRef, value, sorted| {
+                    let pair = T::Struct(vec![Arc::clone(key), value].into());
+                    T::Map(Arc::new(entries.as_ref().clone().with_data_type(pair)), sorted)
+                };
+                let logical = map(entries, key, value, *sorted);
+                Self { logical, stored: map(stored, stored_key, stored_value, *stored_sorted) }
+            }
+            _ => whole(),
+        }
+    }
+
+    /// `None` where all fields are read.
+    fn of_struct((logical, stored): (&Fields, &Fields), wanted: &Fields) -> Option<Self> {
+        let kept = logical.iter().zip(stored).filter_map(|both| {
+            let part = wanted.iter().find(|part| part.name() == both.0.name())?;
+            Some(Self::of_field(both, part))
+        });
+        let (logical, stored): (Vec<FieldRef>, Vec<FieldRef>) = kept.unzip();
+        let stored = Fields::from(stored);
+        // What looks like a variant without its other fields is none.
+        let is_part = !stored.is_empty() && !is_variant(&stored);
+        is_part.then(|| Self { logical: DataType::Struct(logical.into()), stored: DataType::Struct(stored) })
+    }
+
+    fn of_field((logical, stored): (&FieldRef, &FieldRef), part: &Field) -> (FieldRef, FieldRef) {
+        let of = Self::of(logical.data_type(), stored.data_type(), part.data_type());
+        let typed = |field: &FieldRef, data_type| Arc::new(field.as_ref().clone().with_data_type(data_type));
+        (typed(logical, of.logical), typed(stored, of.stored))
     }
 }
 

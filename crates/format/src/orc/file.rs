@@ -14,6 +14,7 @@ use super::error::{from_orc, named};
 use super::row_groups::RowGroups;
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
+use crate::projection::key_and_value;
 use crate::{Constants, InputFile};
 
 /// The unit where nothing says otherwise: the digits that ORC has.
@@ -205,7 +206,7 @@ impl OrcFile {
 fn note_parts(node: &OrcType, part: &DataType, columns: &mut Vec<u32>) {
     match (&node.kind, part) {
         (OrcKind::Struct(own), DataType::Struct(fields))
-            if fields.len() < own.len() || fields.iter().any(is_struct) =>
+            if fields.len() < own.len() || fields.iter().any(|field| field.data_type().is_nested()) =>
         {
             let before = columns.len();
             for (name, child) in own {
@@ -218,10 +219,14 @@ fn note_parts(node: &OrcType, part: &DataType, columns: &mut Vec<u32>) {
                 columns.push(node.id);
             }
         }
+        (OrcKind::List(item), DataType::List(part) | DataType::LargeList(part)) if part.data_type().is_nested() => {
+            note_parts(item, part.data_type(), columns);
+        }
+        (OrcKind::Map(_, value), DataType::Map(part, _)) => match key_and_value(part.data_type()) {
+            // The keys come with the values.
+            Some([_, part]) if part.data_type().is_nested() => note_parts(value, part.data_type(), columns),
+            _ => columns.push(node.id),
+        },
         _ => columns.push(node.id),
     }
-}
-
-fn is_struct(field: &FieldRef) -> bool {
-    matches!(field.data_type(), DataType::Struct(_))
 }

@@ -29,7 +29,7 @@ use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
-use crate::{Constants, DeletedRows, InputFile, ParquetOptions, TableSchema};
+use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -119,14 +119,18 @@ impl FileMeta {
     /// The leaf columns of a root column, or of the part of it that a field of the same name has.
     pub fn leaves_of(&self, root: usize, field: &FieldRef) -> Vec<usize> {
         let Some(all) = self.leaves.get(root).cloned() else { return Vec::new() };
-        if self.table.is_some() {
-            // Its fields have other names in the file.
+        if !field.data_type().is_nested() {
             return all.collect();
         }
+        let stored = self.table.as_ref().map(|table| (table.part(field), table.find_by()));
+        let (part, find_by) = match &stored {
+            None => (field.data_type(), FindBy::Name),
+            Some((Some(part), find_by)) => (&part.stored, *find_by),
+            Some((None, _)) => return all.collect(),
+        };
         let (mut next, mut leaves) = (all.start, Vec::with_capacity(all.len()));
-        leaves_of_part(self.schema().field(root).data_type(), field.data_type(), &mut next, &mut |leaf| {
-            leaves.push(leaf)
-        });
+        let whole = self.schema().field(root).data_type();
+        leaves_of_part(whole, part, find_by, &mut next, &mut |leaf| leaves.push(leaf));
         // A type whose leaves are others than Arrow's is read as a whole.
         if next == all.end { leaves } else { all.collect() }
     }

@@ -17,7 +17,12 @@ fn a_plan_survives_json() {
     ];
     let schema = Schema::new_with_metadata(fields, HashMap::from([("key".to_owned(), "value".to_owned())]));
     let plan = ReadPlan {
-        request: ReadRequest { columns: Some(vec!["id".to_owned()]), limit: Some(7), ..ReadRequest::default() },
+        request: ReadRequest {
+            columns: Some(vec!["id".to_owned()]),
+            fields: [("s".to_owned(), vec![vec!["a".to_owned(), "b.c".to_owned()]])].into(),
+            limit: Some(7),
+            ..ReadRequest::default()
+        },
         schema: Arc::new(schema),
         files: vec![FilePlan { url: "a".to_owned(), size_bytes: 9, e_tag: None, units: Vec::new() }],
         requests: RequestPlan {

@@ -45,6 +45,10 @@ pub(super) fn evaluate(node: &Node, batch: &RecordBatch) -> Result<BooleanArray>
             let array = column_array(column, batch)?;
             over_values(&array, &|values| like(values, pattern))
         }
+        // A nested column may have a part of its fields.
+        Node::IsNull(Scalar::Column(column)) if column.data_type.is_nested() => {
+            internal(boolean::is_null(array_at(column, batch)?.as_ref()))
+        }
         Node::IsNull(scalar) => {
             let operand = scalar_operand(scalar, batch)?;
             broadcast(internal(boolean::is_null(operand.array.as_ref()))?, operand.is_scalar, batch.num_rows())
@@ -87,6 +91,18 @@ fn combine(nodes: &[Node], batch: &RecordBatch, is_and: bool) -> Result<BooleanA
 
 /// The values of a column, null where a struct that leads to it is null.
 pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
+    let array = array_at(column, batch)?;
+    let (found, bound) = (plain_type(array.data_type()), plain_type(&column.data_type));
+    let same_family = (is_text(found) && is_text(bound)) || (is_binary(found) && is_binary(bound));
+    if found != bound && !same_family {
+        let name = column.name();
+        return Err(Error::internal(format!("column {name:?} is {found} in a batch and was bound as {bound}")));
+    }
+    Ok(array)
+}
+
+/// The same, of whatever type the batch has.
+fn array_at(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
     let missing = || Error::internal(format!("the batch has no column {:?}", column.name()));
     let mut path = column.path.iter();
     let root = path.next().ok_or_else(missing)?;
@@ -98,12 +114,6 @@ pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<Ar
             None => child,
             Some(nulls) => with_nulls(&child, nulls)?,
         };
-    }
-    let (found, bound) = (plain_type(array.data_type()), plain_type(&column.data_type));
-    let same_family = (is_text(found) && is_text(bound)) || (is_binary(found) && is_binary(bound));
-    if found != bound && !same_family {
-        let name = column.name();
-        return Err(Error::internal(format!("column {name:?} is {found} in a batch and was bound as {bound}")));
     }
     Ok(array)
 }

@@ -79,34 +79,49 @@ impl Datum for Operand {
 }
 
 impl Node {
+    /// Visits the columns that it uses.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+        self.visit(true, visit);
+    }
+
+    /// Visits the columns whose values it uses, and not only whether they are null.
+    pub fn visit_values(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+        self.visit(false, visit);
+    }
+
+    fn visit(&self, with_nulls: bool, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         match self {
             Self::Constant(_) => {}
+            Self::IsNull(Scalar::Column(column)) => {
+                if with_nulls {
+                    visit(column);
+                }
+            }
             Self::Known { column, .. }
             | Self::Compare { column, .. }
             | Self::In { column, .. }
             | Self::Like { column, .. } => visit(column),
-            Self::IsNull(scalar) | Self::Truth(scalar) => scalar.visit_columns(visit),
+            Self::IsNull(scalar) | Self::Truth(scalar) => scalar.visit(with_nulls, visit),
             Self::CompareScalars { left, right, .. } => {
-                left.visit_columns(visit);
-                right.visit_columns(visit);
+                left.visit(with_nulls, visit);
+                right.visit(with_nulls, visit);
             }
-            Self::And(nodes) | Self::Or(nodes) => nodes.iter().for_each(|n| n.visit_columns(visit)),
-            Self::Not(node) => node.visit_columns(visit),
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().for_each(|n| n.visit(with_nulls, visit)),
+            Self::Not(node) => node.visit(with_nulls, visit),
         }
     }
 }
 
 impl Scalar {
-    fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+    fn visit(&self, with_nulls: bool, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         match self {
             Self::Column(column) => visit(column),
             Self::Constant(_) => {}
             Self::Arithmetic { left, right, .. } => {
-                left.visit_columns(visit);
-                right.visit_columns(visit);
+                left.visit(with_nulls, visit);
+                right.visit(with_nulls, visit);
             }
-            Self::Condition(node) => node.visit_columns(visit),
+            Self::Condition(node) => node.visit(with_nulls, visit),
         }
     }
 }

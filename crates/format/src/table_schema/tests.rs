@@ -130,3 +130,41 @@ fn maps_keep_their_entries() {
     assert_eq!(made.data_type(), &to);
     assert_eq!(made.as_map().values().as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(1), None]));
 }
+
+#[test]
+fn a_part_of_a_column_is_the_same_part_of_what_files_have() {
+    let pair = |names: [&str; 2]| {
+        let fields = names.map(|name| Field::new(name, DataType::Binary, false));
+        DataType::Struct(fields.to_vec().into())
+    };
+    let column = |names: [&str; 4]| {
+        let fields = vec![
+            Field::new(names[0], DataType::Int64, true),
+            Field::new_list(names[1], Field::new("item", pair([names[2], names[3]]), true), true),
+            Field::new("v", pair(["metadata", "value"]), true),
+        ];
+        Field::new("s", DataType::Struct(fields.into()), true)
+    };
+    let table = table(vec![column(["a", "l", "x", "y"])], vec![column(["c1", "c2", "c3", "c4"])], FindBy::Name);
+    let of = |part: DataType| table.part(&Field::new("s", part, true)).unwrap();
+    let one = |name: &str, data_type: DataType| DataType::Struct(vec![Field::new(name, data_type, true)].into());
+    let item = |name: &str| {
+        let fields = vec![Field::new(name, DataType::Binary, false)];
+        DataType::List(Arc::new(Field::new("item", DataType::Struct(fields.into()), true)))
+    };
+    let part = of(one("l", item("y")));
+    assert_eq!((part.logical, part.stored), (one("l", item("y")), one("c2", item("c4"))));
+    // All of a variant is needed for any part of it.
+    let part = of(one("v", one("value", DataType::Binary)));
+    assert_eq!(part.stored, one("v", pair(["metadata", "value"])));
+    assert!(table.part(&Field::new("t", DataType::Int64, true)).is_none());
+}
+
+#[test]
+fn a_part_that_looks_like_a_variant_is_none() {
+    let fields = ["metadata", "value", "typed_value"].map(|name| Field::new(name, DataType::Binary, false));
+    let column = |count: usize| Field::new("s", DataType::Struct(fields[..count].to_vec().into()), true);
+    let table = table(vec![column(3)], vec![column(3)], FindBy::Name);
+    assert_eq!(table.part(&column(2)).unwrap().stored, *column(3).data_type());
+    assert_eq!(table.part(&column(1)).unwrap().stored, *column(1).data_type());
+}

@@ -20,3 +20,4 @@ mod parquet_row_groups;
 mod parquet_write;
 mod related_files;
 mod small_files;
+mod used_fields;

@@ -1,9 +1,6 @@
 //! One column of one row group as a state machine that yields the next rows.
 
-use std::sync::Arc;
-
 use arrow::array::{ArrayRef, new_null_array};
-use arrow::datatypes::FieldRef;
 use lakerace_io::{Error, Result};
 
 use super::column_source::ColumnSource;
@@ -15,6 +12,7 @@ use crate::conform::conform;
 use crate::conform::widen;
 use crate::exec::{ColumnReader, RowMask};
 use crate::projection::narrow;
+use crate::table_schema::TablePart;
 
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
@@ -30,8 +28,8 @@ enum Fit {
     Same,
     /// Fields that were not asked for are left out, or else by a checked cast.
     Cast,
-    /// Nested columns of a table, field by field: what they are, how they are stored, and what their fields are found by.
-    Conform(FieldRef, FieldRef, FindBy),
+    /// Nested columns of a table, field by field: what is read of them, and what their fields are found by.
+    Conform(TablePart, FindBy),
 }
 
 enum Decoder {
@@ -60,11 +58,9 @@ impl ParquetColumnReader {
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let fit = match (&source.file.table, from) {
             (Some(table), Some(from)) if from.data_type().is_nested() => {
-                let stored = table.stored(source.field.name());
-                let stored = stored.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
-                let whole = table.schema().fields().iter().find(|field| field.name() == source.field.name());
-                let whole = whole.ok_or_else(|| Error::internal("a column is not its table's"))?;
-                Fit::Conform(Arc::clone(whole), Arc::clone(stored), table.find_by())
+                let part = table.part(&source.field);
+                let part = part.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
+                Fit::Conform(part, table.find_by())
             }
             (_, Some(from)) if from.data_type() != source.field.data_type() => Fit::Cast,
             _ => Fit::Same,
@@ -105,8 +101,8 @@ impl ColumnReader for ParquetColumnReader {
             Fit::Cast => {
                 narrow(&array, to).and_then(|part| if part.data_type() == to { Ok(part) } else { widen(&part, to) })
             }
-            Fit::Conform(whole, stored, find_by) => {
-                conform(&array, whole.data_type(), stored.data_type(), *find_by).and_then(|whole| narrow(&whole, to))
+            Fit::Conform(part, find_by) => {
+                conform(&array, &part.logical, &part.stored, *find_by).and_then(|read| narrow(&read, to))
             }
         };
         fitting.map_err(|error| self.source.place(error))
