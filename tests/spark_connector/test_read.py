@@ -438,14 +438,6 @@ def test_tasks_are_parts_by_bytes(spark: SparkSession, tmp_path: Path) -> None:
     )
 
 
-def test_nested_fields_are_pruned(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [{"s": {"a": n, "b": str(n), "c": [n]}} for n in range(5)]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    frame = spark.read.format("lakerace").load(str(tmp_path / "t.parquet"))
-    assert [row[:] for row in frame.select("s.b").collect()] == [(str(n),) for n in range(5)]
-    assert [row[:] for row in frame.selectExpr("s.c[0] + 1").collect()] == [(n + 1,) for n in range(5)]
-
-
 def test_a_schema_that_a_read_gives(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "t"
     properties = {"delta.enableChangeDataFeed": "true"}

@@ -14,6 +14,8 @@ pub(crate) const UNIT: char = '\u{1f}';
 pub(crate) const RECORD: char = '\u{1e}';
 /// Between names of columns: they may have commas.
 pub(crate) const UNIT_OF_NAMES: char = '\u{1d}';
+/// Between the names that lead to a field of a column.
+pub(crate) const STEP: char = '\u{1c}';
 
 /// Does the work of a native method. An error or a panic is thrown, and the method returns nothing that Java sees.
 pub(crate) fn call<'local, T: Default>(

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use lakerace::{Error, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
+use lakerace::{Error, FieldPaths, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
 use serde::{Deserialize, Serialize};
 
-use crate::call::{RECORD, UNIT_OF_NAMES};
+use crate::call::{RECORD, STEP, UNIT_OF_NAMES};
 use crate::extremes;
 use crate::feed::Feed;
 use crate::fit::fitted_schema;
@@ -50,7 +50,9 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
         });
     }
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
-    let scan = Scan::open(location, &read, &settings.job_of_driver()?)?;
+    // Rows with their ids are read with all fields.
+    let fields = settings.get("query.fields").filter(|_| !with_ids).map(field_paths).unwrap_or_default();
+    let scan = Scan::open_for_fields(location, &read, fields, &settings.job_of_driver()?)?;
     let mut records = described(&scan)?;
     if let Some(names) = extreme_of {
         records.extend(extremes::records(&scan, names)?);
@@ -64,6 +66,19 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
 
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
+
+/// The fields that a query uses of columns of which it does not use all: a path for each, which begins with the column.
+fn field_paths(text: &str) -> FieldPaths {
+    let mut fields = FieldPaths::new();
+    for path in text.split(UNIT_OF_NAMES) {
+        let mut names = path.split(STEP).map(str::to_owned);
+        let Some(column) = names.next() else { continue };
+        let paths = fields.entry(column).or_default();
+        // A column alone: none of its fields is used.
+        paths.extend(Some(names.collect::<Vec<_>>()).filter(|path| !path.is_empty()));
+    }
+    fields
+}
 
 /// What is known of a scan.
 fn described(scan: &Scan) -> Result<Vec<String>> {

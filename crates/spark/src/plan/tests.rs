@@ -15,3 +15,15 @@ fn large_reads_have_larger_tasks_as_long_as_each_core_has_three() {
         assert_eq!(most_task_bytes(bytes, cores), most, "{bytes} bytes, {cores} cores");
     }
 }
+
+#[test]
+fn paths_of_fields_begin_with_their_column() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let fields = field_paths("s\u{1c}a\u{1d}s\u{1c}b.c\u{1c}x\u{1d}l\u{1c}q\u{1d}none");
+    let expected = [
+        ("l".to_owned(), vec![names(&["q"])]),
+        ("none".to_owned(), Vec::new()),
+        ("s".to_owned(), vec![names(&["a"]), names(&["b.c", "x"])]),
+    ];
+    assert_eq!(fields, FieldPaths::from(expected));
+}

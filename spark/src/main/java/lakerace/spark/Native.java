@@ -27,6 +27,9 @@ final class Native {
   /** Between names of columns. */
   static final char NAME = '\u001d';
 
+  /** Between the names that lead to a field of a column. */
+  static final char STEP = '\u001c';
+
   /** What {@link #next} gives where no batch has come yet, and after the last one. */
   static final long NOT_YET = 0;
 

@@ -47,6 +47,10 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     }
     this.query = new HashMap<>(this.options);
     query.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
+    String fields = FieldPaths.text(table.schema, schema);
+    if (!fields.isEmpty()) {
+      query.put("query.fields", fields);
+    }
     if (filter != null) {
       query.put("query.where", filter);
     }

@@ -1,0 +1,87 @@
+package lakerace.spark;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** The fields of structs that a query uses, where it does not use all. Structs may be the items of lists and the values of maps. */
+final class FieldPaths {
+  private FieldPaths() {}
+
+  /** A path for each field of the columns of which a part is wanted, as the engine takes them; empty where all columns are wanted whole. */
+  static String text(StructType table, StructType wanted) {
+    List<String> paths = new ArrayList<>();
+    for (StructField column : wanted.fields()) {
+      StructField found = field(table, column.name());
+      if (found != null && isPart(found.dataType(), column.dataType())) {
+        add(column.name(), found.dataType(), column.dataType(), paths);
+      }
+    }
+    return String.join(String.valueOf(Native.NAME), paths);
+  }
+
+  /** Whether a type lacks fields of another one. One that has others, or lists in the place of maps, is no part of it. */
+  private static boolean isPart(DataType whole, DataType part) {
+    return isWithin(whole, part) && lacksFields(whole, part);
+  }
+
+  private static boolean isWithin(DataType whole, DataType part) {
+    if (whole instanceof ArrayType && part instanceof ArrayType) {
+      return isWithin(((ArrayType) whole).elementType(), ((ArrayType) part).elementType());
+    }
+    if (whole instanceof MapType && part instanceof MapType) {
+      return isWithin(((MapType) whole).valueType(), ((MapType) part).valueType());
+    }
+    if (whole instanceof StructType && part instanceof StructType) {
+      for (StructField field : ((StructType) part).fields()) {
+        StructField found = field((StructType) whole, field.name());
+        if (found == null || !isWithin(found.dataType(), field.dataType())) {
+          return false;
+        }
+      }
+      return true;
+    }
+    return whole.getClass() == part.getClass();
+  }
+
+  private static boolean lacksFields(DataType whole, DataType part) {
+    if (whole instanceof ArrayType) {
+      return lacksFields(((ArrayType) whole).elementType(), ((ArrayType) part).elementType());
+    }
+    if (whole instanceof MapType) {
+      return lacksFields(((MapType) whole).valueType(), ((MapType) part).valueType());
+    }
+    if (whole instanceof StructType) {
+      StructField[] fields = ((StructType) part).fields();
+      return fields.length < ((StructType) whole).length()
+          || Arrays.stream(fields).anyMatch(field -> lacksFields(field((StructType) whole, field.name()).dataType(), field.dataType()));
+    }
+    return false;
+  }
+
+  /** Adds a path to each field of a part; of a struct without any, the path to itself. */
+  private static void add(String path, DataType whole, DataType part, List<String> paths) {
+    if (whole instanceof ArrayType) {
+      add(path, ((ArrayType) whole).elementType(), ((ArrayType) part).elementType(), paths);
+    } else if (whole instanceof MapType) {
+      add(path, ((MapType) whole).valueType(), ((MapType) part).valueType(), paths);
+    } else if (whole instanceof StructType && lacksFields(whole, part) && ((StructType) part).length() > 0) {
+      for (StructField field : ((StructType) part).fields()) {
+        add(path + Native.STEP + field.name(), field((StructType) whole, field.name()).dataType(), field.dataType(), paths);
+      }
+    } else {
+      paths.add(path);
+    }
+  }
+
+  /** The field of a name, by its capitals; null where there is none. */
+  private static StructField field(StructType type, String name) {
+    int at = Arrays.asList(type.fieldNames()).indexOf(name);
+    return at < 0 ? null : type.fields()[at];
+  }
+}
