@@ -469,6 +469,21 @@ def test_a_schema_that_a_read_gives(spark: SparkSession, tmp_path: Path) -> None
     assert read("v string", tmp_path / "f.parquet").where("v = 'b'").collect() == [("b",)]
     with pytest.raises(AnalysisException, match=r'the column "n" is bigint, not int: leave schema\(...\) out'):
         read("n int", tmp_path / "f.parquet").collect()
+    # So it does of the fields of structs.
+    nested = [{"l": [{"a": 1, "b": "x"}], "m": [("k", {"a": 2, "b": "y"})]}]
+    pair = pa.struct({"a": pa.int64(), "b": pa.string()})
+    shape = pa.schema({"l": pa.list_(pair), "m": pa.map_(pa.string(), pair)})
+    pq.write_table(pa.Table.from_pylist(nested, shape), tmp_path / "n.parquet")
+    part = read("l array<struct<a: bigint>>, m map<string, struct<b: string>>", tmp_path / "n.parquet")
+    assert part.selectExpr("L.A[0]", "m['k'].B").collect() == [(1, "y")]
+    for wrong in (
+        "l array<struct<a: string>>",
+        "l array<struct<c: int>>",
+        "m map<string, string>",
+        "m map<int, struct<b: string>>",
+    ):
+        with pytest.raises(AnalysisException, match=r'the column "[lm]" is .* leave schema\(...\) out'):
+            read(wrong, tmp_path / "n.parquet").collect()
 
 
 def test_errors(spark: SparkSession, tmp_path: Path) -> None:

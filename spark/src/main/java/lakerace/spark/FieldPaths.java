@@ -30,12 +30,14 @@ final class FieldPaths {
     return isWithin(whole, part) && lacksFields(whole, part);
   }
 
-  private static boolean isWithin(DataType whole, DataType part) {
+  /** Whether a type is another one, without some fields of its structs. */
+  static boolean isWithin(DataType whole, DataType part) {
     if (whole instanceof ArrayType && part instanceof ArrayType) {
       return isWithin(((ArrayType) whole).elementType(), ((ArrayType) part).elementType());
     }
     if (whole instanceof MapType && part instanceof MapType) {
-      return isWithin(((MapType) whole).valueType(), ((MapType) part).valueType());
+      return isWithin(((MapType) whole).keyType(), ((MapType) part).keyType())
+          && isWithin(((MapType) whole).valueType(), ((MapType) part).valueType());
     }
     if (whole instanceof StructType && part instanceof StructType) {
       for (StructField field : ((StructType) part).fields()) {
@@ -46,7 +48,7 @@ final class FieldPaths {
       }
       return true;
     }
-    return whole.getClass() == part.getClass();
+    return whole.equals(part);
   }
 
   private static boolean lacksFields(DataType whole, DataType part) {

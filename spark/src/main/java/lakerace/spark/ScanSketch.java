@@ -12,9 +12,7 @@ import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -115,10 +113,8 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
       throw LakeraceException.usage(Locations.shown(location) + ": there is no column \"" + field.name() + "\": leave schema(...) out");
     }
     DataType found = table.schema.apply(field.name()).dataType();
-    boolean isNested = found instanceof StructType || found instanceof ArrayType || found instanceof MapType;
-    // Of nested types Spark may want a part.
-    boolean isSame = isNested ? found.getClass() == field.dataType().getClass() : found.equals(field.dataType());
-    if (!isSame) {
+    // Of structs Spark may want a part.
+    if (!FieldPaths.isWithin(found, field.dataType())) {
       throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is " + found.catalogString() + ", not "
           + field.dataType().catalogString() + ": leave schema(...) out, and cast it");
     }
