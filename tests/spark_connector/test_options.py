@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from bucket import serving
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -56,3 +57,29 @@ def test_tables_of_the_session_catalog(spark: SparkSession, tmp_path: Path) -> N
     spark.sql("INSERT INTO kept VALUES (3)")
     assert lr.scan(table).count() == 3
     refused(lambda: spark.sql(made.format("other", "treads")), '"threads" is the nearest one')
+
+
+def test_settings_of_hadoop(spark: SparkSession, tmp_path: Path) -> None:
+    keys = set()
+
+    def before(verb: str, key: str, identity: str, token: str) -> bool:
+        keys.add((identity, token))
+        return True
+
+    with serving() as bucket:
+        bucket.before = before
+        own = {"endpoint": bucket.endpoint, "endpoint.region": "us-east-1", "access.key": "all", "secret.key": "secret"}
+        own |= {"bucket.bucket.access.key": "own", "session.token": "a token"}
+        options = {f"fs.s3a.{name}": value for name, value in own.items()}
+        spark.range(10).write.format("lakerace").mode("append").options(**options).save("delta:s3a://bucket/t")
+        frame = spark.read.format("lakerace").options(**options).load("s3a://bucket/t")
+        assert (frame.count(), frame.where("id > 5").selectExpr("sum(id)").collect()[0][0]) == (10, 30)
+        assert keys == {("own", "a token")}
+        for name, value in options.items():
+            spark.conf.set(f"spark.sql.catalog.store.{name}", value)
+        spark.conf.set("spark.sql.catalog.store", "lakerace.spark.LakeraceCatalog")
+        spark.sql("INSERT INTO store.`s3a://bucket/t` VALUES (10)")
+        assert spark.table("store.`s3a://bucket/t`").count() == 11
+        late = spark.read.option("fs.s3a.access.key", "other").table("store.`s3a://bucket/t`")
+        refused(late.count, r"set spark\.sql\.catalog\.CATALOG\.fs\.s3a\.access\.key")
+        assert keys == {("own", "a token")}

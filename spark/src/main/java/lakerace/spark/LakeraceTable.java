@@ -167,7 +167,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap query) {
     Map<String, String> all = new HashMap<>(options);
-    Map<String, String> asked = Locations.named(query.asCaseSensitiveMap());
+    Map<String, String> asked = Locations.asked(query.asCaseSensitiveMap(), options);
     String at = asked.remove("at");
     if (at != null && !at.equals(options.get(GIVEN_AT))) {
       throw LakeraceException.usage(Locations.shown(location) + ": a table of a catalog has its version by its name: SELECT ... FROM t VERSION AS OF " + at);
@@ -196,7 +196,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    Map<String, String> asked = Locations.named(info.options().asCaseSensitiveMap());
+    Map<String, String> asked = Locations.asked(info.options().asCaseSensitiveMap(), options);
     if (asked.containsKey("at")) {
       throw LakeraceException.usage(Locations.shown(location) + ": a write goes behind the last version: leave the options version and timestamp out");
     }

@@ -1,6 +1,5 @@
 package lakerace.spark;
 
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
@@ -44,10 +43,21 @@ final class Locations {
   static Map<String, String> named(Map<String, String> given) {
     OptionNames.check(given.keySet());
     Map<String, String> options = new TreeMap<>();
-    // Properties of tables have names with capitals.
-    given.forEach((name, value) -> options.put(name.startsWith("table.") ? name : name.toLowerCase(Locale.ROOT), value));
+    given.forEach((name, value) -> options.put(OptionNames.plain(name), value));
     options.remove("path");
     takeVersion(options);
+    return options;
+  }
+
+  /** Options of a query or a write of a table that was opened with others. */
+  static Map<String, String> asked(Map<String, String> given, Map<String, String> ofTable) {
+    Map<String, String> options = named(given);
+    options.forEach((name, value) -> {
+      if (name.startsWith(OptionNames.HADOOP) && !value.equals(ofTable.get(name))) {
+        throw LakeraceException.usage("option \"" + name + "\" comes too late for a table of a catalog: set spark.sql.catalog.CATALOG." + name
+            + ", or spark.hadoop." + name + " for all tables");
+      }
+    });
     return options;
   }
 

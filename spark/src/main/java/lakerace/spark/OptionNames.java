@@ -17,8 +17,12 @@ final class OptionNames {
   /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */
   static final String OPTION = "option.";
 
-  /** Begins the names of properties of tables, which have capitals, and of settings of stores. */
-  private static final List<String> PREFIXES = Arrays.asList("table.", "storage.", OPTION);
+  /** Begins the names of properties of tables, and of Hadoop's settings of file systems: they have capitals. */
+  private static final String PROPERTY = "table.";
+
+  static final String HADOOP = "fs.";
+
+  private static final List<String> PREFIXES = Arrays.asList(PROPERTY, HADOOP, "storage.", OPTION);
 
   /** What Spark gives beside what its user does: where a table is, and what its session catalog keeps of one. */
   private static final List<String> OF_SPARK =
@@ -32,6 +36,11 @@ final class OptionNames {
 
   private OptionNames() {}
 
+  /** A name as the engine knows it: in lower case, unless capitals count. */
+  static String plain(String name) {
+    return name.startsWith(PROPERTY) || name.startsWith(HADOOP) ? name : name.toLowerCase(Locale.ROOT);
+  }
+
   /** An error that names an option which is not known. */
   static void check(Set<String> names) {
     // A table of the session catalog gives its properties, too, which are its user's own.
@@ -40,7 +49,7 @@ final class OptionNames {
       if (!(isKnown(name) || hasProperties && !names.contains(OPTION + name))) {
         String nearest = nearest(name.toLowerCase(Locale.ROOT));
         throw LakeraceException.usage("lakerace has no option \"" + name + "\": "
-            + (nearest == null ? "it has " + String.join(", ", KNOWN) + ", table.NAME, storage.NAME" : "\"" + nearest + "\" is the nearest one"));
+            + (nearest == null ? "it has " + String.join(", ", KNOWN) + ", table.NAME, storage.NAME, fs.NAME" : "\"" + nearest + "\" is the nearest one"));
       }
     }
   }

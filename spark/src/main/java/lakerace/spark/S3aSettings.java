@@ -25,9 +25,9 @@ final class S3aSettings {
 
   private S3aSettings() {}
 
-  /** Adds what the session's configuration says of the store of a location; what options say stays. */
+  /** Adds what Hadoop's configuration says of the store of a location; what options say in the engine's own names stays. */
   static void take(String location, Map<String, String> options) {
-    Configuration hadoop = SparkSession.active().sparkContext().hadoopConfiguration();
+    Configuration hadoop = configuration(options);
     String bucket = bucket(location);
     boolean hasKeys = options.containsKey(KEY);
     for (String[] name : NAMES) {
@@ -55,6 +55,21 @@ final class S3aSettings {
     if (endpoint != null && endpoint.startsWith("http://")) {
       options.putIfAbsent("storage.aws_allow_http", "true");
     }
+  }
+
+  /** The session's configuration, with those of Hadoop's settings that are options. */
+  private static Configuration configuration(Map<String, String> options) {
+    Configuration session = SparkSession.active().sparkContext().hadoopConfiguration();
+    if (options.keySet().stream().noneMatch(name -> name.startsWith(OptionNames.HADOOP))) {
+      return session;
+    }
+    Configuration all = new Configuration(session);
+    options.forEach((name, value) -> {
+      if (name.startsWith(OptionNames.HADOOP)) {
+        all.set(name, value);
+      }
+    });
+    return all;
   }
 
   /** The bucket of a location on S3; null for others. */
