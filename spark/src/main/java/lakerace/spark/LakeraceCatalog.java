@@ -13,7 +13,6 @@ import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
@@ -177,7 +176,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     Path folder = new Path(folder(namespace));
     List<Identifier> found = new ArrayList<>();
     try {
-      FileSystem files = folder.getFileSystem(SparkSession.active().sparkContext().hadoopConfiguration());
+      FileSystem files = folder.getFileSystem(S3aSettings.configuration(options));
       if (!files.exists(folder)) {
         return new Identifier[0];
       }

@@ -17,9 +17,10 @@ final class OptionNames {
   /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */
   static final String OPTION = "option.";
 
-  /** Begins the names of properties of tables, and of Hadoop's settings of file systems: they have capitals. */
+  /** Begins the names of properties of tables, in which capitals count. */
   private static final String PROPERTY = "table.";
 
+  /** Begins the names of Hadoop's settings of file systems, in which capitals count. */
   static final String HADOOP = "fs.";
 
   private static final List<String> PREFIXES = Arrays.asList(PROPERTY, HADOOP, "storage.", OPTION);

@@ -58,7 +58,7 @@ final class S3aSettings {
   }
 
   /** The session's configuration, with those of Hadoop's settings that are options. */
-  private static Configuration configuration(Map<String, String> options) {
+  static Configuration configuration(Map<String, String> options) {
     Configuration session = SparkSession.active().sparkContext().hadoopConfiguration();
     if (options.keySet().stream().noneMatch(name -> name.startsWith(OptionNames.HADOOP))) {
       return session;
