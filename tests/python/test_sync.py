@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal
@@ -408,7 +409,10 @@ def test_following_until_a_signal(target: str, tmp_path: Path) -> None:
             table.upsert(rows(500 + turn * 10, 510 + turn * 10))
         wait_for(target, 530)
         # Rows can be seen before their run has ended, and a signal before that leaves the run out of what is told.
+        patience = threading.Timer(60, process.kill)
+        patience.start()
         assert any(b"from version 2 to 3: 10 rows" in line for line in process.stderr)
+        patience.cancel()
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
     finally:

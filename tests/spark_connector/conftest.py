@@ -33,8 +33,6 @@ def start(master: str, scratch: Path, **settings: str) -> SparkSession:
         "spark.sql.parquet.filterPushdown": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
-        # Tests count the queries of the session, of which Spark forgets the oldest.
-        "spark.sql.ui.retainedExecutions": "10000",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC -Djava.io.tmpdir={scratch}",
