@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::wait::{lock, value_mut};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
 use crate::SinkOptions;
@@ -26,6 +26,7 @@ pub struct DeadLetters {
     path: PathBuf,
     key: Vec<String>,
     on_rejected: OnRejected,
+    job: Job,
     state: Mutex<State>,
 }
 
@@ -36,6 +37,8 @@ struct State {
     rows: u64,
     /// Whether an earlier run has left rows there.
     had_rows: bool,
+    /// Whether the file's name is on the disk.
+    is_name_synced: bool,
 }
 
 impl DeadLetters {
@@ -43,7 +46,7 @@ impl DeadLetters {
     ///
     /// # Errors
     /// `Conflict` where it exists and the load does not go on.
-    pub fn create(options: &SinkOptions) -> Result<Option<Self>> {
+    pub fn create(options: &SinkOptions, job: &Job) -> Result<Option<Self>> {
         let Some(path) = &options.dead_letter else { return Ok(None) };
         let mut open = OpenOptions::new();
         open.mode(0o600).append(true);
@@ -59,9 +62,9 @@ impl DeadLetters {
             _ => Error::from(error).at(path.display()),
         })?;
         let had_rows = file.metadata().map_err(|error| Error::from(error).at(path.display()))?.len() > 0;
-        let state = Mutex::new(State { file: BufWriter::new(file), rows: 0, had_rows });
+        let state = Mutex::new(State { file: BufWriter::new(file), rows: 0, had_rows, is_name_synced: false });
         let (key, on_rejected) = (options.key.clone(), options.on_rejected.clone());
-        Ok(Some(Self { path: path.clone(), key, on_rejected, state }))
+        Ok(Some(Self { path: path.clone(), key, on_rejected, job: job.clone(), state }))
     }
 
     /// Adds row number `row` of `batch`. The reason may hold no value of the row: logs show it, too.
@@ -83,10 +86,17 @@ impl DeadLetters {
         self.lock().rows
     }
 
-    /// Puts all lines on the disk, before a target acknowledges what is behind them.
+    /// Puts all lines on the disk, before a target acknowledges what is behind them, where the job is to be durable.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.lock();
-        state.file.flush().and_then(|()| state.file.get_ref().sync_data()).map_err(|error| self.failed(error))
+        state.file.flush().map_err(|error| self.failed(error))?;
+        self.job.sync_file(state.file.get_ref()).map_err(|error| error.at(self.path.display()))?;
+        if !state.is_name_synced {
+            self.job.note_name(&self.path);
+            self.job.sync_folders()?;
+            state.is_name_synced = true;
+        }
+        Ok(())
     }
 
     /// The file.

@@ -352,6 +352,8 @@ impl<S: CommitAction> Commit<S> {
             return Err(error.at(self.table.place()));
         }
         match self.is_mine(next) {
+            // A disk loses no answers: the entry is there, and its name may not outlive a loss of power.
+            Ok(true) if self.is_local() => Err(error.at(self.table.place())),
             Ok(true) => Ok(Some(next)),
             Ok(false) if matches!(self.base, WriteBase::Existing(_)) => Ok(None),
             // The creation of a table can't be tried twice.
@@ -370,8 +372,11 @@ impl<S: CommitAction> Commit<S> {
     /// Whether an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
     /// store behind a network, has done all that it will do when it tells of an error.
     fn is_known_to_be_absent(&self) -> bool {
-        let is_local = self.table.object(LOG).is_ok_and(|log| log.store.has_local_files());
-        is_local && matches!(self.is_mine(self.next_version()), Ok(false))
+        self.is_local() && matches!(self.is_mine(self.next_version()), Ok(false))
+    }
+
+    fn is_local(&self) -> bool {
+        self.table.store().has_local_files()
     }
 
     /// Whether an entry of the log is this commit's own: the store has written it and then lost its answer.

@@ -229,8 +229,12 @@ pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object
     let Packed { name, bytes, descriptors } = pack(vectors)?;
     let object = table.object(&name)?;
     let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
+    let deferred = output.defer();
     output.write(bytes)?;
     output.finish()?;
+    let output = deferred.take().ok_or_else(|| Error::internal("a file of deletion vectors was not finished"))?;
+    // The entry of the log that names it syncs the folder first.
+    output.publish_in_group()?;
     Ok((object, descriptors))
 }
 

@@ -34,7 +34,7 @@ pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{streamed_within_memory, within_memory};
 pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, discard_files, has_transaction};
-pub(crate) use self::pending::{counts, published};
+pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, Published};
 pub use self::replace::Replaced;
 pub(crate) use self::split::{other_rows, write_split};

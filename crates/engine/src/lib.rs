@@ -65,8 +65,8 @@ pub use lakerace_format::{
 };
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
-    Counts, Credential, CredentialSource, Credentials, Error, ErrorKind, FileIo, Job, JobOptions, MinSeekSize, Prices,
-    RangeOptions, Requests, Result, StorageOptions, parse_bytes,
+    Counts, Credential, CredentialSource, Credentials, DurabilityLevel, Error, ErrorKind, FileIo, Job, JobOptions,
+    MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
+use crate::durability::JobSyncs;
 use crate::file_io::FileIoSeen;
 use crate::lock::{CANCEL_POLL, lock};
 use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
-use crate::{Error, FileIo, Meter, RangeOptions, Result};
+use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result};
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct JobOptions {
     pub ranges: RangeOptions,
     /// How files of this machine are written.
     pub file_io: FileIo,
+    /// What files of this machine survive.
+    pub durability: DurabilityLevel,
 }
 
 impl Default for JobOptions {
@@ -31,6 +34,7 @@ impl Default for JobOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             ranges: RangeOptions::default(),
             file_io: FileIo::default(),
+            durability: DurabilityLevel::default(),
         }
     }
 }
@@ -43,6 +47,7 @@ pub struct Job {
     cancelled: Arc<AtomicBool>,
     file_io_seen: Arc<FileIoSeen>,
     page_cache: Arc<PageCache>,
+    syncs: Arc<JobSyncs>,
     pipes: Arc<Mutex<HashMap<String, Arc<Pipe>>>>,
 }
 
@@ -55,6 +60,7 @@ impl Job {
             cancelled: Arc::default(),
             file_io_seen: Arc::default(),
             page_cache: Arc::default(),
+            syncs: Arc::default(),
             pipes: Arc::default(),
         }
     }
@@ -90,6 +96,10 @@ impl Job {
 
     pub(crate) fn page_cache(&self) -> &PageCache {
         &self.page_cache
+    }
+
+    pub(crate) fn syncs(&self) -> &JobSyncs {
+        &self.syncs
     }
 
     /// Asks every part of the job to stop. Returns at once; the parts notice within a second.

@@ -8,6 +8,7 @@
 compile_error!("lakerace runs on Linux and macOS: its files are read and written by positions, as Unix has them");
 
 pub mod conformance;
+mod durability;
 mod error;
 mod fetch;
 mod file_io;
@@ -32,6 +33,7 @@ mod semaphore;
 mod store;
 pub mod wait;
 
+pub use durability::DurabilityLevel;
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetcher;
 pub use file_io::FileIo;

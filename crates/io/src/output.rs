@@ -135,8 +135,8 @@ impl Output {
         handle
     }
 
-    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing, or for parts that
-    /// are under way to a store: that is left to who takes the output from the handle.
+    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing or syncing, or for parts
+    /// that are under way to a store: that is left to who takes the output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
         let handle = Deferred::default();
         self.end = End::Leave(handle.clone());
@@ -242,11 +242,21 @@ impl Unpublished {
         })
     }
 
-    /// Makes the object visible, once it is prepared.
-    pub fn publish(mut self) -> Result<()> {
+    /// Makes the object visible, once it is prepared. A file of this machine is on the disk, then, with its name, where the job is to be
+    /// durable; and so are all names that the job has given before.
+    pub fn publish(self) -> Result<()> {
+        self.publish_as(false)
+    }
+
+    /// Like [`Self::publish`], of a file of this machine that is one of several: [`Job::sync_folders`] puts their names on the disk.
+    pub fn publish_in_group(self) -> Result<()> {
+        self.publish_as(true)
+    }
+
+    fn publish_as(mut self, in_group: bool) -> Result<()> {
         self.prepare()?;
         self.attempt(|target| match target {
-            Target::Local(file) => file.publish(),
+            Target::Local(file) => file.publish(in_group),
             // It is out already.
             Target::Stream(_) => Ok(()),
             Target::Upload(upload) => upload.publish(),
@@ -268,7 +278,7 @@ impl Target {
     /// Sends what remains; what is on its way already is not waited for.
     fn leave(&mut self) -> Result<()> {
         match self {
-            Self::Local(file) => file.flush_or_leave(),
+            Self::Local(file) => file.leave(),
             Self::Stream(stream) => stream.flush(),
             Self::Upload(upload) => upload.send_rest(),
         }

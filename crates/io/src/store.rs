@@ -47,16 +47,14 @@ const IDLE_CONNECTIONS: usize = 64;
 
 /// Files of this machine.
 pub(crate) fn local(job: &Job) -> JobStore {
-    static LOCAL: LazyLock<Shared> = LazyLock::new(|| Shared {
-        store: Arc::new(LocalStore),
-        observed: Arc::new(Observations::new(Observations::local_disk())),
-    });
-    let store = Metered::operations(Arc::clone(&LOCAL.store), Arc::clone(job.meter()));
+    static OBSERVED: LazyLock<Arc<Observations>> =
+        LazyLock::new(|| Arc::new(Observations::new(Observations::local_disk())));
+    let store = Metered::operations(Arc::new(LocalStore { job: job.clone() }), Arc::clone(job.meter()));
     JobStore {
         store: Arc::new(store),
         url_prefix: "/".to_owned(),
         kind: StoreKind::LocalFiles,
-        observed: Arc::clone(&LOCAL.observed),
+        observed: Arc::clone(&OBSERVED),
         pipe: None,
         job: job.clone(),
     }

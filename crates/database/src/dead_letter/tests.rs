@@ -33,7 +33,7 @@ fn rows_stand_with_key_and_reason_and_only_the_owner_reads_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dead.jsonl");
     let options = SinkOptions { dead_letter: Some(path.clone()), key: vec!["id".to_owned()], ..SinkOptions::default() };
-    let letters = DeadLetters::create(&options).unwrap().unwrap();
+    let letters = DeadLetters::create(&options, &Job::default()).unwrap().unwrap();
     letters.reject(&batch(), 0, "too long").unwrap();
     letters.reject(&batch(), 1, "no").unwrap();
     assert_eq!(letters.rows(), 2);
@@ -47,8 +47,8 @@ fn rows_stand_with_key_and_reason_and_only_the_owner_reads_them() {
     assert_eq!(lines[0]["reason"], "too long");
     assert_eq!(lines[1]["key"]["id"], i64::MAX);
     assert!(lines[1]["row"]["name"].is_null());
-    assert_eq!(DeadLetters::create(&options).unwrap_err().kind(), ErrorKind::Conflict);
-    drop(DeadLetters::create(&SinkOptions { resume: true, ..options }).unwrap());
+    assert_eq!(DeadLetters::create(&options, &Job::default()).unwrap_err().kind(), ErrorKind::Conflict);
+    drop(DeadLetters::create(&SinkOptions { resume: true, ..options }, &Job::default()).unwrap());
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
 }
 
@@ -57,7 +57,7 @@ fn a_file_without_rows_goes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dead.jsonl");
     let options = SinkOptions { dead_letter: Some(path.clone()), ..SinkOptions::default() };
-    drop(DeadLetters::create(&options).unwrap());
+    drop(DeadLetters::create(&options, &Job::default()).unwrap());
     assert!(!path.exists());
-    assert!(DeadLetters::create(&SinkOptions::default()).unwrap().is_none());
+    assert!(DeadLetters::create(&SinkOptions::default(), &Job::default()).unwrap().is_none());
 }

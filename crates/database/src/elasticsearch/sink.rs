@@ -67,7 +67,7 @@ impl ElasticsearchSink {
         let client = Client::new(&location, job).map_err(at)?;
         let journal = Journal::new(&client, job);
         let mut run = Run::find(&journal, &location, options)?;
-        let letters = DeadLetters::create(options)?;
+        let letters = DeadLetters::create(options, job)?;
         let target = Target::open(&client, &schema, options, &mut run, &journal, job).map_err(at)?;
         let knows_rejected = run.entry.acknowledged_rows == 0 || run.entry.uuid.is_some();
         run.entry.uuid = Some(target.uuid.clone()).filter(|uuid| !uuid.is_empty());

@@ -66,7 +66,7 @@ impl MongoSink {
         let may_be_there = options.resume && (acknowledged > 0 || !target.is_aside());
         Ok(Self {
             sender: Sender::new(&target.connection, target.loading(), may_be_there),
-            letters: DeadLetters::create(options)?,
+            letters: DeadLetters::create(options, &target.connection.job)?,
             advice_on_rejected: options.advice_on_rejected(),
             keeps_staging: journal.is_some() && matches!(options.batch_rows, BatchRows::Rows(_)),
             is_done: journal.as_ref().is_some_and(|journal| journal.is_finished),

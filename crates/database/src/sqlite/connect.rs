@@ -61,7 +61,11 @@ fn needs_recovery(error: &rusqlite::Error) -> bool {
 /// A connection that writes; the file is made where there is none.
 pub(super) fn to_write(path: &Path, job: &Job) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    open(path, flags, job)
+    let connection = open(path, flags, job)?;
+    // EXTRA is FULL that also syncs the folder from which a journal was removed: one that comes back would undo the commit.
+    let level = if job.is_durable() { "EXTRA" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", level).map_err(|error| failed(error).at(path.display()))?;
+    Ok(connection)
 }
 
 fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {

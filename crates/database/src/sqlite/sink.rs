@@ -96,7 +96,7 @@ impl SqliteSink {
         };
         sink_place.relation = Relation::Table(table);
         let acknowledged = load.map_or(0, |load| load.rows);
-        let letters = DeadLetters::create(options)?;
+        let letters = DeadLetters::create(options, job)?;
         let bytes_before = size(&connection).unwrap_or(0);
         Ok(Box::new(Self {
             connection,
@@ -281,8 +281,11 @@ impl SqliteSink {
             letters.flush()?;
         }
         self.connection.execute_batch("COMMIT").map_err(failed)?;
-        self.made_file = false;
         self.job.meter().count(RequestKind::Put, 1);
+        if std::mem::take(&mut self.made_file) {
+            self.job.note_name(self.place.path());
+            self.job.sync_folders()?;
+        }
         Ok(())
     }
 

@@ -24,7 +24,7 @@ use crate::probe::Probe;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::{AddedFile, PendingFile, Published, published};
+use crate::write::{AddedFile, PendingFile, Published, hand_over, published};
 use crate::{Snapshot, Table, VersionSpec};
 
 /// What a process has done of an upsert. Its files are visible in the table's folder, and no part of the table yet.
@@ -99,10 +99,8 @@ pub fn upsert_part(
     let found = files.iter().zip(found).filter_map(|(file, rows)| Some((file, rows?)));
     let found = found.filter(|(_, rows)| !rows.is_empty()).map(|(file, rows)| Ok((file.path.clone(), encoded(&rows)?)));
     let found = found.collect::<Result<_>>()?;
-    let (mut published, _) = new.publish()?;
-    let files = published.files().iter().map(PendingFile::of).collect::<Result<_>>()?;
-    published.written();
-    Ok(UpsertPart { files, found })
+    let (published, _) = new.publish()?;
+    Ok(UpsertPart { files: hand_over(published)?, found })
 }
 
 /// In how many files of a version a key may be, on average, as far as the log's statistics of the key's first column tell. `None`

@@ -2,9 +2,10 @@
 //!
 //! A store takes its time to make an object of its parts, and whole objects are a request each: this is done for several
 //! files at once, while the next ones are written, so that neither time nor memory grows with the number of files. Files of
-//! this machine only need a new name, and get it in the end.
+//! this machine are synced meanwhile; they only need a new name, and get it in the end.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 
@@ -132,7 +133,9 @@ impl FilePublisher {
         Ok(())
     }
 
-    /// Waits for all of them.
+    /// Waits for all of them. The folders of those of this machine are synced before the log names them: [`Job::sync_folders`].
+    ///
+    /// [`Job::sync_folders`]: lakerace_io::Job::sync_folders
     pub fn finish(mut self) -> Result<Published> {
         while !self.under_way.is_empty() {
             self.join_oldest()?;
@@ -141,7 +144,11 @@ impl FilePublisher {
         for DoneFile { file, output, object } in std::mem::take(&mut self.waiting) {
             object.store.job.check()?;
             let folders = output.made_folders().to_vec();
-            output.publish()?;
+            let path = PathBuf::from(output.url());
+            output.publish_in_group()?;
+            // Another writer may have made the folders of a partition, and not have synced them yet.
+            let partitions = file.name.matches('/').count();
+            path.ancestors().skip(1).take(partitions).for_each(|folder| object.store.job.note_name(folder));
             self.visible.push(file, object, folders);
         }
         Ok(std::mem::replace(&mut self.visible, Published::none()))

@@ -116,11 +116,16 @@ impl FileWriter {
         if let Some(by_key) = by_key {
             by_key.finish(&mut |next| files.take_in(next))?;
         }
-        let mut published = files.publish()?;
-        let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;
-        published.written();
-        Ok(pending)
+        hand_over(files.publish()?)
     }
+}
+
+/// Gives files to the process that makes them the table's. Its entry of the log can't sync what another process has written.
+pub(crate) fn hand_over(mut published: Published) -> Result<Vec<PendingFile>> {
+    published.sync_names()?;
+    let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;
+    published.written();
+    Ok(pending)
 }
 
 /// A transaction of an application: the log keeps the last number of each name (`txn`).

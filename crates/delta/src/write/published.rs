@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use arrow::array::StructArray;
 use lakerace_format::Written;
-use lakerace_io::{Object, give_up_folders};
+use lakerace_io::{Object, Result, give_up_folders};
 
 use crate::commit::outcome::Outcome;
 
@@ -68,6 +68,11 @@ impl Published {
     /// Their rows.
     pub fn rows(&self) -> u64 {
         self.written.rows
+    }
+
+    /// Puts the names of those of this machine on the disk.
+    pub fn sync_names(&self) -> Result<()> {
+        self.objects.first().map_or(Ok(()), |object| object.store.job.sync_folders())
     }
 
     /// Takes in others.

@@ -369,13 +369,15 @@ impl Generation {
             table.rows += file.written.rows;
             table.bytes += file.written.bytes;
             if let Some(output) = file.deferred.and_then(|deferred| deferred.take()) {
-                output.publish()?;
+                output.publish_in_group()?;
             }
             for name in &file.written.files {
                 left_over.retain(|path| !name.ends_with(path.as_ref()));
             }
             table.files.extend(file.written.files);
         }
+        // Before what they replace goes.
+        self.job.sync_folders()?;
         for (store, path) in &self.folders {
             let below = left_over.iter().filter(|left| left.prefix_matches(path));
             store.delete_all(below.cloned().collect())?;

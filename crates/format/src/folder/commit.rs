@@ -40,7 +40,12 @@ impl Commit {
         Output::create(&self.store, &self.path(name)?, if_exists)
     }
 
-    /// Takes a file that is complete and prepared.
+    /// Whether the folder is one of this machine.
+    pub(super) fn has_local_files(&self) -> bool {
+        self.store.has_local_files()
+    }
+
+    /// Takes a file that is complete.
     pub(super) fn add(&mut self, output: Unpublished) {
         let url = output.url();
         self.names.push(url.rsplit_once('/').map_or(url, |(_, name)| name).to_owned());
@@ -60,7 +65,8 @@ impl Commit {
         let marker_name = new_name();
         let mut marker = Marker { state: State::Pending, adds: self.names.clone(), removes };
         self.put(&marker_name, &marker)?;
-        if let Err(error) = outputs.into_iter().try_for_each(Unpublished::publish) {
+        // The marker below gets its state when their names are on the disk.
+        if let Err(error) = outputs.into_iter().try_for_each(Unpublished::publish_in_group) {
             self.take_back(&marker_name);
             return Err(error);
         }
@@ -110,7 +116,7 @@ impl Commit {
     fn take_back(&self, marker: &str) {
         let patient = self.uncancelled();
         let removed = self.names.iter().all(|name| patient.is_gone_after_removal(name));
-        if removed {
+        if removed && self.store.job.sync_folders().is_ok() {
             patient.is_gone_after_removal(marker);
         }
     }
@@ -131,16 +137,18 @@ impl Commit {
         }
     }
 
-    /// The copy is done. What can't be removed does not count any more, as long as the marker stands.
+    /// The copy is done. What can't be removed does not count any more, as long as the marker stands: it goes when the disk has
+    /// forgotten the others.
     fn tidy_up(&self, marker: &str, removes: &[String]) {
         let patient = self.uncancelled();
-        if removes.iter().filter(|name| !patient.is_gone_after_removal(name)).count() == 0 {
+        let are_gone = removes.iter().filter(|name| !patient.is_gone_after_removal(name)).count() == 0;
+        if are_gone && self.store.job.sync_folders().is_ok() {
             patient.is_gone_after_removal(marker);
         }
     }
 
     fn is_gone_after_removal(&self, name: &str) -> bool {
-        match self.path(name).and_then(|path| self.store.delete(&path)) {
+        match self.path(name).and_then(|path| self.store.delete_in_group(&path)) {
             Ok(()) => true,
             Err(error) => error.kind() == ErrorKind::NotFound,
         }

@@ -77,11 +77,12 @@ impl FolderSink {
     fn begin_file(&mut self) -> Result<()> {
         let name = format!("part-{:05}-{:016x}.{}", self.files, self.random, self.extension);
         self.files += 1;
-        let mut output = match &mut self.target {
-            Target::Staged(staged) => staged.output(&name)?,
-            Target::Marked(commit) => commit.output(&name, IfExists::Error)?,
+        let (mut output, is_local) = match &mut self.target {
+            Target::Staged(staged) => (staged.output(&name)?, true),
+            Target::Marked(commit) => (commit.output(&name, IfExists::Error)?, commit.has_local_files()),
         };
-        let deferred = output.defer();
+        // A file of this machine is synced while the next one is written.
+        let deferred = if is_local { output.defer_unwritten() } else { output.defer() };
         self.file = Some(OpenFile { sink: (self.make)(output)?, deferred, rows: 0 });
         Ok(())
     }
@@ -96,8 +97,7 @@ impl FolderSink {
             return Err(lakerace_io::Error::internal("a file's sink did not finish its output"));
         };
         match &mut self.target {
-            // Nobody looks into the hidden folder.
-            Target::Staged(_) => output.publish(),
+            Target::Staged(staged) => staged.add(output),
             Target::Marked(commit) => {
                 commit.add(output);
                 Ok(())

@@ -1,5 +1,6 @@
 //! A local folder that is made, or replaced, in one step.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
@@ -8,7 +9,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{
-    Error, IfExists, JobStore, KeptPermissions, Output, Result, hold, make_folders, remove_folders,
+    Error, IfExists, JobStore, KeptPermissions, Output, Result, Unpublished, hold, make_folders, remove_folders,
     remove_orphaned_files,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -34,6 +35,9 @@ const DATA_ENDINGS: [&str; 14] = [
     "_SUCCESS",
 ];
 
+/// Complete files that are being synced while others are written, at most. Each is open.
+const FILES_ENDING: usize = 8;
+
 /// A hidden folder beside its target.
 pub(super) struct Staged {
     store: JobStore,
@@ -46,6 +50,8 @@ pub(super) struct Staged {
     replaces: bool,
     /// Names of its files, in order.
     names: Vec<String>,
+    /// Complete files that may not be on the disk yet, the oldest first.
+    ending: VecDeque<Unpublished>,
     /// Folders made on the way to the target, outermost first.
     made: Vec<PathBuf>,
     is_published: bool,
@@ -96,8 +102,8 @@ impl Staged {
             }
         };
         hold(&handle);
-        let (store, names) = (store.clone(), Vec::new());
-        Ok(Self { store, hidden, handle, target, permissions, replaces, names, made, is_published: false })
+        let (store, names, ending) = (store.clone(), Vec::new(), VecDeque::new());
+        Ok(Self { store, hidden, handle, target, permissions, replaces, names, ending, made, is_published: false })
     }
 
     /// A new file of this name.
@@ -108,15 +114,35 @@ impl Staged {
         Output::create(&self.store, &path, IfExists::Error)
     }
 
-    /// Puts the folder in its place; gives the paths of its files.
+    /// Takes a complete file. Nobody looks into the hidden folder, so that it gets its name when it is on the disk.
+    pub(super) fn add(&mut self, output: Unpublished) -> Result<()> {
+        self.ending.push_back(output);
+        self.end_files(FILES_ENDING)
+    }
+
+    /// Gives all but so many complete files their names.
+    fn end_files(&mut self, left: usize) -> Result<()> {
+        while self.ending.len() > left {
+            self.ending.pop_front().map_or(Ok(()), Unpublished::publish_in_group)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the folder in its place, when all of it is on the disk; gives the paths of its files.
     pub(super) fn publish(mut self) -> Result<Vec<String>> {
+        self.end_files(0)?;
         let target = self.target.display().to_string();
         if let Some(permissions) = self.permissions {
             permissions.give_to(&self.handle).map_err(|e| Error::from(e).at(&target))?;
         }
+        self.store.job.note_folder(&self.hidden);
+        self.store.job.sync_folders()?;
         // Renaming a folder replaces an empty one, and no other.
         match fs::rename(&self.hidden, &self.target) {
-            Ok(()) => self.is_published = true,
+            Ok(()) => {
+                self.is_published = true;
+                self.sync_name()?;
+            }
             Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
                 if !self.replaces {
                     return Err(exists().at(target));
@@ -139,9 +165,17 @@ impl Staged {
             e => Error::from(std::io::Error::from(e)),
         })?;
         self.is_published = true;
+        // Before the old files go.
+        self.sync_name()?;
         // The copy is done: what can't be removed of the old folder stays behind, hidden.
         let _ = fs::remove_dir_all(&self.hidden);
         Ok(())
+    }
+
+    /// Puts the name that the folder has now on the disk, and those of the folders that were made above it.
+    fn sync_name(&self) -> Result<()> {
+        self.made.iter().chain([&self.target]).for_each(|path| self.store.job.note_name(path));
+        self.store.job.sync_folders()
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::fs::{CWD, RenameFlags};
 use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
+use crate::Job;
 use crate::lock::lock;
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
@@ -23,9 +24,13 @@ pub(crate) struct HiddenFile {
     target: PathBuf,
     /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
     made_folders: Vec<PathBuf>,
+    /// Those that were not there when it was begun, whoever made them.
+    new_folders: Vec<PathBuf>,
     /// Those of the file that has the name already: the new one gets them.
     permissions: Option<KeptPermissions>,
+    is_synced: bool,
     published: bool,
+    job: Job,
 }
 
 /// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
@@ -38,10 +43,11 @@ fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 
 impl HiddenFile {
     /// A file that will be `target`. Missing folders are made.
-    pub(crate) fn create(target: PathBuf) -> std::io::Result<Self> {
+    pub(crate) fn create(target: PathBuf, job: &Job) -> std::io::Result<Self> {
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
         // In one step with what removes folders: they stay from here on.
         let mut known = folders();
+        let new_folders = missing_folders(folder);
         known.extend(make_folders(folder)?);
         let made_folders = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
         let permissions = KeptPermissions::of(&target);
@@ -50,7 +56,8 @@ impl HiddenFile {
         match created {
             Ok((file, hidden)) => {
                 hold(&file);
-                Ok(Self { file, hidden, target, made_folders, permissions, published: false })
+                let (is_synced, published, job) = (false, false, job.clone());
+                Ok(Self { file, hidden, target, made_folders, new_folders, permissions, is_synced, published, job })
             }
             Err(e) => {
                 give_up_folders(&made_folders);
@@ -64,12 +71,39 @@ impl HiddenFile {
         &self.made_folders
     }
 
-    /// Gives the file its name, in one step. One that has the name already is replaced, or an error of kind
-    /// `AlreadyExists`. It has the permissions of the file that is replaced, or those of any new file.
-    pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
-        if let Some(permissions) = self.permissions {
-            permissions.give_to(&self.file)?;
+    /// Gives the file the permissions of the one that it replaces. What is left to do is [`Self::sync`].
+    pub(crate) fn seal(&mut self) -> std::io::Result<()> {
+        self.permissions.take().map_or(Ok(()), |permissions| permissions.give_to(&self.file))
+    }
+
+    /// Puts the file on the disk, where its job is to be durable: nothing is written to it any more.
+    pub(crate) fn sync(&mut self) -> std::io::Result<()> {
+        self.seal()?;
+        if !self.is_synced {
+            self.job.sync_file(&self.file).map_err(std::io::Error::other)?;
+            self.is_synced = true;
         }
+        Ok(())
+    }
+
+    /// Notes that somebody else has synced the file, which was sealed before.
+    pub(crate) fn set_synced(&mut self) {
+        self.is_synced = true;
+    }
+
+    /// Gives the file its name, in one step, when all names that the job has given before are on the disk; then puts its own there.
+    /// One that has the name already is replaced, or an error of kind `AlreadyExists`. It has the permissions of the file that is
+    /// replaced, or those of any new file.
+    pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
+        self.sync()?;
+        self.job.sync_folders().map_err(std::io::Error::other)?;
+        self.publish_in_group(replace)?;
+        self.job.sync_folders().map_err(std::io::Error::other)
+    }
+
+    /// Like [`Self::publish`], but the name is not put on the disk before [`Job::sync_folders`].
+    pub(crate) fn publish_in_group(&mut self, replace: bool) -> std::io::Result<()> {
+        self.sync()?;
         if replace {
             std::fs::rename(&self.hidden, &self.target)?;
         } else {
@@ -77,6 +111,8 @@ impl HiddenFile {
         }
         self.published = true;
         folders().retain(|folder| !self.made_folders.contains(folder));
+        let new = self.made_folders.iter().chain(&self.new_folders).chain([&self.target]);
+        new.for_each(|path| self.job.note_name(path));
         Ok(())
     }
 }
@@ -111,9 +147,8 @@ pub(crate) fn is_hidden_name(name: &str) -> bool {
 
 /// Makes a folder and those above it that are missing, and says which, the outermost first.
 pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
     let mut made = Vec::new();
-    for folder in missing.into_iter().rev() {
+    for folder in missing_folders(folder) {
         match std::fs::create_dir(&folder) {
             Ok(()) => made.push(folder),
             // Somebody else was faster.
@@ -125,6 +160,13 @@ pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         }
     }
     Ok(made)
+}
+
+/// A folder and those above it, as far as they are missing, the outermost first.
+fn missing_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
+    missing.reverse();
+    missing
 }
 
 /// Removes folders that [`make_folders`] made, as far as they are still empty.

@@ -1,8 +1,12 @@
 //! A local file under way: hidden beside its target until it is complete.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use bytes::Bytes;
 
@@ -11,16 +15,24 @@ use super::hidden_file::HiddenFile;
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::Behind;
+use crate::lock::lock;
 use crate::path::file_path;
+use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
 /// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.
 const GATHERED_BYTES: usize = 1 << 20;
 
+/// Files of this process that are synced by threads of their own at once, at most: others are synced by who gives them their names.
+const SYNC_THREADS: usize = 16;
+
+static SYNC_THREADS_IN_USE: AtomicUsize = AtomicUsize::new(0);
+
 #[derive(Debug)]
 pub(super) struct LocalFile {
     /// Before the file, which may go when nothing is under way any more.
     writer: Option<Writer>,
+    syncing: Option<SyncThread>,
     hidden: HiddenFile,
     if_exists: IfExists,
     gathered: Vec<u8>,
@@ -55,6 +67,46 @@ impl Writer {
     }
 }
 
+/// A thread that writes the rest of a file, syncs it, and says how long it is.
+#[derive(Debug)]
+struct SyncThread(Option<JoinHandle<Result<u64>>>);
+
+impl SyncThread {
+    /// Begins one for a file to which the caller adds nothing more. `None`, with the writer, where there are many, or no thread is to be had.
+    fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
+        let begun = Permit::take(&SYNC_THREADS_IN_USE, SYNC_THREADS).zip(file.try_clone().ok());
+        let Some((permit, file)) = begun else { return Err(writer) };
+        let job = job.clone();
+        // What the thread does not take, where it can't be begun, is given back.
+        let given = Arc::new(Mutex::new(writer));
+        let taken = Arc::clone(&given);
+        let thread = std::thread::Builder::new().name("lakerace-sync".to_owned()).spawn(move || {
+            let writer = lock(&taken).take();
+            let written = writer.map_or(Ok(written), Behind::finish)?;
+            job.sync_file(&file)?;
+            drop(permit);
+            Ok(written)
+        });
+        thread.map(|thread| Self(Some(thread))).map_err(|_| lock(&given).take())
+    }
+
+    fn join(mut self) -> Result<u64> {
+        let ended = self.0.take().map(JoinHandle::join);
+        ended
+            .and_then(std::result::Result::ok)
+            .unwrap_or_else(|| Err(Error::internal("a thread that syncs a file panicked")))
+    }
+}
+
+impl Drop for SyncThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            // The file is given up: its error is told to nobody.
+            let _ = thread.join();
+        }
+    }
+}
+
 impl LocalFile {
     pub(super) fn create(store: &JobStore, path: &object_store::path::Path, if_exists: IfExists) -> Result<Self> {
         let target = resolve_link(file_path(path));
@@ -63,11 +115,11 @@ impl LocalFile {
         if let (Some(folder), true) = (target.parent(), if_exists != IfExists::ErrorAtEnd) {
             remove_orphaned_files(folder);
         }
-        let hidden = HiddenFile::create(target)?;
         let job = store.job.clone();
+        let hidden = HiddenFile::create(target, &job)?;
         job.begin_file(|wanted| uring::probe(&hidden.file, wanted));
         let (gathered, behind_bytes) = (Vec::new(), None);
-        Ok(Self { writer: None, hidden, if_exists, gathered, written: 0, behind_bytes, job })
+        Ok(Self { writer: None, syncing: None, hidden, if_exists, gathered, written: 0, behind_bytes, job })
     }
 
     pub(super) fn write(&mut self, bytes: Bytes) -> Result<()> {
@@ -105,20 +157,44 @@ impl LocalFile {
         Ok(())
     }
 
-    /// Like [`Self::flush`], but a thread of its own may go on with what it was given.
-    pub(super) fn flush_or_leave(&mut self) -> Result<()> {
-        if let Some(Writer::Behind(behind)) = &self.writer {
-            behind.close();
+    /// Like [`Self::end`], but a thread of its own may go on with what it was given, and with the sync.
+    pub(super) fn leave(&mut self) -> Result<()> {
+        if self.syncing.is_some() {
             return Ok(());
         }
-        self.end()
+        let behind = match self.writer.take() {
+            Some(Writer::Behind(behind)) => {
+                behind.close();
+                Some(behind)
+            }
+            other => {
+                self.writer = other;
+                self.flush()?;
+                self.gathered = Vec::new();
+                None
+            }
+        };
+        if !self.job.is_durable() {
+            self.writer = behind.map(Writer::Behind);
+            return Ok(());
+        }
+        self.hidden.seal()?;
+        match SyncThread::begin(&self.hidden.file, self.written, behind, &self.job) {
+            Ok(thread) => self.syncing = Some(thread),
+            Err(behind) => self.writer = behind.map(Writer::Behind),
+        }
+        Ok(())
     }
 
-    /// Like [`Self::flush`], of a file that nothing follows in: while it waits for its name, it holds no buffer.
+    /// Writes the rest of a file that nothing follows in, and puts it on the disk. While it waits for its name, it holds no buffer.
     pub(super) fn end(&mut self) -> Result<()> {
+        if let Some(thread) = self.syncing.take() {
+            self.written = thread.join()?;
+            self.hidden.set_synced();
+        }
         self.flush()?;
         self.gathered = Vec::new();
-        Ok(())
+        Ok(self.hidden.sync()?)
     }
 
     pub(super) fn write_behind(&mut self, limit_bytes: usize) {
@@ -129,8 +205,11 @@ impl LocalFile {
         self.hidden.made_folders()
     }
 
-    pub(super) fn publish(&mut self) -> Result<()> {
-        match self.hidden.publish(self.if_exists == IfExists::Replace) {
+    /// Makes it visible; `in_group`: its name is put on the disk by [`Job::sync_folders`].
+    pub(super) fn publish(&mut self, in_group: bool) -> Result<()> {
+        let replace = self.if_exists == IfExists::Replace;
+        let outcome = if in_group { self.hidden.publish_in_group(replace) } else { self.hidden.publish(replace) };
+        match outcome {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(exists()),
             other => Ok(other?),
         }

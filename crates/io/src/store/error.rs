@@ -117,6 +117,9 @@ fn denied(text: &str) -> Error {
 
 fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     if let Some(error) = find_io_error(source.as_ref()) {
+        if let Some(own) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            return own.clone();
+        }
         return Error::from(std::io::Error::new(error.kind(), error.to_string()));
     }
     if let Some(error) = find::<Error>(source.as_ref()) {

@@ -22,10 +22,14 @@ use object_store::{
 use super::object_info::ObjectInfo;
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::path::file_path;
+use crate::{Job, Result as OwnResult};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct LocalStore;
+pub(crate) struct LocalStore {
+    /// Whose durability files have.
+    pub(crate) job: Job,
+}
 
 impl std::fmt::Display for LocalStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -106,7 +110,7 @@ impl ObjectStore for LocalStore {
             return Err(not_implemented("put_opts with a tag or attributes"));
         }
         let path = file_path(location);
-        let mut hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        let mut hidden = HiddenFile::create(path.clone(), &self.job).map_err(|e| io_error(e, &path))?;
         payload.iter().try_for_each(|chunk| hidden.file.write_all(chunk)).map_err(|e| io_error(e, &path))?;
         publish(&mut hidden, &path, !matches!(opts.mode, PutMode::Create))
     }
@@ -116,7 +120,7 @@ impl ObjectStore for LocalStore {
             return Err(not_implemented("put_multipart_opts with attributes"));
         }
         let path = file_path(location);
-        let hidden = HiddenFile::create(path.clone()).map_err(|e| io_error(e, &path))?;
+        let hidden = HiddenFile::create(path.clone(), &self.job).map_err(|e| io_error(e, &path))?;
         let file = hidden.file.try_clone().map_err(|e| io_error(e, &path))?;
         Ok(Box::new(LocalUpload { hidden: Some(hidden), file: Arc::new(file), path, next_offset: 0 }))
     }
@@ -145,11 +149,13 @@ impl ObjectStore for LocalStore {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let job = self.job.clone();
         locations
-            .map(|location| {
+            .map(move |location| {
                 let location = location?;
                 let path = file_path(&location);
                 std::fs::remove_file(&path).map_err(|e| io_error(e, &path))?;
+                job.note_name(&path);
                 Ok(location)
             })
             .boxed()
@@ -182,25 +188,32 @@ impl ObjectStore for LocalStore {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         let (from, to) = (file_path(from), file_path(to));
         let (mut source, _) = open_file(&from).map_err(|e| io_error(e, &from))?;
-        let mut hidden = HiddenFile::create(to.clone()).map_err(|e| io_error(e, &to))?;
+        let mut hidden = HiddenFile::create(to.clone(), &self.job).map_err(|e| io_error(e, &to))?;
         std::io::copy(&mut source, &mut hidden.file).map_err(|e| io_error(e, &to))?;
         publish(&mut hidden, &to, matches!(options.mode, CopyMode::Overwrite)).map(drop)
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         let (from, to) = (file_path(from), file_path(to));
-        if let Some(folder) = to.parent() {
-            make_folders(folder).map_err(|e| io_error(e, &to))?;
-        }
+        let made = match to.parent() {
+            Some(folder) => make_folders(folder).map_err(|e| io_error(e, &to))?,
+            None => Vec::new(),
+        };
         match options.target_mode {
             RenameTargetMode::Overwrite => std::fs::rename(&from, &to).map_err(|e| io_error(e, &from)),
             RenameTargetMode::Create => rename_if_absent(&from, &to).map_err(|e| io_error(e, &to)),
-        }
+        }?;
+        made.iter().chain([&from, &to]).for_each(|path| self.job.note_name(path));
+        synced(self.job.sync_folders(), &to)
     }
 }
 
 fn not_implemented(operation: &str) -> Error {
     Error::NotImplemented { operation: operation.to_owned(), implementer: "LocalStore".to_owned() }
+}
+
+fn synced(outcome: OwnResult<()>, path: &std::path::Path) -> Result<()> {
+    outcome.map_err(|e| io_error(std::io::Error::other(e), path))
 }
 
 fn publish(hidden: &mut HiddenFile, path: &std::path::Path, replace: bool) -> Result<PutResult> {

@@ -160,6 +160,12 @@ impl JobStore {
     /// Removes the object at `path`. One that does not exist is an error of kind `NotFound` on a local disk, and
     /// none on S3. Blocks.
     pub fn delete(&self, path: &Path) -> Result<()> {
+        self.delete_in_group(path)?;
+        self.job.sync_folders()
+    }
+
+    /// Like [`Self::delete`], of a file of this machine that is one of several: [`Job::sync_folders`] has the disk forget their names.
+    pub fn delete_in_group(&self, path: &Path) -> Result<()> {
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
     }
@@ -169,7 +175,7 @@ impl JobStore {
     pub fn delete_all(&self, paths: Vec<Path>) -> Result<u64> {
         let (store, job) = (Arc::clone(&self.store), self.job.clone());
         let prefix = self.url_prefix.clone();
-        self.wait(async move {
+        let deleted = self.wait(async move {
             let locations = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
             let (mut deleted, mut answers) = (0, store.delete_stream(locations));
             while let Some(answer) = answers.next().await {
@@ -181,7 +187,9 @@ impl JobStore {
                 }
             }
             Ok(deleted)
-        })
+        })?;
+        self.job.sync_folders()?;
+        Ok(deleted)
     }
 
     /// Removes objects that nobody is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls

@@ -1,0 +1,194 @@
+//! What the files of a job survive, and the syncs that make it so.
+//!
+//! A file is published in this order: its bytes are synced, it gets its name, and the folder of the name is synced. What names other files,
+//! such as an entry of a log, gets its own name only when the folders of those files are synced, too. A job notes the folders in which it
+//! has given or removed names, so that a folder is synced once for all files of a group.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::lock::lock;
+use crate::{Error, Job, Result};
+
+/// Folders that are synced at once, at most: syncs that wait together share the disk's flush.
+const FOLDERS_AT_ONCE: usize = 8;
+
+/// What the files of a job on this machine survive, once it has ended without an error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DurabilityLevel {
+    /// A loss of power: files and the folders of their names are synced before the job ends.
+    #[default]
+    Full,
+    /// The end of the process. A loss of power may take what the system has not written yet, and leave files empty or in part.
+    Normal,
+}
+
+impl DurabilityLevel {
+    /// As options name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+impl fmt::Display for DurabilityLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for DurabilityLevel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = [Self::Full, Self::Normal].into_iter().find(|level| level.name() == text);
+        found.ok_or_else(|| Error::usage(format!("unknown durability {text:?}")).advice("known are full and normal"))
+    }
+}
+
+/// The syncs of a job.
+#[derive(Debug, Default)]
+pub(crate) struct JobSyncs {
+    /// Folders whose names have changed since they were last synced.
+    folders: Mutex<BTreeSet<PathBuf>>,
+    /// Held while folders are synced: whoever relies on them waits.
+    syncing: Mutex<()>,
+    /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
+    failed: OnceLock<Error>,
+    has_warned: AtomicBool,
+}
+
+impl JobSyncs {
+    fn check(&self) -> Result<()> {
+        self.failed.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    fn fail(&self, error: io::Error) -> Error {
+        let advice = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space or choose another target, then run it again"
+            }
+            _ => "check the disk and the system's log, then run it again",
+        };
+        let failed = Error::unavailable(format!("the disk has not taken what was written to it: {error}"));
+        self.failed.get_or_init(|| failed.advice(advice).caused_by(error)).clone()
+    }
+}
+
+impl Job {
+    /// Whether this job's files are to survive a loss of power.
+    pub fn is_durable(&self) -> bool {
+        self.options().durability == DurabilityLevel::Full
+    }
+
+    /// Puts the bytes of a file on the disk, where the job is to be durable. After a failure, every sync of the job fails.
+    ///
+    /// # Errors
+    /// `Unavailable`: what the disk says.
+    pub fn sync_file(&self, file: &File) -> Result<()> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        self.syncs().check()?;
+        file.sync_all().map_err(|error| self.syncs().fail(error))
+    }
+
+    /// Notes that names in a folder have changed: [`Self::sync_folders`] syncs it.
+    pub fn note_folder(&self, folder: &Path) {
+        if self.is_durable() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            lock(&self.syncs().folders).insert(folder.to_owned());
+        }
+    }
+
+    /// Notes the folder that a name is in.
+    pub fn note_name(&self, path: &Path) {
+        if let Some(folder) = path.parent() {
+            self.note_folder(folder);
+        }
+    }
+
+    /// Puts the names of all folders that were noted on the disk, each folder once. One that is gone has no names to keep.
+    ///
+    /// # Errors
+    /// As of [`Self::sync_file`].
+    pub fn sync_folders(&self) -> Result<()> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        let syncs = self.syncs();
+        let _alone = lock(&syncs.syncing);
+        syncs.check()?;
+        let folders: Vec<PathBuf> = std::mem::take(&mut *lock(&syncs.folders)).into_iter().collect();
+        if let [folder] = folders.as_slice() {
+            return self.sync_folder(folder);
+        }
+        let share = folders.len().div_ceil(FOLDERS_AT_ONCE).max(1);
+        let sync_all = |folders: &[PathBuf]| folders.iter().try_for_each(|folder| self.sync_folder(folder));
+        std::thread::scope(|scope| {
+            let begin =
+                |part| std::thread::Builder::new().spawn_scoped(scope, move || sync_all(part)).map_err(|_| part);
+            let begun: Vec<_> = folders.chunks(share).map(begin).collect();
+            let mut outcome = Ok(());
+            for part in begun {
+                let ended = match part {
+                    Ok(thread) => {
+                        thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that syncs panicked")))
+                    }
+                    // Where no thread is to be had, this one does its work.
+                    Err(part) => sync_all(part),
+                };
+                outcome = outcome.and(ended);
+            }
+            outcome
+        })
+    }
+
+    fn sync_folder(&self, folder: &Path) -> Result<()> {
+        let opened = match File::open(folder) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.warn_of_folder(folder, &error);
+                return Ok(());
+            }
+            Err(error) => return Err(self.syncs().fail(error).at(folder.display())),
+        };
+        match opened.sync_all() {
+            Err(error) if knows_no_sync(&error) => self.warn_of_folder(folder, &error),
+            Err(error) => return Err(self.syncs().fail(error).at(folder.display())),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    fn warn_of_folder(&self, folder: &Path, error: &io::Error) {
+        if !self.syncs().has_warned.swap(true, Ordering::Relaxed) {
+            let folder = folder.display();
+            self.warn(&format!(
+                "{folder}: the folder can't be synced ({error}): a loss of power may take new names in it"
+            ));
+        }
+    }
+}
+
+/// Whether a file system has no such thing as a sync of a folder.
+fn knows_no_sync(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(code, Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS | Errno::BADF))
+}
+
+#[cfg(test)]
+mod tests;
