@@ -6,6 +6,7 @@
 mod batch;
 mod root;
 mod staged;
+mod syncs;
 mod walk;
 
 use std::fs::File;
@@ -23,6 +24,7 @@ use rustix::io::Errno;
 use self::batch::DirectoryBatch;
 use self::root::Root;
 use self::staged::Staged;
+use self::syncs::FolderSyncs;
 use crate::name::{composed, shown};
 use crate::{
     Batch, Compacted, Content, Damage, Durability, Each, Home, IfExists, Options, PutOptions, Reads, Sink, Stat,
@@ -53,8 +55,9 @@ impl DirectoryHome {
         if options.pack_bytes.unwrap_or(0) > 0 {
             return refuse("blocks");
         }
+        let syncs = FolderSyncs::new(options.durability == Durability::Full);
         if !path.exists() && options.create && !options.read_only {
-            std::fs::create_dir_all(path).map_err(|e| Error::from(e).at(&location))?;
+            make_directory(path, &syncs).map_err(|e| e.at(&location))?;
         }
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let handle = rustix::fs::open(path, flags, Mode::empty())
@@ -63,10 +66,21 @@ impl DirectoryHome {
             location,
             handle,
             is_read_only: options.read_only,
-            is_durable: options.durability == Durability::Full,
+            syncs,
             warnings: Mutex::default(),
         })))
     }
+}
+
+/// Makes the directory of a store and those above it that are missing.
+fn make_directory(path: &Path, syncs: &FolderSyncs) -> Result<()> {
+    let absolute = std::path::absolute(path).map_err(Error::from)?;
+    for made in lakerace_io::make_folders(&absolute).map_err(Error::from)? {
+        if let Some(parent) = made.parent().filter(|_| syncs.is_durable()) {
+            syncs.note(&File::open(parent).map_err(Error::from)?.into())?;
+        }
+    }
+    syncs.sync()
 }
 
 struct Open(File, u64);
@@ -141,18 +155,21 @@ impl Home for DirectoryHome {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.0.remove(name)
+        self.0.remove(name)?;
+        self.0.sync()
     }
 
     fn remove_prefix(&self, prefix: &str) -> Result<u64> {
         self.0.is_writable()?;
         let found = walk::list(&self.0, prefix, "", usize::MAX)?;
         found.iter().try_for_each(|file| self.0.remove(&file.name))?;
+        self.0.sync()?;
         Ok(found.len() as u64)
     }
 
     fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
-        self.0.rename(from, to, if_exists)
+        self.0.rename(from, to, if_exists)?;
+        self.0.sync()
     }
 
     fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
@@ -210,7 +227,7 @@ impl Home for DirectoryHome {
     }
 
     fn flush(&self) -> Result<()> {
-        match self.0.is_durable {
+        match self.0.syncs.is_durable() {
             true => Ok(()),
             false => sync_all(&self.0),
         }

@@ -57,8 +57,10 @@ impl Batch for DirectoryBatch {
                 return Err(done.undo(e));
             }
         }
+        // Before what was kept of the old files goes.
+        let synced = root.sync();
         done.end();
-        Ok(())
+        synced
     }
 }
 

@@ -10,6 +10,7 @@ use lakerace_io::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::syncs::FolderSyncs;
 use crate::name::{check_name, normalisation_warning, not_found, shown, taken};
 use crate::{IfExists, PutOptions, Stat};
 
@@ -31,7 +32,7 @@ pub(super) struct Root {
     pub(super) location: String,
     pub(super) handle: OwnedFd,
     pub(super) is_read_only: bool,
-    pub(super) is_durable: bool,
+    pub(super) syncs: FolderSyncs,
     pub(super) warnings: Mutex<Vec<String>>,
 }
 
@@ -103,6 +104,11 @@ impl Root {
         }
     }
 
+    /// Puts names that were given and removed on the disk, where the store is durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.syncs.sync().map_err(|e| e.at(&self.location))
+    }
+
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.is_read_only {
             true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
@@ -167,7 +173,10 @@ impl Root {
             let mut found = self.open_folder(&at, part, name)?;
             if matches!(found, Err(NoFolder::Nothing)) {
                 match rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => found = self.open_folder(&at, part, name)?,
+                    Ok(()) | Err(Errno::EXIST) => {
+                        self.syncs.note(&at)?;
+                        found = self.open_folder(&at, part, name)?;
+                    }
                     Err(Errno::NOENT) => return Ok(None),
                     Err(e) => return Err(self.failed(e, name)),
                 }
@@ -257,6 +266,7 @@ impl Root {
             Err(Errno::PERM) if self.kind(name)? == Some(FileType::Directory) => return Err(not_found(name)),
             Err(e) => return Err(self.failed(e, name)),
         }
+        self.syncs.note(&folder)?;
         self.remove_empty_folders(name);
         Ok(())
     }
@@ -269,7 +279,9 @@ impl Root {
             let Ok(found) = self.parent(folder) else { return };
             let Some((parent, last)) = found else { continue };
             match rustix::fs::unlinkat(&parent, last, AtFlags::REMOVEDIR) {
-                Ok(()) | Err(Errno::NOENT | Errno::NAMETOOLONG) => {}
+                // The disk forgets it with what was in it. A failure shows at the next sync.
+                Ok(()) => drop(self.syncs.note(&parent)),
+                Err(Errno::NOENT | Errno::NAMETOOLONG) => {}
                 Err(_) => return,
             }
         }
@@ -277,26 +289,31 @@ impl Root {
 
     pub(super) fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         self.may_write(to, &PutOptions::default())?;
-        self.read(from)?;
+        let (file, _) = self.read(from)?;
         if from == to {
             return Ok(());
         }
+        // Another program may have written it, or this one before it was to be durable.
+        self.syncs.sync_file(&file).map_err(|e| e.at(shown(from)))?;
         let (source, old) = self.parent(from)?.ok_or_else(|| not_found(from))?;
-        let (_, is_found) = self.in_parent(to, |target, new| match moved(&source, old, target, new, if_exists) {
-            // It is the file that is gone, not the folder.
-            Err(Errno::NOENT) if rustix::fs::statat(&source, old, AtFlags::SYMLINK_NOFOLLOW).is_err() => Ok(false),
-            done => done.map(|()| true),
-        })?;
+        let (target, is_found) =
+            self.in_parent(to, |target, new| match moved(&source, old, target, new, if_exists) {
+                // It is the file that is gone, not the folder.
+                Err(Errno::NOENT) if rustix::fs::statat(&source, old, AtFlags::SYMLINK_NOFOLLOW).is_err() => Ok(false),
+                done => done.map(|()| true),
+            })?;
         if !is_found {
             return Err(not_found(from));
         }
+        self.syncs.note(&target).and_then(|()| self.syncs.note(&source))?;
         self.remove_empty_folders(from);
         Ok(())
     }
 
-    /// Gives a file of a folder its name in the same folder, in one step.
+    /// Gives a file of a folder its name in the same folder, in one step. [`Self::sync`] puts it on the disk.
     pub(super) fn publish(&self, folder: &OwnedFd, hidden: &str, if_exists: IfExists, name: &str) -> Result<()> {
-        moved(folder, hidden, folder, split(name).1, if_exists).map_err(|e| self.refused(e, name))
+        moved(folder, hidden, folder, split(name).1, if_exists).map_err(|e| self.refused(e, name))?;
+        self.syncs.note(folder)
     }
 }
 

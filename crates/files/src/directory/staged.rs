@@ -30,6 +30,7 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
+    /// Gives the file its name, which [`Root::sync`](super::root::Root::sync) puts on the disk.
     pub(super) fn publish(&mut self, folder: Option<&OwnedFd>) -> Result<()> {
         let (root, name) = (&self.home.0, self.name.as_str());
         let Some(part) = &self.part else { return Ok(()) };
@@ -43,9 +44,6 @@ impl Hidden {
         };
         root.publish(folder, part, self.if_exists, name)?;
         self.part = None;
-        if root.is_durable {
-            rustix::fs::fsync(folder).map_err(|e| root.failed(e, name))?;
-        }
         Ok(())
     }
 }
@@ -95,15 +93,13 @@ impl Staged {
             rustix::fs::futimens(&self.file, &Timestamps { last_access: time, last_modification: time })
                 .map_err(|e| root.failed(e, &self.hidden.name))?;
         }
-        if root.is_durable {
-            rustix::fs::fsync(&self.file).map_err(|e| root.failed(e, &self.hidden.name))?;
-        }
-        Ok(())
+        root.syncs.sync_file(&self.file).map_err(|e| e.at(shown(&self.hidden.name)))
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {
         self.complete()?;
-        self.hidden.publish(Some(&self.folder))
+        self.hidden.publish(Some(&self.folder))?;
+        self.hidden.home.0.sync()
     }
 
     /// The complete file, closed: a batch may have more of them than a process may have open.
