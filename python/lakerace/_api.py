@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Mode: TypeAlias = Literal["error", "overwrite", "append", "upsert", "delete"]
     Evolve: TypeAlias = Literal["add", "widen"]
     FileIo: TypeAlias = Literal["auto", "sync", "uring", "uring-direct"]
+    JobDurability: TypeAlias = Literal["full", "normal"]
 
 
 class Requests(NamedTuple):
@@ -202,6 +203,7 @@ def copy(
     extra_bytes_tolerance: float | None = None,
     prefetch_size: int | None = None,
     io: FileIo | None = None,
+    durability: JobDurability | None = None,
     storage_options: Mapping[str, str] | None = None,
     delimiter: str | None = None,
     quote: str | None = None,
@@ -265,6 +267,8 @@ def copy(
             same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
             under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
             that don't block (`"uring"` on ext4), a `RuntimeWarning` says so, and files are written without it.
+        durability: What files of this machine survive when the copy has ended: `"full"` (the default), a loss of power, as files and
+            folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
 
@@ -296,7 +300,7 @@ def copy(
     from lakerace._table import Table, compacted_behind  # it needs this module
 
     table = Table(target, storage_options=storage_options)
-    return copied._replace(compacted=compacted_behind(table, threads=threads, io=io))
+    return copied._replace(compacted=compacted_behind(table, threads=threads, io=io, durability=durability))
 
 
 def schema(

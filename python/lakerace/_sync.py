@@ -11,7 +11,7 @@ from lakerace._api import Requests, _options
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakerace._api import Location
+    from lakerace._api import JobDurability, Location
 
 
 class SyncResult(NamedTuple):
@@ -59,6 +59,7 @@ def sync(
     max_rate: int | None = None,
     allow_narrowing: bool = False,
     threads: int | None = None,
+    durability: JobDurability | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> SyncResult:
     """Brings a MongoDB collection, an Elasticsearch index or a table of SQLite to the last version of a Delta table.
@@ -78,6 +79,7 @@ def sync(
         max_rate: Write at most so many rows a second.
         allow_narrowing: Let values lose what the target's type can't hold, such as microseconds.
         threads: Threads that decode and encode. Default: the number of cores.
+        durability: What a SQLite target survives, as for :func:`copy`.
         storage_options: Settings of the table's store; they override `AWS_*` variables.
 
     Raises:

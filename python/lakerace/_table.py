@@ -14,7 +14,7 @@ from lakerace._errors import Error
 from lakerace._scan import Scan
 
 if TYPE_CHECKING:
-    from lakerace._api import ArrowStream, Evolve, FileIo, Location
+    from lakerace._api import ArrowStream, Evolve, FileIo, JobDurability, Location
 
 
 class Changed(NamedTuple):
@@ -232,6 +232,7 @@ class Table:
         memory_limit: int | None = None,
         threads: int | None = None,
         io: FileIo | None = None,
+        durability: JobDurability | None = None,
         auto_compact: bool = False,
         enable_deletion_vectors: bool = False,
         partition_by: str | Sequence[str] | None = None,
@@ -259,6 +260,7 @@ class Table:
                 local disk (`TMPDIR`) for a while.
             threads: Threads that decode, sort and encode; the number of cores by default.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
             auto_compact: Compact behind the upsert, by the rules of `compact(auto=True)`. The rows are written whatever
                 becomes of it: that it failed is a `RuntimeWarning`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
@@ -275,12 +277,13 @@ class Table:
         """
         options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
-        options |= {"evolve": _names(evolve), "io": io, "enable_deletion_vectors": enable_deletion_vectors}
+        options |= {"evolve": _names(evolve), "io": io, "durability": durability}
+        options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
         changed = _changed(_lakerace.upsert(self._name, _native(source), options))
         if not auto_compact or changed.version is None:
             return changed
-        return changed._replace(compacted=compacted_behind(self, threads=threads, io=io))
+        return changed._replace(compacted=compacted_behind(self, threads=threads, io=io, durability=durability))
 
     def explain_upsert(
         self,
@@ -305,10 +308,18 @@ class Table:
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), options))
 
-    def delete(self, where: str, *, enable_deletion_vectors: bool = False) -> Changed:
+    def delete(
+        self, where: str, *, enable_deletion_vectors: bool = False, durability: JobDurability | None = None
+    ) -> Changed:
         """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
-        vectors; tables that lakerace made get them, and others by `enable_deletion_vectors`."""
-        options = {"storage_options": self._storage_options, "enable_deletion_vectors": enable_deletion_vectors}
+        vectors; tables that lakerace made get them, and others by `enable_deletion_vectors`.
+
+        Args:
+            where: The SQL expression.
+            enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+        """
+        options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
         return _changed(_lakerace.delete(self._location, where, options))
 
     def delete_keys(
@@ -319,6 +330,7 @@ class Table:
         memory_limit: int | None = None,
         threads: int | None = None,
         enable_deletion_vectors: bool = False,
+        durability: JobDurability | None = None,
     ) -> Changed:
         """Deletes the rows that have the key of one of these rows. Files are rewritten only where the table has no
         deletion vectors.
@@ -329,9 +341,10 @@ class Table:
             memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
             threads: Threads that decode and look; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
         """
         options = self._options(key, memory_limit, threads)
-        options |= {"enable_deletion_vectors": enable_deletion_vectors}
+        options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
         return _changed(_lakerace.delete_keys(self._location, _native(source), options))
 
     def _options(
@@ -340,6 +353,9 @@ class Table:
         columns = [key] if isinstance(key, str) else list(key or self._key)
         limits = {"memory_limit": memory_limit, "threads": threads}
         return {"key": columns, **limits, "storage_options": self._storage_options}
+
+    def _writing(self, durability: JobDurability | None) -> dict[str, Any]:
+        return {"durability": durability, "storage_options": self._storage_options}
 
     def compact(
         self,
@@ -353,6 +369,7 @@ class Table:
         compression: str | None = None,
         threads: int | None = None,
         io: FileIo | None = None,
+        durability: JobDurability | None = None,
     ) -> Compacted:
         """Makes few files of many small ones, and drops deleted rows. The rows stay the same.
 
@@ -370,6 +387,7 @@ class Table:
             compression: As for :func:`lakerace.copy`.
             threads: Threads that decode and encode.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -385,14 +403,19 @@ class Table:
             "compression": compression,
             "threads": threads,
             "io": io,
-            "storage_options": self._storage_options,
+            **self._writing(durability),
         }
         made = _lakerace.compact(self._location, options)
         made["requests"] = Requests(**made["requests"])
         return Compacted(**made)
 
     def vacuum(
-        self, *, retain: str | None = None, dry_run: bool = False, allow_short_retention: bool = False
+        self,
+        *,
+        retain: str | None = None,
+        dry_run: bool = False,
+        allow_short_retention: bool = False,
+        durability: JobDurability | None = None,
     ) -> Vacuumed:
         """Removes files that no retained version needs: earlier versions can't be read any more then.
 
@@ -402,12 +425,13 @@ class Table:
             dry_run: Only say what would go.
             allow_short_retention: Take a retention below the table's own: readers of earlier versions, and writers
                 that have not committed yet, may lose files by it.
+            durability: Whether files stay removed, as for :func:`lakerace.copy`.
 
         Raises:
             UsageError: `retain` is below the table's own retention.
         """
         options = {"retain": retain, "dry_run": dry_run, "allow_short_retention": allow_short_retention}
-        made = _lakerace.vacuum(self._location, {**options, "storage_options": self._storage_options})
+        made = _lakerace.vacuum(self._location, {**options, **self._writing(durability)})
         return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
 
     def history(self, limit: int | None = None) -> list[Version]:
@@ -432,13 +456,20 @@ class Table:
         """
         return _lakerace.changes(self._location, first, last, {"storage_options": self._storage_options})
 
-    def alter(self, *, set: Mapping[str, str] | None = None, unset: str | Sequence[str] | None = None) -> Altered:
+    def alter(
+        self,
+        *,
+        set: Mapping[str, str] | None = None,
+        unset: str | Sequence[str] | None = None,
+        durability: JobDurability | None = None,
+    ) -> Altered:
         """Sets and unsets properties. The table's protocol gets the features that they demand.
 
         Args:
             set: Properties and their values, such as `{"delta.enableChangeDataFeed": "true"}` or
                 `{"lakerace.primaryKey": "id"}`. `delta.feature.NAME` with the value `supported` adds a feature alone.
             unset: Properties that go. Features stay in the protocol.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -446,18 +477,22 @@ class Table:
             UnsupportedError: Only new tables get the property, or lakerace does not follow it.
             UsageError: There is no such property, or its value is malformed.
         """
-        options = {"storage_options": self._storage_options}
+        options = self._writing(durability)
         made = _lakerace.alter(self._location, dict(set or {}), _names(unset) or [], options)
         return Altered(**{name: made[name] for name in Altered._fields})
 
-    def restore(self, at: int | str | datetime) -> Restored:
+    def restore(self, at: int | str | datetime, *, durability: JobDurability | None = None) -> Restored:
         """Makes a version with the rows, the schema and the properties of an earlier one.
+
+        Args:
+            at: The version, or a time.
+            durability: What files of this machine survive, as for :func:`lakerace.copy`.
 
         Raises:
             NotFoundError: There is no such version, or its files were vacuumed.
         """
         text = at.isoformat() if isinstance(at, datetime) else str(at)
-        made = _lakerace.restore(self._location, text, {"storage_options": self._storage_options})
+        made = _lakerace.restore(self._location, text, self._writing(durability))
         return Restored(**{name: made[name] for name in Restored._fields})
 
     def scan(self, **options: Any) -> Scan:
@@ -469,10 +504,12 @@ class Table:
         return schema(self._location, at=at, storage_options=self._storage_options)
 
 
-def compacted_behind(table: Table, *, threads: int | None, io: FileIo | None) -> Compacted | None:
+def compacted_behind(
+    table: Table, *, threads: int | None, io: FileIo | None, durability: JobDurability | None
+) -> Compacted | None:
     """Compacts behind a write that is done: what goes wrong now is a warning, and no error of the write."""
     try:
-        compacted = table.compact(auto=True, threads=threads, io=io)
+        compacted = table.compact(auto=True, threads=threads, io=io, durability=durability)
     except Error as error:
         warnings.warn(f"the rows are written, but compacting failed: {error}", RuntimeWarning, stacklevel=3)
         return None

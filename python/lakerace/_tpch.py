@@ -12,7 +12,7 @@ from lakerace._api import Requests, _options, _usage
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from lakerace._api import FileIo, Location
+    from lakerace._api import FileIo, JobDurability, Location
 
     TpchFormat: TypeAlias = Literal["parquet", "orc", "csv", "tbl", "delta"]
     TpchMode: TypeAlias = Literal["baseline", "zero-copy", "true-zero-copy"]
@@ -74,6 +74,7 @@ def tpch(
     format: TpchFormat | None = None,
     mode: TpchMode | None = None,
     io: FileIo | None = None,
+    durability: JobDurability | None = None,
     compression: str | None = None,
     row_group_rows: int | None = None,
     row_group_bytes: int | None = None,
@@ -96,6 +97,7 @@ def tpch(
         format: What they become; `"parquet"` by default.
         mode: How columns are made; the fastest way by default, which the result tells.
         io: How files of this machine are written: see :func:`copy`.
+        durability: What files of this machine survive: see :func:`copy`.
         compression: As for :func:`copy`.
         row_group_rows: Parquet: rows in a row group.
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most.

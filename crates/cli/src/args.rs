@@ -1,5 +1,6 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
+mod durability;
 mod files;
 mod load;
 mod sync;
@@ -11,6 +12,7 @@ use std::ffi::OsString;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
+use self::durability::{DurabilityArgs, OutputDurabilityArgs};
 pub(crate) use self::files::{
     ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
     PutArgs, PutEncoding, RmArgs, Taken,
@@ -110,6 +112,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+    #[command(flatten)]
     pub(crate) input: InputArgs,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
@@ -139,6 +143,8 @@ pub(crate) struct ScanArgs {
     /// Print the plan and its price instead of running it: what is pruned and why, ranges, requests, bytes.
     #[arg(long, conflicts_with_all = ["format", "output"])]
     pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) durability: OutputDurabilityArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }
@@ -187,6 +193,8 @@ pub(crate) struct UpsertArgs {
     #[arg(long)]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+    #[command(flatten)]
     pub(crate) input: InputArgs,
 }
 
@@ -214,6 +222,8 @@ pub(crate) struct DeleteArgs {
     /// The format of the keys' source, where its name does not say it.
     #[arg(long, value_enum, value_name = "FORMAT", requires = "keys")]
     pub(crate) input_format: Option<FileFormat>,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lakerace::{Error, Result};
+use lakerace::{DurabilityLevel, Error, Result};
 use lakerace_files::{
-    Archive, ArchiveKind, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store, Transform,
-    local_file,
+    Archive, ArchiveKind, Durability, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store,
+    Transform, local_file,
 };
 use lakerace_io::printable;
 use serde_json::json;
@@ -52,7 +52,12 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Mount(args) => &args.store,
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
     };
-    let session = Session::start(global, &store.store);
+    // What leaves a store survives a loss of power, unless that is not wanted.
+    let level = match store.durability {
+        None | Some(Durability::Full) => DurabilityLevel::Full,
+        Some(Durability::Normal | Durability::Off) => DurabilityLevel::Normal,
+    };
+    let session = Session::start(global, &store.store).with_durability(level);
     let opened =
         || Ok::<_, Error>(Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) });
     match &args.command {
@@ -125,7 +130,7 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
     let options = Options {
         create: encoding.is_some(),
         read_only,
-        durability: store.durability,
+        durability: store.durability.unwrap_or_default(),
         compression: encoding.and_then(|PutEncoding { compression, .. }| *compression),
         pack_bytes: encoding
             .and_then(|encoding| encoding.pack_size)
@@ -288,7 +293,10 @@ fn export(args: &ExportArgs, opened: &Opened<'_>) -> Result<()> {
     let progress: Progress<'_> = &mut progress;
     let place = args.target.display();
     let done = match args.target.to_str().and_then(ArchiveKind::of) {
-        None => opened.store.export_tree(&args.folder, &args.target, if_exists(args.mode), progress),
+        None => {
+            let target = (args.target.as_path(), opened.session.job.options().durability);
+            opened.store.export_tree(&args.folder, target, if_exists(args.mode), progress)
+        }
         Some(kind) => {
             let (target, job) = ((args.target.as_path(), kind), &opened.session.job);
             opened.store.export_file(&args.folder, target, if_exists(args.mode), job, progress)

@@ -79,18 +79,46 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
     match cli.command {
-        Command::Copy(args) => copy::run(&args, &Session::start_copy(cli.global, &args.input.store)),
-        Command::Scan(args) => scan::run(&args, &Session::start(cli.global, &args.input.store)),
-        Command::Upsert(args) => upsert::run(&args, &Session::start_copy(cli.global, &args.input.store)),
-        Command::Delete(args) => upsert::delete(&args, &Session::start(cli.global, &args.store)),
-        Command::Alter(args) => maintain::alter(&args, &Session::start(cli.global, &args.store)),
-        Command::Compact(args) => maintain::compact(&args, &Session::start_copy(cli.global, &args.store)),
-        Command::Vacuum(args) => maintain::vacuum(&args, &Session::start(cli.global, &args.store)),
+        Command::Copy(args) => copy::run(
+            &args,
+            &Session::start_copy(cli.global, &args.input.store).with_durability(args.durability.durability),
+        ),
+        Command::Scan(args) => {
+            scan::run(&args, &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability))
+        }
+        Command::Upsert(args) => upsert::run(
+            &args,
+            &Session::start_copy(cli.global, &args.input.store).with_durability(args.durability.durability),
+        ),
+        Command::Delete(args) => {
+            upsert::delete(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability))
+        }
+        Command::Alter(args) => {
+            maintain::alter(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability))
+        }
+        Command::Compact(args) => maintain::compact(
+            &args,
+            &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability),
+        ),
+        Command::Vacuum(args) => maintain::vacuum(
+            &args,
+            &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
+        ),
         Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),
-        Command::Restore(args) => maintain::restore(&args, &Session::start(cli.global, &args.store)),
-        Command::Changes(args) => maintain::changes(&args, &Session::start(cli.global, &args.store)),
-        Command::Sync(args) => sync::run(&args, &Session::start_copy(cli.global, &args.store)),
-        Command::Tpch(args) => tpch::run(&args, &Session::start_copy(cli.global, &args.store)),
+        Command::Restore(args) => maintain::restore(
+            &args,
+            &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
+        ),
+        Command::Changes(args) => maintain::changes(
+            &args,
+            &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
+        ),
+        Command::Sync(args) => {
+            sync::run(&args, &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability))
+        }
+        Command::Tpch(args) => {
+            tpch::run(&args, &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability))
+        }
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Proxy(args) => proxy::run(&args),

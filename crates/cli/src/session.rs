@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use lakerace::{
-    Clock, ColumnUnion, CsvOptions, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions, Report, Result,
-    StorageOptions,
+    Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions,
+    Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, printable};
 use serde::Serialize;
@@ -38,6 +38,12 @@ impl Session {
         let job = Job::new(job_options(store, defaults));
         interrupt::cancels(&job);
         Self { global, job, clock, has_warned: Cell::new(false) }
+    }
+
+    /// The same with files that survive so much.
+    pub(crate) fn with_durability(mut self, durability: DurabilityLevel) -> Self {
+        self.job = self.job.with_options(JobOptions { durability, ..self.job.options().clone() });
+        self
     }
 
     /// A progress line while the job runs.
@@ -96,7 +102,8 @@ fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
         extra_bytes_tolerance: args.extra_bytes_tolerance.unwrap_or(default.ranges.extra_bytes_tolerance),
         prefetch_bytes: args.prefetch_size.unwrap_or(default.ranges.prefetch_bytes),
     };
-    JobOptions { threads: args.threads.map_or(default.threads, |threads| threads.0), ranges, file_io: args.io }
+    let threads = args.threads.map_or(default.threads, |threads| threads.0);
+    JobOptions { threads, ranges, file_io: args.io, ..default }
 }
 
 /// What to read, without a limit.

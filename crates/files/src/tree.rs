@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{DurabilityLevel, Error, ErrorKind, Result};
 
 use crate::import::Import;
 use crate::name::shown;
@@ -60,11 +60,12 @@ impl Store {
 
     /// Writes all files of `folder` below `tree`, a directory that is made where there is none; says how many files and bytes these
     /// are. A file that is there is replaced, or an error. A pipe, a device or a symbolic link that is there is an error. Where the
-    /// tree is in the store's own directory, what is in the tree is passed over.
+    /// tree is in the store's own directory, what is in the tree is passed over. Where it is to be durable, the file system is synced in
+    /// the end, once for all files.
     pub fn export_tree(
         &self,
         folder: &str,
-        tree: &Path,
+        (tree, durability): (&Path, DurabilityLevel),
         if_exists: IfExists,
         progress: Progress<'_>,
     ) -> Result<(u64, u64)> {
@@ -93,6 +94,9 @@ impl Store {
             bytes += stat.size;
             go_on(progress(files, bytes)).map(|()| true)
         })?;
+        if durability == DurabilityLevel::Full {
+            target.flush()?;
+        }
         Ok((files, bytes))
     }
 

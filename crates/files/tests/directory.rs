@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use lakerace_files::{IfExists, Options, PutOptions, Store};
-use lakerace_io::{ErrorKind, Result};
+use lakerace_io::{DurabilityLevel, ErrorKind, Result};
 
 const ONLY_NEW: IfExists = IfExists::Error;
 
@@ -180,7 +180,7 @@ fn a_part_that_is_too_long_for_the_disk_is_told_with_the_most_it_takes() {
         batch.rename("b", &name, ONLY_NEW).unwrap();
         memory.put(&name, b"", &PutOptions::default()).unwrap();
         let out = folder.path().join("out");
-        let exported = memory.export_tree("", &out, ONLY_NEW, &mut |_, _| true);
+        let exported = memory.export_tree("", (&out, DurabilityLevel::Full), ONLY_NEW, &mut |_, _| true);
         memory.remove(&name).unwrap();
         let written = files.put(&name, b"", &PutOptions::default());
         for error in [failure(written), failure(batch.commit()), failure(exported)] {

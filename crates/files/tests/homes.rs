@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use lakerace_files::{Child, IfExists, Options, PutOptions, Store};
-use lakerace_io::ErrorKind;
+use lakerace_io::{DurabilityLevel, ErrorKind};
 use proptest::prelude::*;
 
 /// The stores that are tested, each empty, and what they live in.
@@ -360,8 +360,14 @@ fn trees_and_archives_go_in_and_out() {
         let told = store.import_tree(&tree, "in", &PutOptions::default(), &mut go_on).unwrap();
         assert_eq!(told, (4, bytes), "{}", store.location());
         let out = folder.path().join(format!("out{number}"));
-        assert_eq!(store.export_tree("in", &out, IfExists::Error, &mut go_on).unwrap(), (4, bytes));
-        assert_eq!(kind(store.export_tree("in", &out, IfExists::Error, &mut go_on)), ErrorKind::Conflict);
+        assert_eq!(
+            store.export_tree("in", (&out, DurabilityLevel::Full), IfExists::Error, &mut go_on).unwrap(),
+            (4, bytes)
+        );
+        assert_eq!(
+            kind(store.export_tree("in", (&out, DurabilityLevel::Full), IfExists::Error, &mut go_on)),
+            ErrorKind::Conflict
+        );
         for (name, content) in &expected {
             assert!(std::fs::read(out.join(name)).unwrap() == *content, "{name}");
         }

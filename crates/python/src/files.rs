@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use lakerace::{Error, Job, JobOptions, Result};
+use lakerace::{DurabilityLevel, Error, Job, JobOptions, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, Key, Options, PutOptions, Store};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::exceptions::PyRuntimeWarning;
@@ -302,7 +302,7 @@ impl FileStore {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64)> {
         let (store, if_exists) = (self.open_store(py)?, write::if_exists(py, if_exists)?);
-        long(py, progress, move |go| store.export_tree(&folder, &tree, if_exists, go))
+        long(py, progress, move |go| store.export_tree(&folder, (&tree, DurabilityLevel::Full), if_exists, go))
     }
 
     #[pyo3(signature = (archive, kind, folder, progress))]

@@ -75,7 +75,9 @@ impl<'py> Keywords<'py> {
             prefetch_bytes: self.get("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
         };
         let file_io = self.parsed("io", str::parse)?.unwrap_or_default();
-        Ok(Job::new(JobOptions { threads: self.positive("threads")?.unwrap_or(default.threads), ranges, file_io }))
+        let durability = self.parsed("durability", str::parse)?.unwrap_or_default();
+        let threads = self.positive("threads")?.unwrap_or(default.threads);
+        Ok(Job::new(JobOptions { threads, ranges, file_io, durability }))
     }
 
     /// The job of a scan whose rows are written, with the threads and the way of writing files that these keywords name.
@@ -84,6 +86,7 @@ impl<'py> Keywords<'py> {
         Ok(job.with_options(JobOptions {
             threads: self.positive("threads")?.unwrap_or(known.threads),
             file_io: self.parsed("io", str::parse)?.unwrap_or(known.file_io),
+            durability: self.parsed("durability", str::parse)?.unwrap_or(known.durability),
             ..known.clone()
         }))
     }

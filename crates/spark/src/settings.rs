@@ -95,7 +95,8 @@ impl Settings {
             ..RangeOptions::default()
         };
         let threads = self.positive("threads")?.unwrap_or(1);
-        Ok(Job::new(JobOptions { threads, ranges, ..JobOptions::default() }))
+        let durability = self.parsed("durability", str::parse)?.unwrap_or_default();
+        Ok(Job::new(JobOptions { threads, ranges, durability, ..JobOptions::default() }))
     }
 
     /// A job of the driver's, which has all cores of its machine unless `threads` says otherwise.

@@ -380,6 +380,7 @@ class Store(_lakerace.FileStore, _Reads):
         """Writes the files of `folder` below a directory, or as an archive, by the ending of its name.
 
         Gives files and bytes. A file that is there is replaced or an error, by `if_exists`. An archive appears when it is complete.
+        What was written survives a loss of power, whatever the store's `durability` is.
         """
         kind = _archive(tree)
         if kind is None:

@@ -52,9 +52,10 @@ pub(crate) struct FilesStore {
     /// What happens to contents behind compression: base64; may be repeated, in the order of application.
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) transform: Vec<String>,
-    /// What a write survives: full (a loss of power), normal (the end of the process) or off.
-    #[arg(long, value_name = "WHAT", default_value = "normal")]
-    pub(crate) durability: lakerace_files::Durability,
+    /// What a write survives: full (a loss of power), normal (the end of the process) or off. Default: normal for the store, and full for
+    /// files that `get -o` and `export` write.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) durability: Option<lakerace_files::Durability>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

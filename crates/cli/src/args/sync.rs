@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::StoreArgs;
+use super::durability::DurabilityArgs;
 use crate::value::{self, BatchRows, CommaList};
 
 #[derive(Debug, Args)]
@@ -36,6 +37,8 @@ pub(crate) struct SyncArgs {
     /// Let values lose what the target's type can't hold, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -3,6 +3,7 @@
 use clap::{ArgAction, Args};
 use lakerace::Compression;
 
+use super::durability::{DurabilityArgs, OutputDurabilityArgs};
 use super::{RowFormat, StoreArgs};
 use crate::value::{self, CommaList};
 
@@ -18,6 +19,8 @@ pub(crate) struct AlterArgs {
     /// Remove this property; may be repeated. Features stay in the protocol.
     #[arg(long, value_name = "K", action = ArgAction::Append)]
     pub(crate) unset: Vec<String>,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -51,6 +54,8 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
     #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
@@ -68,6 +73,8 @@ pub(crate) struct VacuumArgs {
     /// Take a retention below the table's own: readers of earlier versions and writers under way may lose files by it.
     #[arg(long)]
     pub(crate) allow_short_retention: bool,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -102,6 +109,8 @@ pub(crate) struct ChangesArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
     #[command(flatten)]
+    pub(crate) durability: OutputDurabilityArgs,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
@@ -113,6 +122,8 @@ pub(crate) struct RestoreArgs {
     /// The version whose rows, schema and properties come back.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: String,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -1,6 +1,7 @@
 //! Arguments of `lakerace tpch`.
 
 use crate::args::StoreArgs;
+use crate::args::durability::DurabilityArgs;
 use crate::value::{self, CommaList};
 use clap::{Args, ValueEnum};
 use lakerace::{Compression, TpchMode, TpchScale};
@@ -54,6 +55,8 @@ pub(crate) struct TpchArgs {
     /// Memory that files under way may take, about: it bounds how many are written at once. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -12,7 +12,7 @@ final class OptionNames {
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
       "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "readChangeFeed", "startingVersion",
       "endingVersion", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema", "infer_rows", "threads",
-      "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight");
+      "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 
   /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */
   static final String OPTION = "option.";
