@@ -3,8 +3,8 @@
 use std::io::ErrorKind as Io;
 
 use globset::{GlobBuilder, GlobMatcher};
-use lakerace_format::Format;
 use lakerace_format::folder::{list, list_unless};
+use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, Job, JobStore, Location, Object, ObjectInfo, Result};
 
@@ -51,8 +51,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         None => place.ends_with('/') || path.is_root() || format_of(path.as_ref()).is_none(),
     };
     if !is_folder {
-        let format = named.ok_or_else(|| unknown_format(&store.url(&path)))?;
-        return Ok(Found::Files(single(store.object(path), format)));
+        return single(store.object(path), named).map(Found::Files);
     }
     match Files::of_folder(location, options, None, job)? {
         Found::Nothing => {}
@@ -61,10 +60,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     match (is_remote, place.ends_with('/') || path.is_root()) {
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
-            Some(_) => {
-                let format = named.ok_or_else(|| unknown_format(place))?;
-                Ok(Found::Files(single(store.object(path.clone()), format)))
-            }
+            Some(_) => single(store.object(path.clone()), named).map(Found::Files),
             None => Err(Error::not_found("there is no such file or folder").at(place)),
         },
         _ => Err(Error::not_found("the folder holds no data files").at(place)),
@@ -97,9 +93,29 @@ impl Files {
     }
 }
 
-fn single(object: Object, format: Format) -> Files {
+/// One file. Where its name says no format, its first bytes may.
+fn single(mut object: Object, named: Option<Format>) -> Result<Files> {
+    let format = match named {
+        Some(format) => format,
+        None => format_of_content(&mut object)?,
+    };
     let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    Files { format, objects: vec![object], root }
+    Ok(Files { format, objects: vec![object], root })
+}
+
+/// The format that the first bytes of a file tell. Text that is no JSON tells none: it may be of any kind.
+fn format_of_content(object: &mut Object) -> Result<Format> {
+    let url = object.url();
+    if object.size_bytes.is_none() {
+        let tail = object.read_tail(1).map_err(|error| error.at(&url))?;
+        (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.take().or(tail.e_tag));
+    }
+    let bytes = object.size_bytes.unwrap_or(0).min(PACKED_FRONT_BYTES as u64);
+    let front = object.read_range(0..bytes).map_err(|error| error.at(&url))?;
+    match Content::of(&front) {
+        Content::Text | Content::Unknown => Err(unknown_format(&url)),
+        content => content.format(None).map_err(|error| error.at(&url)),
+    }
 }
 
 /// The format that a file's name says.
@@ -114,7 +130,7 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
     }
     let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     match () {
-        () if has(&name, ".arrow") || has(&name, ".arrows") => Some(Format::Arrow),
+        () if has(&name, ".arrow") || has(&name, ".arrows") || has(&name, ".feather") => Some(Format::Arrow),
         () if has(plain, ".jsonl") || has(plain, ".ndjson") => Some(Format::Jsonl),
         () if has(plain, ".csv") => Some(Format::Csv),
         () if has(plain, ".tbl") => Some(Format::Tbl),
@@ -124,7 +140,7 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
 
 pub(crate) fn unknown_format(place: &str) -> Error {
     Error::usage("the name does not say the format").at(place).advice(
-        "known endings are .parquet, .pq, .orc, .arrow, .arrows, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
+        "known endings are .parquet, .pq, .orc, .arrow, .arrows, .feather, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
          or say the format by --input-format or --output-format (format)",
     )
 }

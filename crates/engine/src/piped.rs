@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lakerace_format::Format;
+use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
 use crate::ReadOptions;
@@ -30,21 +30,14 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
     Ok(Some(Files { format, objects: vec![object], root }))
 }
 
-/// What the first bytes are. Text is taken for CSV.
+/// What the first bytes are. Text that is no JSON is taken for CSV.
 fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<Format> {
-    let (front, _) = pipe.peek(FRONT_BYTES, job)?;
-    let is_packed = front.starts_with(&[0x1f, 0x8b]) || front.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-    match front.as_ref() {
-        [] => Err(Error::invalid("it is empty").at(pipe.name()).advice("say the format by --input-format (format)")),
-        [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
-        [b'O', b'R', b'C', ..] => Ok(Format::Orc),
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
-        [b'{', ..] => Ok(Format::Jsonl),
-        text if is_packed || !text.contains(&0) => Ok(Format::Csv),
-        _ => Err(Error::usage("its content is of no known format")
-            .at(pipe.name())
-            .advice("say the format by --input-format (format)")),
+    let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
+    let mut content = Content::of(&front);
+    if content == Content::Unclear && !is_whole {
+        content = Content::of(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
     }
+    content.format(Some(Format::Csv)).map_err(|error| error.at(pipe.name()))
 }
 
 /// A pipe as a target.

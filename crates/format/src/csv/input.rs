@@ -49,6 +49,13 @@ pub(crate) enum Packing {
     Zstd,
 }
 
+const MAKE_AGAIN: &str = "fetch or make the file again";
+
+/// Whether bytes begin with a mark, as far as they go.
+fn begins_like(bytes: &[u8], mark: &[u8]) -> bool {
+    bytes.iter().zip(mark).all(|(byte, wanted)| byte == wanted)
+}
+
 /// A block of a file, in order.
 #[derive(Debug)]
 pub(crate) struct RawBlock {
@@ -109,7 +116,12 @@ impl Packing {
     }
 
     /// The unpacked text: of all members of a gzip file, all frames of a zstd one.
-    pub fn unpack(self, packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
+    ///
+    /// # Errors
+    /// `Invalid` where the first bytes are of no such file, whatever its name says.
+    pub fn unpack(self, mut packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
+        let first = packed.fill_buf().map_err(|e| self.error(&e))?;
+        self.check_front(first)?;
         Ok(match self {
             Self::None => Box::new(packed),
             Self::Gzip => Box::new(GzipMembers::new(packed)),
@@ -118,6 +130,27 @@ impl Packing {
                 Box::new(decoder.map_err(|e| self.error(&e))?)
             }
         })
+    }
+
+    /// Fails where the first bytes of a file are not those of its packing.
+    fn check_front(self, first: &[u8]) -> Result<()> {
+        let (name, is_it) = match self {
+            Self::None => return Ok(()),
+            Self::Gzip => ("gzip", begins_like(first, &[0x1f, 0x8b])),
+            // A frame, or one that is skipped.
+            Self::Zstd => (
+                "zstd",
+                begins_like(first, &[0x28, 0xb5, 0x2f, 0xfd]) || first.first().is_some_and(|byte| byte >> 4 == 5),
+            ),
+        };
+        if first.is_empty() {
+            return Err(Error::invalid(format!("the file is empty, so it is no {name} file")).advice(MAKE_AGAIN));
+        }
+        if is_it {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("the name says that the file is packed with {name}, and its content is not"))
+            .advice("rename the file as what it is, or pack it"))
     }
 
     /// What an error of reading unpacked text means.
@@ -132,9 +165,9 @@ impl Packing {
             Self::Zstd => "zstd stream",
         };
         if error.kind() == std::io::ErrorKind::UnexpectedEof {
-            Error::corrupt(format!("the {name} is truncated")).advice("fetch or make the file again")
+            Error::corrupt(format!("the {name} is truncated")).advice(MAKE_AGAIN)
         } else {
-            Error::corrupt(format!("the {name} is damaged: {error}")).advice("fetch or make the file again")
+            Error::corrupt(format!("the {name} is damaged: {error}")).advice(MAKE_AGAIN)
         }
     }
 }

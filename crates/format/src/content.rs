@@ -1,0 +1,120 @@
+//! The format that the first bytes of a file tell, where its name tells none.
+
+use std::io::Read;
+
+use lakerace_io::{Error, Result};
+
+use crate::Format;
+use crate::csv::input::Packing;
+
+/// What the first bytes of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A format of its own mark, or JSON lines.
+    Known(Format),
+    /// Text that is no JSON.
+    Text,
+    /// Nothing but blanks, or a packed block that is not whole: more bytes tell more.
+    Unclear,
+    /// One JSON array, which is no JSON lines.
+    JsonArray,
+    /// A packing that is not read here, by its name.
+    Packed(&'static str),
+    /// A format that is read from its end, in gzip or zstd.
+    PackedFile(Format),
+    /// Bytes of no known format.
+    Unknown,
+}
+
+/// Bytes that tell the format of any packed text: those of the longest block of zstd, and some.
+pub const PACKED_FRONT_BYTES: usize = 512 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Packings that are not read, by how they begin.
+const UNREAD_PACKINGS: [(&[u8], &str); 4] =
+    [(b"\xfd7zXZ\0", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"PK\x03\x04", "zip"), (b"\x1f\x9d", "compress")];
+
+impl Content {
+    /// What the first bytes of a file tell. Text in gzip or zstd is looked at unpacked, and without a byte order mark and blank lines
+    /// in front.
+    pub fn of(front: &[u8]) -> Self {
+        match Packing::of("", front) {
+            Packing::None => Self::of_plain(front),
+            packing => match Self::of_plain(&unpacked(front, packing)) {
+                Self::Known(format @ (Format::Parquet | Format::Orc | Format::Arrow)) => Self::PackedFile(format),
+                other => other,
+            },
+        }
+    }
+
+    fn of_plain(front: &[u8]) -> Self {
+        match front {
+            [b'P', b'A', b'R', b'1', ..] => return Self::Known(Format::Parquet),
+            [b'O', b'R', b'C', ..] => return Self::Known(Format::Orc),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => {
+                return Self::Known(Format::Arrow);
+            }
+            _ => {}
+        }
+        if let [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', b'&', ..] = front {
+            return Self::Packed("bzip2");
+        }
+        if let Some((_, name)) = UNREAD_PACKINGS.iter().find(|(magic, _)| front.starts_with(magic)) {
+            return Self::Packed(name);
+        }
+        let text = front.strip_prefix(BYTE_ORDER_MARK).unwrap_or(front).trim_ascii_start();
+        match text {
+            [] => Self::Unclear,
+            [b'{', ..] => Self::Known(Format::Jsonl),
+            [b'[', rest @ ..] => match rest.trim_ascii_start() {
+                [] => Self::Unclear,
+                [b'{' | b'[' | b']' | b'"' | b'-' | b'0'..=b'9', ..] => Self::JsonArray,
+                _ => Self::Text,
+            },
+            // Text in UTF-16 has zeros, and is refused by its mark.
+            text if text.contains(&0) && !text.starts_with(b"\xff\xfe") && !text.starts_with(b"\xfe\xff") => {
+                Self::Unknown
+            }
+            _ => Self::Text,
+        }
+    }
+
+    /// The format of the file. Text that is no JSON is taken for `text`; without it, the name has to say the format.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty file, `Unsupported` for JSON arrays and packings that are not read, `Usage` for unknown formats.
+    pub fn format(self, text: Option<Format>) -> Result<Format> {
+        const SAY_IT: &str = "say the format by --input-format (format)";
+        match self {
+            Self::Known(format) => Ok(format),
+            Self::Text => {
+                text.ok_or_else(|| Error::usage("neither the name nor the content says the format").advice(SAY_IT))
+            }
+            Self::Unclear => Err(Error::invalid("it is empty").advice(SAY_IT)),
+            Self::JsonArray => Err(Error::unsupported("it is one JSON array, and rows are read from lines of JSON")
+                .advice("make each row a line, for example with: jq -c '.[]' FILE")),
+            Self::Packed(name) => Err(Error::unsupported(format!("it is packed with {name}, which is not read"))
+                .advice("unpack it first, or pack it with gzip or zstd")),
+            Self::PackedFile(format) => {
+                let name = format.name();
+                Err(Error::unsupported(format!("it is a {name} file in gzip or zstd")).advice("unpack it first"))
+            }
+            Self::Unknown => Err(Error::usage("its content is of no known format").advice(SAY_IT)),
+        }
+    }
+}
+
+/// The text that packed bytes give, as far as they reach.
+fn unpacked(front: &[u8], packing: Packing) -> Vec<u8> {
+    const ENOUGH_BYTES: u64 = 4096;
+    let mut text = Vec::new();
+    if let Ok(reader) = packing.unpack(std::io::Cursor::new(front.to_vec())) {
+        // An end within a block is the end of what is looked at; damage is found by the read.
+        let _ = reader.take(ENOUGH_BYTES).read_to_end(&mut text);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

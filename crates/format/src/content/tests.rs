@@ -1,0 +1,75 @@
+use std::io::Write;
+
+use super::Content;
+use crate::Format;
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text).unwrap();
+    packer.finish().unwrap()
+}
+
+/// Each text plain, in gzip and in zstd, with a byte order mark and blank lines in front.
+fn everywhere(text: &[u8]) -> Vec<Vec<u8>> {
+    let fronts: [&[u8]; 5] = [b"", b"\xef\xbb\xbf", b"\n", b"\r\n \t\n", b"\xef\xbb\xbf\n"];
+    let texts = fronts.map(|front| [front, text].concat());
+    texts.into_iter().flat_map(|text| [gzip(&text), zstd::bulk::compress(&text, 3).unwrap(), text]).collect()
+}
+
+#[test]
+fn text_is_told_by_its_content_however_it_is_packed() {
+    let cases: [(&[u8], Content); 8] = [
+        (b"{\"id\":1}\n{\"id\":2}\n", Content::Known(Format::Jsonl)),
+        (b"{", Content::Known(Format::Jsonl)),
+        (b"[{\"id\":1},\n{\"id\":2}]\n", Content::JsonArray),
+        (b"[\n  {\"id\":1}]", Content::JsonArray),
+        (b"[]", Content::JsonArray),
+        (b"[1,2]", Content::JsonArray),
+        (b"[id],[name]\n1,a\n", Content::Text),
+        (b"id,name\n1,a\n", Content::Text),
+    ];
+    for (text, content) in cases {
+        for bytes in everywhere(text) {
+            assert_eq!(Content::of(&bytes), content, "{:?}", String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
+#[test]
+fn files_and_packings_are_told_by_their_marks() {
+    let cases: [(&[u8], Content); 9] = [
+        (b"PAR1...", Content::Known(Format::Parquet)),
+        (b"ORC...", Content::Known(Format::Orc)),
+        (b"ARROW1\0\0", Content::Known(Format::Arrow)),
+        (b"\xff\xff\xff\xff\x10\0\0\0", Content::Known(Format::Arrow)),
+        (b"\xfd7zXZ\0\0\x04", Content::Packed("xz")),
+        (b"BZh91AY&SY", Content::Packed("bzip2")),
+        (b"", Content::Unclear),
+        (b" \n", Content::Unclear),
+        (b"\x01\0\x02", Content::Unknown),
+    ];
+    for (bytes, content) in cases {
+        assert_eq!(Content::of(bytes), content, "{bytes:?}");
+    }
+    assert_eq!(Content::of(&gzip(b"PAR1...")), Content::PackedFile(Format::Parquet));
+    // A block that is cut short tells nothing yet.
+    let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
+    assert_eq!(Content::of(&packed[..8]), Content::Unclear);
+}
+
+#[test]
+fn what_is_no_rows_is_refused_with_advice() {
+    assert_eq!(Content::Text.format(Some(Format::Csv)).unwrap(), Format::Csv);
+    for (content, word) in [
+        (Content::Text, "--input-format"),
+        (Content::Unclear, "empty"),
+        (Content::JsonArray, "jq -c"),
+        (Content::Packed("xz"), "xz"),
+        (Content::PackedFile(Format::Orc), "orc"),
+        (Content::Unknown, "--input-format"),
+    ] {
+        let error = content.format(None).unwrap_err();
+        let text = format!("{error} {}", error.advice_text().unwrap_or_default());
+        assert!(text.contains(word), "{text}");
+    }
+}
