@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use arrow::datatypes::{DataType, Fields, Schema};
 use lakerace_io::{Error, Result};
 
+use crate::check_nesting;
+
 /// An error of kind `Unsupported` where two columns, or two fields of a struct, have one name: columns are found by their
-/// names, so the second would read as the first.
+/// names, so the second would read as the first. So are types that are nested too deep.
 pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
+    check_nesting(schema)?;
     let refused = |message| Error::unsupported(message).advice("rename one of them where the file is written");
     check(schema.fields(), "column", &refused)
 }
@@ -15,8 +18,10 @@ pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
 /// The same as `Invalid`, before rows are written: what is written could not be read.
 ///
 /// # Errors
-/// `Invalid`, naming the place and both fields.
+/// `Invalid`, naming the place and both fields; `Unsupported` where types are nested too deep, which checks of names and writers alike
+/// would follow.
 pub fn refuse_to_write_duplicates(schema: &Schema) -> Result<()> {
+    check_nesting(schema)?;
     let advice = "rename one of them, or leave the column out by --columns (columns)";
     check(schema.fields(), "column", &|message| Error::invalid(message).advice(advice))
 }

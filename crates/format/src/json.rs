@@ -18,6 +18,9 @@ pub struct NoJson {
     pub why: &'static str,
 }
 
+/// Why values are refused that are nested too deep, though they are JSON.
+pub(crate) const TOO_DEEP: &str = "values are nested too deeply";
+
 const VALUE: &str = "a value is expected";
 const CUT: &str = "the text is not closed";
 const ESCAPE: &str = "no escape of a text is written like this";
@@ -277,7 +280,7 @@ impl<'a> Json<'a> {
 
     fn pass(&mut self, depth: usize) -> Read<()> {
         if depth > DEEPEST {
-            return Err(NoJson { at: self.at, why: "values are nested too deeply" });
+            return Err(NoJson { at: self.at, why: TOO_DEEP });
         }
         let mut is_first = true;
         match self.kind()? {

@@ -25,7 +25,7 @@ use lakerace_io::{Error, Job, Output, Result};
 use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 use crate::text_sink::{TextRows, TextSink};
-use crate::{Sink, WriteOptions, refuse_to_write_duplicates};
+use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_plain_nulls};
 
 /// Rows as JSON lines.
 ///
@@ -72,6 +72,7 @@ impl JsonLines {
             }
             refuse_keys_twice(column, first_row).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
+        let batch = &with_plain_nulls(batch.clone())?;
         let failed = |e: arrow::error::ArrowError| {
             Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE)
         };

@@ -13,11 +13,13 @@ mod expr;
 mod files;
 mod fixed_sizes;
 pub mod folder;
+mod foreign_arrays;
 mod input;
 #[doc(hidden)]
 pub mod internals;
 pub mod json;
 mod json_lines;
+mod nesting;
 mod options;
 mod orc;
 mod panic_guard;
@@ -44,9 +46,11 @@ pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use fixed_sizes::warn_of_fixed_sizes;
+pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
 pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource};
 pub use lakerace_orc::prefetch;
+pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,
     WriteOptions,

@@ -6,9 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
+use crate::foreign_stream::import;
 use crate::options::Keywords;
 use crate::scan::Scan;
-use crate::{convert, interrupt, stream};
+use crate::{convert, interrupt};
 
 /// What a copy wrote and what it cost.
 #[derive(Serialize)]
@@ -209,7 +210,7 @@ fn rows_of(
             let (rows, job) = scan.get().source_rows(py)?;
             Ok((rows, keywords.job_of_scan(&job)?))
         }
-        Err(_) => Ok((stream::import(source)?.into(), keywords.job(RangeOptions::for_copy())?)),
+        Err(_) => Ok((import(source)?.into(), keywords.job(RangeOptions::for_copy())?)),
     }
 }
 
@@ -220,7 +221,7 @@ fn rows_of_stream(py: Python<'_>, source: &Bound<'_, PyAny>, keywords: &Keywords
             let (batches, job) = scan.get().batches(py)?;
             Ok((batches, keywords.job_of_scan(&job)?))
         }
-        Err(_) => Ok((stream::import(source)?, keywords.job(RangeOptions::for_copy())?)),
+        Err(_) => Ok((import(source)?, keywords.job(RangeOptions::for_copy())?)),
     }
 }
 
@@ -263,7 +264,7 @@ pub(crate) fn checksum(
     options: Bound<'_, PyDict>,
 ) -> PyResult<(u64, String)> {
     let job = Keywords::new(options).job(RangeOptions::default())?;
-    let batches = stream::import(source)?;
+    let batches = import(source)?;
     let payer = job.clone();
     let sum = interrupt::run(py, &job, move || lakerace::checksum(batches, &payer))?;
     Ok((sum.rows, sum.to_string()))

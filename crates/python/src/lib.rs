@@ -5,6 +5,7 @@
 mod convert;
 mod errors;
 mod files;
+mod foreign_stream;
 mod interrupt;
 mod jobs;
 mod maintain;

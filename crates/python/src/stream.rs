@@ -1,4 +1,4 @@
-//! Batches across the Arrow C stream interface, in both directions.
+//! Batches of ours, by the Arrow C stream interface.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,10 +12,9 @@ use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
 use lakerace_io::wait::lock;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -23,7 +22,7 @@ use crate::errors;
 use crate::interrupt::SIGNAL_POLL;
 
 pub(crate) const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
-const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
+pub(crate) const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
 
 /// One pass over a scan's rows, to be taken once through `__arrow_c_stream__`.
 ///
@@ -258,23 +257,4 @@ fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(target), columns, &rows)
         .map_err(|e| Error::invalid(format!("the requested schema: {e}")))
-}
-
-/// The batches of any object with `__arrow_c_stream__`.
-pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
-    if !object.hasattr("__arrow_c_stream__")? {
-        let kind = object.get_type();
-        let text = format!("a location or an object with __arrow_c_stream__ is needed, not {}", kind.name()?);
-        return Err(PyTypeError::new_err(text));
-    }
-    let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(STREAM_CAPSULE))?;
-    // SAFETY: by the PyCapsule interface, a capsule of this name holds a valid ArrowArrayStream; `from_raw` moves it
-    // out and leaves a released one, as the interface asks.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr().cast::<FFI_ArrowArrayStream>()) };
-    let place = || format!("the stream of {}", object.get_type().name().map_or("?".to_owned(), |n| n.to_string()));
-    let reader = reader.map_err(|e| errors::raised(object.py(), &Error::invalid(e.to_string()).at(place())))?;
-    let place = place();
-    let schema = reader.schema();
-    Ok(Batches::new(schema, reader.map(move |batch| batch.map_err(|e| Error::invalid(e.to_string()).at(&place)))))
 }

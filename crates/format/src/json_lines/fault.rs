@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use lakerace_io::Error;
 
-use crate::json::NoJson;
+use crate::MAX_NESTING;
+use crate::json::{NoJson, TOO_DEEP};
 
 /// Why a line gives no row.
 #[derive(Debug)]
@@ -55,6 +56,13 @@ pub(super) fn no_object(at: usize) -> Fault {
 
 /// The error of a line that is no JSON.
 pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Error {
+    if error.why == TOO_DEEP {
+        return Error::unsupported(format!(
+            "the line is JSON whose values are nested deeper than {MAX_NESTING} levels"
+        ))
+        .at(place(url, number, line, error.at))
+        .advice("read the column as JSON text by --schema 'NAME utf8' (schema), which reaches 512 levels");
+    }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {
         true => Cow::from("the line ends inside of its object"),

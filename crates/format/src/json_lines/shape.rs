@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 
+use crate::MAX_NESTING;
 use crate::csv::infer;
 use crate::csv::value;
-use crate::json::{Json, Kind, NoJson, Read};
+use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
 
-/// Deeper values are refused, as the stack is finite.
-const DEEPEST: usize = 100;
+/// Deeper values have no type: a row itself is one level.
+const DEEPEST: usize = MAX_NESTING + 1;
 
 /// Digits of the longest integers that have a type.
 const MOST_DIGITS: usize = 38;
@@ -51,7 +52,7 @@ impl Shape {
 
     fn add_nested(&mut self, json: &mut Json<'_>, line: Line, depth: usize) -> Read<()> {
         if depth > DEEPEST {
-            return Err(NoJson { at: json.position(), why: "values are nested too deeply" });
+            return Err(NoJson { at: json.position(), why: TOO_DEEP });
         }
         let mut is_first = true;
         match json.kind()? {

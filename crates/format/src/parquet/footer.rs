@@ -1,5 +1,6 @@
 //! Opening a file: one tail read, the footer, and the checks that everything later relies on.
 
+mod depth;
 pub(super) mod empty_groups;
 pub(super) mod mend;
 pub(super) mod old_calendar;
@@ -20,6 +21,7 @@ use parquet::file::metadata::{
     ParquetStatisticsPolicy, RowGroupMetaData,
 };
 
+use self::depth::is_too_deep;
 use self::empty_groups::without_empty_groups;
 use self::mend::{encrypted_leaves, without_wrong_fields};
 use self::old_calendar::OldCalendar;
@@ -29,7 +31,7 @@ use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
-use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema};
+use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema, nested_too_deep};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -167,6 +169,9 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening)
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
     opening.learn_tail(needed);
 
+    if is_too_deep(&footer) {
+        return Err(nested_too_deep());
+    }
     let encrypted = encrypted_leaves(&footer);
     let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
         Some(mended) => decode_footer(&mended),

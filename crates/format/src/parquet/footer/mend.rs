@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 /// Types of the compact protocol.
-mod wire {
+pub(super) mod wire {
     pub(crate) const STOP: u8 = 0;
     pub(crate) const TRUE: u8 = 1;
     pub(crate) const FALSE: u8 = 2;
@@ -119,7 +119,7 @@ impl Struct {
 }
 
 /// Copies a footer, field by field. All methods give `None` where the bytes end early or make no sense.
-struct Mender<'a> {
+pub(super) struct Mender<'a> {
     input: &'a [u8],
     at: usize,
     out: Vec<u8>,
@@ -132,7 +132,7 @@ struct Mender<'a> {
 }
 
 impl<'a> Mender<'a> {
-    fn new(footer: &'a [u8]) -> Self {
+    pub(super) fn new(footer: &'a [u8]) -> Self {
         let out = Vec::with_capacity(footer.len());
         Self { input: footer, at: 0, out, cut: 0, chunk: 0, encrypted: BTreeSet::new() }
     }
@@ -140,15 +140,9 @@ impl<'a> Mender<'a> {
     fn structure(&mut self, kind: Struct) -> Option<()> {
         let (mut last, mut last_kept) = (0i16, 0i16);
         loop {
-            let header = self.byte()?;
-            let found = header & 0x0f;
-            if found == wire::STOP {
+            let Some((id, found)) = self.next_field(last)? else {
                 self.out.push(wire::STOP);
                 return Some(());
-            }
-            let id = match header >> 4 {
-                0 => i16::try_from(zigzag(self.varint()?)).ok()?,
-                step => last.checked_add(i16::from(step))?,
             };
             last = id;
             if matches!(kind, Struct::Chunk) && id == CRYPTO_METADATA {
@@ -172,6 +166,20 @@ impl<'a> Mender<'a> {
                 }
             }
         }
+    }
+
+    /// The number and the type of the next field behind the one of number `last`; `None` within, at the end of the struct.
+    pub(super) fn next_field(&mut self, last: i16) -> Option<Option<(i16, u8)>> {
+        let header = self.byte()?;
+        let found = header & 0x0f;
+        if found == wire::STOP {
+            return Some(None);
+        }
+        let id = match header >> 4 {
+            0 => i16::try_from(zigzag(self.varint()?)).ok()?,
+            step => last.checked_add(i16::from(step))?,
+        };
+        Some(Some((id, found)))
     }
 
     fn structures(&mut self, kind: Struct) -> Option<()> {
@@ -202,7 +210,7 @@ impl<'a> Mender<'a> {
     }
 
     /// The number that begins here; -1 where none does.
-    fn number(&self) -> i64 {
+    pub(super) fn number(&self) -> i64 {
         let mut ahead = Mender { at: self.at, ..Mender::new(&[]) };
         ahead.input = self.input;
         ahead.varint().map_or(-1, zigzag)
@@ -225,13 +233,13 @@ impl<'a> Mender<'a> {
     }
 
     /// Type and count of the elements of a list.
-    fn list_header(&mut self) -> Option<(u8, u64)> {
+    pub(super) fn list_header(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let count = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };
         Some((header & 0x0f, count))
     }
 
-    fn skip(&mut self, found: u8, depth: usize) -> Option<()> {
+    pub(super) fn skip(&mut self, found: u8, depth: usize) -> Option<()> {
         if depth > DEPTH_AT_MOST {
             return None;
         }

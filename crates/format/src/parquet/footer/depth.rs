@@ -1,0 +1,66 @@
+//! How deep the schema of a footer is nested, before anything that follows it calls itself.
+
+use super::mend::{Mender, wire};
+use crate::MAX_NESTING;
+
+/// Groups within one another at most: a list has two of them, and a map as well.
+const GROUPS_AT_MOST: usize = 2 * MAX_NESTING + 2;
+
+/// The field of the file's metadata with the elements of the schema, and that of an element with the number of its children.
+const SCHEMA: i16 = 2;
+const CHILDREN: i16 = 5;
+
+/// Whether the schema of a footer is nested too deep to be followed. Of bytes that are no footer nothing is said.
+pub(crate) fn is_too_deep(footer: &[u8]) -> bool {
+    deepest(footer).is_some_and(|depth| depth > GROUPS_AT_MOST)
+}
+
+/// The depth of the deepest element, up to where it is too deep.
+fn deepest(footer: &[u8]) -> Option<usize> {
+    let mut reader = Mender::new(footer);
+    let mut last = 0;
+    loop {
+        let (id, found) = reader.next_field(last)??;
+        last = id;
+        if id != SCHEMA || found != wire::LIST {
+            reader.skip(found, 0)?;
+            continue;
+        }
+        let (_, count) = reader.list_header()?;
+        // For each group under way, how many children are still to come.
+        let (mut open, mut deepest) = (Vec::<u64>::new(), 0);
+        for _ in 0..count {
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+            if let Some(left) = open.last_mut() {
+                *left -= 1;
+            }
+            deepest = deepest.max(open.len());
+            if deepest > GROUPS_AT_MOST {
+                return Some(deepest);
+            }
+            let children = children(&mut reader)?;
+            if children > 0 {
+                open.push(children);
+            }
+        }
+        return Some(deepest);
+    }
+}
+
+/// Reads an element of the schema; gives the number of its children.
+fn children(reader: &mut Mender<'_>) -> Option<u64> {
+    let (mut last, mut children) = (0, 0);
+    while let Some((id, found)) = reader.next_field(last)? {
+        last = id;
+        if id == CHILDREN && found == wire::I32 {
+            children = u64::try_from(reader.number()).unwrap_or(0);
+        }
+        reader.skip(found, 0)?;
+    }
+    Some(children)
+}
+
+#[cfg(test)]
+mod tests;

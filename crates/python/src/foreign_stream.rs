@@ -1,0 +1,175 @@
+//! Batches of other libraries, by the Arrow C stream interface: checked as they come in.
+
+use std::ffi::CStr;
+
+use arrow::array::ArrayData;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use arrow::record_batch::RecordBatch;
+use lakerace::{Batches, Error, Result};
+use lakerace_format::{MAX_NESTING, check_nesting, checked_batch, nested_too_deep};
+use lakerace_io::panics;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::errors;
+use crate::stream::STREAM_CAPSULE;
+
+/// The batches of any object with `__arrow_c_stream__`.
+pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Batches> {
+    if !object.hasattr("__arrow_c_stream__")? {
+        let kind = object.get_type();
+        let text = format!("a location or an object with __arrow_c_stream__ is needed, not {}", kind.name()?);
+        return Err(PyTypeError::new_err(text));
+    }
+    let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(STREAM_CAPSULE))?;
+    // SAFETY: by the PyCapsule interface, a capsule of this name holds a valid ArrowArrayStream; `from_raw` moves it
+    // out and leaves a released one, as the interface asks.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast::<FFI_ArrowArrayStream>()) };
+    let place = format!("the stream of {}", object.get_type().name().map_or("?".to_owned(), |n| n.to_string()));
+    let mut stream = ForeignStream { stream, schema: SchemaRef::new(Schema::empty()), rows: 0 };
+    stream.schema = stream.read_schema().map_err(|error| errors::raised(object.py(), &error.at(&place)))?;
+    let schema = SchemaRef::clone(&stream.schema);
+    Ok(Batches::new(schema, stream.map(move |batch| batch.map_err(|error| error.at(&place)))))
+}
+
+/// A stream that another library fills.
+struct ForeignStream {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+    /// Rows so far.
+    rows: u64,
+}
+
+// SAFETY: by the C stream interface, a stream may be moved between threads as long as one at a time calls it, and it is only called
+// through `&mut self`.
+unsafe impl Send for ForeignStream {}
+
+impl ForeignStream {
+    fn read_schema(&mut self) -> Result<SchemaRef> {
+        let get_schema = self.stream.get_schema().ok_or_else(|| Error::invalid("the stream was taken already"))?;
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the stream is not released, as it has the function, and `schema` is an empty one to be filled.
+        let code = unsafe { get_schema(&raw mut self.stream, &raw mut schema) };
+        if code != 0 {
+            return Err(self.failure("schema", code));
+        }
+        // Code of the arrow crate calls itself for each level.
+        if depth(&schema) > MAX_NESTING + 1 {
+            return Err(nested_too_deep());
+        }
+        let schema = panics::caught(|| Schema::try_from(&schema));
+        let schema = schema.map_err(|_| Error::invalid("its schema can't be understood"))?;
+        let schema = schema.map_err(|error| Error::invalid(error.to_string()))?;
+        check_nesting(&schema)?;
+        Ok(SchemaRef::new(schema))
+    }
+
+    fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let get_next = self.stream.get_next().ok_or_else(|| Error::invalid("the stream has no batches to give"))?;
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: the stream is not released, as it has the function, and `array` is an empty one to be filled.
+        let code = unsafe { get_next(&raw mut self.stream, &raw mut array) };
+        if code != 0 {
+            return Err(self.failure("next batch", code));
+        }
+        if array.is_released() {
+            return Ok(None);
+        }
+        let data_type = DataType::Struct(self.schema.fields().clone());
+        panics::caught(|| check_shape(&array, &data_type)).map_err(|_| unshaped())??;
+        // SAFETY: the array has the children, buffers and lengths of its type, and by the C data interface the buffers have those
+        // lengths; what stands in them is checked next.
+        let data = panics::caught(|| unsafe { from_ffi_and_data_type(array, data_type) });
+        let data: ArrayData = data.map_err(|_| unshaped())?.map_err(|error| Error::invalid(error.to_string()))?;
+        let batch = checked_batch(&self.schema, data, self.rows + 1)?;
+        self.rows += batch.num_rows() as u64;
+        Ok(Some(batch))
+    }
+
+    fn failure(&mut self, what: &str, code: i32) -> Error {
+        let told = self.stream.get_last_error().and_then(|last_error| {
+            // SAFETY: the stream is not released, and the last call of it has failed, which is when it may be asked.
+            let text = unsafe { last_error(&raw mut self.stream) };
+            // SAFETY: by the C stream interface the text ends in a zero and lives until the next call.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        });
+        let told = told.unwrap_or_else(|| format!("error {code}"));
+        Error::invalid(format!("the stream gives no {what}: {told}"))
+    }
+}
+
+impl Iterator for ForeignStream {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read_batch().transpose()
+    }
+}
+
+/// How deep a schema is nested, up to where it is too deep.
+fn depth(schema: &FFI_ArrowSchema) -> usize {
+    let (mut deepest, mut pending) = (0, vec![(schema, 0)]);
+    while let Some((schema, depth)) = pending.pop() {
+        deepest = deepest.max(depth);
+        if depth > MAX_NESTING + 1 {
+            return depth;
+        }
+        pending.extend(schema.children().chain(schema.dictionary()).map(|child| (child, depth + 1)));
+    }
+    deepest
+}
+
+/// Lengths that no array in memory has.
+const NO_LENGTH: usize = 1 << 48;
+
+/// Checks what the arrow crate takes for granted: lengths that are not negative, and the children and buffers of the type.
+fn check_shape(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
+    // Negative numbers come as the greatest ones.
+    if array.len() >= NO_LENGTH
+        || array.offset() >= NO_LENGTH
+        || array.null_count_opt().is_some_and(|n| n > array.len())
+    {
+        return Err(unshaped());
+    }
+    let children: Vec<&DataType> = match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        DataType::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => vec![item.data_type()],
+        DataType::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
+        _ => Vec::new(),
+    };
+    if array.num_children() != children.len() || array.num_buffers() < buffers_at_least(data_type) {
+        return Err(unshaped());
+    }
+    if let DataType::Dictionary(_, values) = data_type {
+        check_shape(array.dictionary().ok_or_else(unshaped)?, values)?;
+    }
+    children.iter().enumerate().try_for_each(|(at, child)| check_shape(array.child(at), child))
+}
+
+/// Buffers that the C interface has for a type, the validity included.
+fn buffers_at_least(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Null | DataType::RunEndEncoded(..) => 0,
+        DataType::Struct(_) | DataType::FixedSizeList(..) => 1,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => 3,
+        // The last one has the lengths of those between.
+        DataType::Utf8View | DataType::BinaryView | DataType::ListView(_) | DataType::LargeListView(_) => 3,
+        DataType::Union(_, arrow::datatypes::UnionMode::Sparse) => 1,
+        _ => 2,
+    }
+}
+
+fn unshaped() -> Error {
+    Error::invalid("an array has other lengths, children or buffers than its type")
+        .advice("mend the library that made it")
+}
