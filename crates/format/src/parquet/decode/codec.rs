@@ -42,11 +42,12 @@ pub(crate) fn unsupported(codec: CompressionCodec) -> Error {
 /// Refuses lengths that no such codec can reach, before memory is taken for them.
 fn check_ratio(codec: CompressionCodec, stored: usize, length: usize) -> Result<()> {
     // The most that one byte can stand for: a copy of 64 bytes in 3 (snappy), a length byte of 255 (lz4), deflate's
-    // 258 bytes in 2 bits. Zstd and brotli have no such bound worth the name.
+    // 258 bytes in 2 bits, a block of zstd of 128 KiB in 4 bytes. A meta-block of brotli has 16 MiB in some bytes.
     let ratio = match codec {
         CompressionCodec::SNAPPY => 22,
         CompressionCodec::LZ4 | CompressionCodec::LZ4_RAW => 256,
         CompressionCodec::GZIP => 1040,
+        CompressionCodec::BROTLI => 1 << 22,
         _ => 1 << 17,
     };
     if length > PAGE_BYTES_AT_MOST || length > stored.saturating_mul(ratio).saturating_add(ratio) {
@@ -69,28 +70,34 @@ fn fill(name: &str, mut reader: impl Read, target: &mut [u8]) -> Result<usize> {
     Ok(written + surplus)
 }
 
-/// The codec named LZ4, which writers understand in three ways: Hadoop's frames (big-endian lengths before each block),
-/// LZ4's own frame format, and a bare block.
+/// The codec named LZ4, which writers understand in three ways: Hadoop's frames, LZ4's own frame format, and a bare block.
 fn hadoop_lz4(stored: &[u8], target: &mut [u8]) -> Result<usize> {
+    const FRAME_MAGIC: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
     if let Some(written) = hadoop_frames(stored, target) {
         return Ok(written);
+    }
+    if stored.starts_with(FRAME_MAGIC) {
+        return fill("lz4", lz4_flex::frame::FrameDecoder::new(stored), target);
     }
     lz4_flex::block::decompress_into(stored, target)
         .map_err(|e| Error::corrupt(format!("lz4 data can't be decompressed: {e}")))
 }
 
+/// Hadoop's frames: the length of the plain bytes, then blocks until they are complete, each after its length. A block is cut where
+/// the buffer of the writer was full. Lengths are big-endian.
 fn hadoop_frames(mut stored: &[u8], target: &mut [u8]) -> Option<usize> {
     let mut written = 0usize;
     while !stored.is_empty() {
-        let plain = be_u32(stored, 0)?;
-        let packed = be_u32(stored, 4)?;
-        let block = stored.get(8..8usize.checked_add(packed)?)?;
-        let part = target.get_mut(written..written.checked_add(plain)?)?;
-        if lz4_flex::block::decompress_into(block, part).ok()? != plain {
-            return None;
+        let end = written.checked_add(be_u32(stored, 0)?).filter(|end| *end <= target.len())?;
+        stored = &stored[4..];
+        while written < end {
+            let packed = be_u32(stored, 0)?;
+            let block = stored.get(4..4usize.checked_add(packed)?)?;
+            let plain = lz4_flex::block::decompress_into(block, &mut target[written..end]).ok()?;
+            // An empty block would never complete the frame.
+            written += Some(plain).filter(|plain| *plain > 0)?;
+            stored = &stored[4 + packed..];
         }
-        written += plain;
-        stored = &stored[8 + packed..];
     }
     (written == target.len()).then_some(written)
 }
