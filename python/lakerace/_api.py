@@ -149,8 +149,9 @@ def scan(
         schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
         infer_rows: CSV and JSON lines: rows looked at to infer the schema.
         on_bad_row: CSV and JSON lines: a row that does not fit is an error, left out, or (CSV) given nulls.
-        timestamp_unit: ORC: the unit of timestamps; `"auto"` (the default) is `"ns"`, or `"us"` for columns whose
-            statistics tell of times before 1677 or after 2262. A given unit rounds down.
+        timestamp_unit: ORC, and Parquet's timestamps of 96 bits: the unit; `"auto"` (the default) is `"ns"`, or `"us"`
+            for columns of ORC whose statistics tell of times before 1677 or after 2262, and for Parquet files of Spark.
+            A given unit rounds down.
         union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
             lacks a column. Without it, such files are an error.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of

@@ -306,8 +306,8 @@ pub(crate) struct ReadArgs {
     /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<FileFormat>,
-    /// ORC: the unit of timestamps; `auto` is ns, or us for columns with times before 1677 or after 2262. A given unit rounds
-    /// down.
+    /// ORC, and Parquet's timestamps of 96 bits: the unit; `auto` is ns, or us for columns of ORC with times before 1677 or after
+    /// 2262, and for files of Spark. A given unit rounds down.
     #[arg(long, value_enum, default_value_t = TimeUnit::Auto, value_name = "UNIT")]
     pub(crate) timestamp_unit: TimeUnit,
     /// Makes one table of Parquet or ORC files that share few columns or none, null where a file lacks a column.

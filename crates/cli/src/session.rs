@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use lakerace::{
-    Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, Prices, RangeOptions, ReadOptions,
+    Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
+    ReadOptions,
     Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, printable};
@@ -118,6 +119,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         }),
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
+        parquet: ParquetOptions { timestamp_unit: read.timestamp_unit.into(), ..ParquetOptions::default() },
         orc: OrcOptions { timestamp_unit: read.timestamp_unit.into() },
         column_union: column_union(read.union_columns),
         storage: storage_options(store),

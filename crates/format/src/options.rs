@@ -110,6 +110,9 @@ pub struct ParquetOptions {
     /// Whether timestamps of 96 bits are instants, in UTC, as Spark reads them. Else they are clock times without a zone, but
     /// where the writer's Arrow schema names one. Those of Delta tables are instants in any case.
     pub int96_is_instant: bool,
+    /// The unit of timestamps of 96 bits. By default nanoseconds, or microseconds in files of Spark, and a time that does not fit, or
+    /// whose digits would be lost, is an error. Delta tables have microseconds in any case.
+    pub timestamp_unit: TimestampUnit,
 }
 
 /// How ORC is read.

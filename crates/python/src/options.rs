@@ -102,6 +102,7 @@ impl<'py> Keywords<'py> {
     }
 
     pub(crate) fn read(&self) -> PyResult<ReadOptions> {
+        let timestamp_unit = self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default();
         Ok(ReadOptions {
             columns: self.texts("columns")?,
             filter: self.get("where")?,
@@ -116,8 +117,8 @@ impl<'py> Keywords<'py> {
                 header: self.get("header")?,
                 ..self.dialect("delimiter")?
             },
-            parquet: ParquetOptions::default(),
-            orc: OrcOptions { timestamp_unit: self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default() },
+            parquet: ParquetOptions { timestamp_unit, ..ParquetOptions::default() },
+            orc: OrcOptions { timestamp_unit },
             column_union: match self.get("union_columns")? {
                 Some(true) => ColumnUnion::Any,
                 Some(false) | None => ColumnUnion::Related,

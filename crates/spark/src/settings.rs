@@ -124,7 +124,7 @@ impl Settings {
             format: self.parsed("format", str::parse)?,
             csv: self.csv()?,
             // Spark knows these timestamps as instants, whoever wrote them.
-            parquet: ParquetOptions { int96_is_instant: true },
+            parquet: ParquetOptions { int96_is_instant: true, ..ParquetOptions::default() },
             storage: self.storage(),
             ..ReadOptions::default()
         })

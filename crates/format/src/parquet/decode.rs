@@ -25,7 +25,7 @@ mod view;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, IntervalUnit};
 use parquet::basic::Type as Physical;
 use parquet::schema::types::ColumnDescriptor;
 
@@ -38,7 +38,14 @@ use self::fixed_bytes::FixedBytes;
 use self::values::Values;
 
 /// The decoder for a column; `None` where there is none for its type.
-pub(crate) fn values_for(column: &ColumnDescriptor, to: &DataType, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
+///
+/// `rounds_int96`: whether digits of timestamps of 96 bits below the unit are rounded down; else they are an error.
+pub(crate) fn values_for(
+    column: &ColumnDescriptor,
+    to: &DataType,
+    rounds_int96: bool,
+    pool: &Arc<Pool>,
+) -> Option<Box<dyn Values>> {
     use DataType as T;
     let to_type = to.clone();
     macro_rules! fixed {
@@ -62,12 +69,10 @@ pub(crate) fn values_for(column: &ColumnDescriptor, to: &DataType, pool: &Arc<Po
         (Physical::INT64, T::Decimal128(..)) => fixed!(Widen128From64),
         (Physical::FLOAT, T::Float32) => fixed!(Same32),
         (Physical::DOUBLE, T::Float64) => fixed!(Same64),
-        (Physical::INT96, T::Timestamp(unit, _)) => match unit {
-            TimeUnit::Second => fixed!(Int96::seconds()),
-            TimeUnit::Millisecond => fixed!(Int96::milliseconds()),
-            TimeUnit::Microsecond => fixed!(Int96::microseconds()),
-            TimeUnit::Nanosecond => fixed!(Int96::nanoseconds()),
-        },
+        (Physical::INT96, T::Timestamp(unit, _)) => fixed!(Int96::of(*unit, rounds_int96)),
+        (Physical::FIXED_LEN_BYTE_ARRAY, T::Interval(IntervalUnit::MonthDayNano)) if length == 12 => {
+            fixed!(Interval::default())
+        }
         (Physical::FIXED_LEN_BYTE_ARRAY, T::Float16) if length == 2 => fixed!(Same16),
         (Physical::FIXED_LEN_BYTE_ARRAY, T::Decimal32(..)) if (1..=4).contains(&length) => {
             fixed!(BigEndian::<u32>::new(length))

@@ -13,6 +13,7 @@ pub(super) mod delta;
 pub(super) mod dictionary;
 pub(super) mod encoder;
 pub(super) mod fixed;
+pub(super) mod intervals;
 pub(crate) mod literals;
 pub(super) mod page;
 pub(super) mod physical;

@@ -26,12 +26,12 @@ use self::empty_groups::without_empty_groups;
 use self::mend::{encrypted_leaves, without_wrong_fields};
 use self::old_calendar::OldCalendar;
 use self::page_index::keep_indexes;
-use self::schema::{is_int96, with_int96, with_large_texts, with_root_views};
+use self::schema::{is_int96, with_int96, with_large_texts, with_months, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::files::{OpenFile, Opening};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
-use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema, nested_too_deep};
+use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema, TimestampUnit, nested_too_deep};
 
 /// Footers above this are refused: their decoded form takes several times as much memory.
 const FOOTER_BYTES_AT_MOST: u64 = 512 << 20;
@@ -57,6 +57,8 @@ pub(crate) struct FileMeta {
     pub table: Option<Arc<TableSchema>>,
     /// What it counts by an old calendar.
     pub old_calendar: Option<OldCalendar>,
+    /// Whether digits of timestamps of 96 bits below their unit are rounded down; else they are an error.
+    pub rounds_int96: bool,
     /// Leaf columns that are encrypted.
     pub encrypted: BTreeSet<usize>,
     /// The number of the first row of each row group.
@@ -204,6 +206,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening)
         size_bytes,
         first_rows: first_rows(&metadata),
         old_calendar: OldCalendar::of(&metadata, arrow.schema()),
+        rounds_int96: matches!(types, TypesBy::File(options) if options.timestamp_unit != TimestampUnit::Auto),
         encrypted,
         arrow,
         schema,
@@ -282,7 +285,7 @@ fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result
 /// The Arrow schema: as the writer hinted, root strings and bytes as views.
 ///
 /// Timestamps of 96 bits have nanoseconds, which reach from 1677 to 2262 only. Those of Spark have microseconds, as it keeps
-/// no more digits and writes any year. A value that does not fit is an error, at every level.
+/// no more digits and writes any year, unless the options say another unit. A value that does not fit is an error, at every level.
 fn arrow_metadata(
     metadata: &Arc<ParquetMetaData>,
     options: ParquetOptions,
@@ -294,12 +297,20 @@ fn arrow_metadata(
         true => with_int96(hinted.schema(), stored, &|known| match known {
             DataType::Timestamp(unit, zone) => {
                 let is_instant = options.int96_is_instant && zone.is_none();
-                let unit = if is_of_spark(metadata) { TimeUnit::Microsecond } else { *unit };
+                let unit = match options.timestamp_unit {
+                    TimestampUnit::Auto if is_of_spark(metadata) => TimeUnit::Microsecond,
+                    TimestampUnit::Auto => *unit,
+                    TimestampUnit::Second => TimeUnit::Second,
+                    TimestampUnit::Millisecond => TimeUnit::Millisecond,
+                    TimestampUnit::Microsecond => TimeUnit::Microsecond,
+                    TimestampUnit::Nanosecond => TimeUnit::Nanosecond,
+                };
                 DataType::Timestamp(unit, if is_instant { Some("UTC".into()) } else { zone.clone() })
             }
             other => other.clone(),
         }),
     };
+    let timed = with_months(&timed, metadata);
     let viewed = with_large_texts(&with_root_views(&timed).unwrap_or(timed), metadata);
     if viewed.fields() == hinted.schema().fields() {
         return Ok(hinted);

@@ -1,12 +1,12 @@
 //! The row groups of a read as units of its steps.
 
+pub(super) mod checked_group;
 pub(super) mod chunk_bytes;
 pub(super) mod column_reader;
 pub(super) mod column_source;
 pub(super) mod extremes;
 pub(super) mod flat_decoder;
 pub(super) mod flat_reader;
-pub(super) mod nested_int96;
 pub(super) mod nested_reader;
 pub(super) mod old_dates;
 pub(super) mod page_header;

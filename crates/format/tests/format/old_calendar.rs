@@ -47,7 +47,12 @@ fn put(path: &Path, table: &[(&str, ArrayRef)], marks: &[(&str, &str)]) {
 fn open(path: &Path, int96_is_instant: bool) -> Result<ParquetSource> {
     let job = job(1);
     let files = objects(&[path], &job)?.into_iter().map(InputFile::from).collect();
-    ParquetSource::open_files(files, ParquetOptions { int96_is_instant }, ColumnUnion::default(), &job)
+    ParquetSource::open_files(
+        files,
+        ParquetOptions { int96_is_instant, ..ParquetOptions::default() },
+        ColumnUnion::default(),
+        &job,
+    )
 }
 
 fn day(year: i64, month: i64, day: i64) -> i32 {

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
+use arrow::datatypes::TimeUnit;
+
 use super::block::Plain;
 
 /// Turns stored values of a fixed width into Arrow's.
@@ -93,6 +95,8 @@ converts! {
 pub(crate) struct Int96 {
     units_per_day: i64,
     nanoseconds_per_unit: i64,
+    /// Whether what is below the unit is rounded down; else it is a flaw.
+    rounds: bool,
     flaw: Cell<Option<Flaw>>,
 }
 
@@ -100,32 +104,21 @@ pub(crate) struct Int96 {
 const EPOCH_JULIAN_DAY: i64 = 2_440_588;
 
 impl Int96 {
-    const fn new(units_per_second: i64) -> Self {
+    /// To timestamps of a unit. In nanoseconds, days outside of 1677 to 2262 are a flaw. Digits below the unit are one as well, unless
+    /// they are to be rounded down.
+    pub fn of(unit: TimeUnit, rounds: bool) -> Self {
+        let units_per_second = match unit {
+            TimeUnit::Second => 1,
+            TimeUnit::Millisecond => 1_000,
+            TimeUnit::Microsecond => 1_000_000,
+            TimeUnit::Nanosecond => 1_000_000_000,
+        };
         Self {
             units_per_day: 86_400 * units_per_second,
             nanoseconds_per_unit: 1_000_000_000 / units_per_second,
+            rounds,
             flaw: Cell::new(None),
         }
-    }
-
-    /// To seconds.
-    pub fn seconds() -> Self {
-        Self::new(1)
-    }
-
-    /// To milliseconds.
-    pub fn milliseconds() -> Self {
-        Self::new(1_000)
-    }
-
-    /// To microseconds.
-    pub fn microseconds() -> Self {
-        Self::new(1_000_000)
-    }
-
-    /// To nanoseconds. Days outside of 1677 to 2262 are a flaw.
-    pub fn nanoseconds() -> Self {
-        Self::new(1_000_000_000)
     }
 }
 
@@ -140,8 +133,8 @@ impl Convert for Int96 {
     fn convert(&self, stored: &[u8]) -> u64 {
         let nanoseconds = i64::from_le_bytes(bytes(stored));
         let day = i64::from(i32::from_le_bytes(bytes(stored.get(8..).unwrap_or(&[])))) - EPOCH_JULIAN_DAY;
-        let units = nanoseconds / self.nanoseconds_per_unit;
-        if units * self.nanoseconds_per_unit != nanoseconds {
+        let units = nanoseconds.div_euclid(self.nanoseconds_per_unit);
+        if !self.rounds && units * self.nanoseconds_per_unit != nanoseconds {
             self.flaw.set(Some(Flaw::Digits));
         }
         let value = day.checked_mul(self.units_per_day).and_then(|start| start.checked_add(units));
@@ -149,6 +142,35 @@ impl Convert for Int96 {
             self.flaw.set(Some(Flaw::Range));
             0
         }) as u64
+    }
+
+    fn flaw(&self) -> Option<Flaw> {
+        self.flaw.get()
+    }
+}
+
+/// Intervals: months, days and milliseconds of 32 bits without a sign, that Arrow has with one, and with nanoseconds.
+#[derive(Default)]
+pub(crate) struct Interval {
+    flaw: Cell<Option<Flaw>>,
+}
+
+impl Convert for Interval {
+    type Out = u128;
+    const IS_BYTES: bool = true;
+
+    fn width(&self) -> usize {
+        12
+    }
+
+    #[inline(always)]
+    fn convert(&self, stored: &[u8]) -> u128 {
+        let part = |at: usize| u32::from_le_bytes(bytes(stored.get(at..).unwrap_or(&[])));
+        let (months, days, milliseconds) = (part(0), part(4), part(8));
+        if i32::try_from(months.max(days)).is_err() {
+            self.flaw.set(Some(Flaw::Range));
+        }
+        u128::from(months) | u128::from(days) << 32 | u128::from(milliseconds) * 1_000_000 << 64
     }
 
     fn flaw(&self) -> Option<Flaw> {

@@ -156,11 +156,17 @@ impl<C: Convert> Values for Fixed<C> {
 /// The error for a value that its type can't hold.
 pub(crate) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
     match flaw {
-        Flaw::Range => Error::unsupported(format!("a value lies outside of the range of {data_type}")).advice(
-            "timestamps of 96 bits are read as nanoseconds, but for files of Spark: write the column with 64 bits",
-        ),
+        Flaw::Range => {
+            let error = Error::unsupported(format!("a value lies outside of the range of {data_type}"));
+            match data_type {
+                DataType::Timestamp(..) => {
+                    error.advice("read timestamps of 96 bits by --timestamp-unit us (timestamp_unit)")
+                }
+                _ => error.advice("leave the column out by --columns (columns)"),
+            }
+        }
         Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps"))
-            .advice("write the column with nanoseconds of 64 bits"),
+            .advice("read timestamps of 96 bits by --timestamp-unit ns, or us to round them (timestamp_unit)"),
     }
 }
 

@@ -8,12 +8,12 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, GenericByteView
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{
     ArrowNativeType, BinaryViewType, DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, IntervalDayTimeType, IntervalUnit,
-    IntervalYearMonthType, StringViewType, TimeUnit, UInt8Type, UInt16Type, i256,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, StringViewType, TimeUnit, UInt8Type, UInt16Type, i256,
 };
 use lakerace_io::{Error, Result};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
+use super::intervals::interval_bytes;
 use super::physical::{Numbers, Physical};
 
 /// INT32.
@@ -191,15 +191,7 @@ impl ByteStrings {
                 let to = |v: &i32| i128::from(*v).to_be_bytes();
                 Layout::Fixed(width, big_endian(values.iter(), |_| true, to, width, &nulls, column)?)
             }
-            DataType::Interval(IntervalUnit::YearMonth) if width == 12 => {
-                let months = array.as_primitive::<IntervalYearMonthType>().values();
-                Layout::Fixed(12, months.iter().flat_map(|m| interval(*m, 0, 0)).collect::<Vec<u8>>().into())
-            }
-            DataType::Interval(IntervalUnit::DayTime) if width == 12 => {
-                let values = array.as_primitive::<IntervalDayTimeType>().values();
-                let bytes: Vec<u8> = values.iter().flat_map(|v| interval(0, v.days, v.milliseconds)).collect();
-                Layout::Fixed(12, bytes.into())
-            }
+            DataType::Interval(_) if width == 12 => Layout::Fixed(width, interval_bytes(&array)?),
             _ => return Err(wrong_type(&array, column)),
         };
         Ok(Self { layout, nulls, rows })
@@ -208,15 +200,6 @@ impl ByteStrings {
 
 fn offsets32(offsets: &ScalarBuffer<i32>, data: &Buffer) -> Layout {
     Layout::Offsets32(offsets.clone(), data.clone())
-}
-
-/// An INTERVAL: months, days and milliseconds, each little-endian.
-fn interval(months: i32, days: i32, milliseconds: i32) -> [u8; 12] {
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&months.to_le_bytes());
-    bytes[4..8].copy_from_slice(&days.to_le_bytes());
-    bytes[8..].copy_from_slice(&milliseconds.to_le_bytes());
-    bytes
 }
 
 /// Whether all but the last `width` bytes repeat the sign.

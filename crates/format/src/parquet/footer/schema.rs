@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, IntervalUnit, Schema, SchemaRef};
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::basic::Type;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
@@ -42,6 +43,29 @@ pub(crate) fn with_int96(schema: &Schema, stored: &SchemaDescriptor, to: &dyn Fn
 /// Whether a leaf column has timestamps of 96 bits.
 pub(crate) fn is_int96(stored: &SchemaDescriptor, leaf: usize) -> bool {
     leaf < stored.num_columns() && stored.column(leaf).physical_type() == Type::INT96
+}
+
+/// The schema with months in intervals of root columns. Without a hint of its writer, the parquet crate takes an interval for one of
+/// days and milliseconds, and drops its months.
+pub(crate) fn with_months(schema: &SchemaRef, metadata: &ParquetMetaData) -> SchemaRef {
+    let is_days = |field: &FieldRef| *field.data_type() == DataType::Interval(IntervalUnit::DayTime);
+    if is_hinted(metadata) || !schema.fields().iter().any(is_days) {
+        return Arc::clone(schema);
+    }
+    let whole = |field: &FieldRef| match is_days(field) {
+        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Interval(IntervalUnit::MonthDayNano))),
+        false => Arc::clone(field),
+    };
+    Arc::new(Schema::new_with_metadata(
+        schema.fields().iter().map(whole).collect::<Fields>(),
+        schema.metadata().clone(),
+    ))
+}
+
+/// Whether the writer's Arrow schema stands in the file.
+fn is_hinted(metadata: &ParquetMetaData) -> bool {
+    let pairs = metadata.file_metadata().key_value_metadata();
+    pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY))
 }
 
 /// Bytes of a column chunk from which on its texts may be too many for offsets of 32 bits.

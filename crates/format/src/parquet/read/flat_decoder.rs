@@ -19,7 +19,7 @@ pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc
     if !is_flat || file_type.is_nested() || !are_known(chunk) {
         return None;
     }
-    values_for(descriptor, file_type, pool)
+    values_for(descriptor, file_type, file.rounds_int96, pool)
 }
 
 /// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.

@@ -13,11 +13,10 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 
+use super::checked_group::{CheckedGroup, is_checked};
 use super::chunk_bytes::{ChunkBytes, Failure};
 use super::column_source::ColumnSource;
-use super::nested_int96::CheckedGroup;
 use crate::panic_guard::guarded;
-use crate::parquet::footer::schema::is_int96;
 
 /// One root column of one row group, decoded by the parquet crate.
 pub(crate) struct NestedReader {
@@ -42,9 +41,9 @@ impl NestedReader {
         let is_whole = source.rows.len() == 1 && source.rows[0] == (0..rows);
         let selection = (!is_whole).then(|| selection(&source.rows, rows));
         let stored = source.file.arrow.parquet_schema();
-        let has_int96 = leaves.iter().any(|leaf| is_int96(stored, *leaf));
+        let is_checked = leaves.iter().any(|leaf| is_checked(stored, *leaf));
         let reader = guarded("the column", || {
-            if has_int96 {
+            if is_checked {
                 return CheckedGroup::new(source, root, bytes).reader(leaves, source.step_rows, selection);
             }
             let mask = ProjectionMask::leaves(stored, leaves);

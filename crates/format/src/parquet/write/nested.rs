@@ -22,6 +22,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::options::{ColumnLayout, Settings};
 use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
+use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
 use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics};
 
@@ -77,6 +78,7 @@ impl NestedEncoder {
 
 impl ColumnEncoder for NestedEncoder {
     fn write(&mut self, array: &ArrayRef, _scratch: &mut Scratch) -> Result<()> {
+        check_intervals(array.as_ref())?;
         let values = compute_leaves(&self.field, array).map_err(|e| failed(&self.field, e))?;
         for (writer, values) in self.leaves.iter_mut().zip(values) {
             writer.write(&values).map_err(|e| failed(&self.field, e))?;

@@ -95,7 +95,10 @@ impl Layout {
     pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
         let mut stored_fields = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
-            check(field.data_type(), field.name())?;
+            // Our own encoder knows them, and the parquet crate's, for nested columns, does not.
+            if *field.data_type() != DataType::Interval(IntervalUnit::MonthDayNano) {
+                check(field.data_type(), field.name())?;
+            }
             stored_fields.push(Arc::new(stored_field(field)));
         }
         let stored = Schema::new_with_metadata(stored_fields.clone(), schema.metadata().clone());
@@ -178,9 +181,10 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
     };
     match data_type {
         DataType::Union(..) => unsupported("a union", "write its variants as columns of their own"),
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            unsupported("intervals with nanoseconds", "cast the column to a duration or to an interval of days")
-        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => unsupported(
+            "intervals of months and nanoseconds within other columns",
+            "make the interval a column of its own, or cast it to a duration or to text",
+        ),
         DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "leave the column out"),
         DataType::Struct(fields) => {
             fields.iter().try_for_each(|f| check(f.data_type(), &format!("{path}.{}", f.name())))

@@ -1,19 +1,21 @@
-//! Timestamps of 96 bits within other columns.
+//! Timestamps of 96 bits, and intervals, within other columns.
 //!
-//! The parquet crate decodes them, and neither tells a value that is out of range nor digits that are lost. So the values of
-//! their pages are looked at before the crate gets the page.
+//! The parquet crate decodes them, and neither tells a timestamp that is out of range nor digits and months that are lost. So the
+//! values of their pages are looked at before the crate gets the page.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use bytes::Bytes;
+use lakerace_io::Error;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::basic::Encoding;
+use parquet::basic::{ConvertedType, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::chunk_bytes::{ChunkBytes, Failure, keep};
 use super::column_source::ColumnSource;
@@ -72,21 +74,21 @@ impl RowGroups for CheckedGroup {
     fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
         let column = self.group().column(leaf);
         let pages = SerializedPageReader::new(Arc::clone(&self.bytes), column, self.num_rows(), None)?;
-        if !is_int96(self.file.arrow.parquet_schema(), leaf) {
+        let stored = self.file.arrow.parquet_schema();
+        if !is_checked(stored, leaf) {
             return Ok(Box::new(OneChunk(Some(Box::new(pages)))));
         }
         let data_type =
             self.data_type(leaf).ok_or_else(|| ParquetError::General("a leaf without a type".to_owned()))?;
-        let convert = match &data_type {
-            DataType::Timestamp(TimeUnit::Second, _) => Int96::seconds(),
-            DataType::Timestamp(TimeUnit::Millisecond, _) => Int96::milliseconds(),
-            DataType::Timestamp(TimeUnit::Microsecond, _) => Int96::microseconds(),
-            _ => Int96::nanoseconds(),
+        let check = match &data_type {
+            _ if !is_int96(stored, leaf) => Check::Interval,
+            DataType::Timestamp(unit, _) => Check::Int96(Int96::of(*unit, self.file.rounds_int96)),
+            _ => Check::Int96(Int96::of(TimeUnit::Nanosecond, self.file.rounds_int96)),
         };
         let descriptor = column.column_descr();
         let levels = [descriptor.max_rep_level(), descriptor.max_def_level()];
         let failure = Arc::clone(&self.bytes.failure);
-        Ok(Box::new(OneChunk(Some(Box::new(CheckedPages { pages, convert, data_type, levels, failure })))))
+        Ok(Box::new(OneChunk(Some(Box::new(CheckedPages { pages, check, data_type, levels, failure })))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -96,6 +98,31 @@ impl RowGroups for CheckedGroup {
     fn metadata(&self) -> &ParquetMetaData {
         self.file.metadata()
     }
+}
+
+/// What is looked at.
+enum Check {
+    /// Whether timestamps have a place in their type.
+    Int96(Int96),
+    /// Whether intervals have months, which the type that the crate reads them as has no place for.
+    Interval,
+}
+
+/// Whether the values of a leaf column within another one are looked at before they are decoded.
+pub(crate) fn is_checked(stored: &SchemaDescriptor, leaf: usize) -> bool {
+    is_int96(stored, leaf) || stored.column(leaf).converted_type() == ConvertedType::INTERVAL
+}
+
+/// Whether the values of a page stand there in a way that is not looked at.
+fn has_other_encoding(page: &Page) -> bool {
+    #[allow(deprecated, reason = "old files have it")]
+    let known = [Encoding::PLAIN, Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY];
+    !known.contains(&page.encoding())
+}
+
+fn unread_interval() -> Error {
+    Error::unsupported("intervals with months are read as columns of their own, and not within other columns")
+        .advice("leave the column out by --columns (columns), or rewrite the file with the interval as a column")
 }
 
 /// The pages of one column chunk.
@@ -114,7 +141,7 @@ impl PageIterator for OneChunk {}
 /// The pages of a column chunk, each checked before it is given out.
 struct CheckedPages {
     pages: SerializedPageReader<ChunkBytes>,
-    convert: Int96,
+    check: Check,
     /// What the values are converted to.
     data_type: DataType,
     /// The highest repetition and definition level.
@@ -125,11 +152,19 @@ struct CheckedPages {
 impl CheckedPages {
     fn check(&self, page: Option<Page>) -> Result<Option<Page>> {
         let values = page.as_ref().and_then(|page| self.values(page)).unwrap_or_default();
-        for value in values.chunks_exact(WIDTH) {
-            self.convert.convert(value);
-        }
-        match self.convert.flaw() {
-            Some(flaw) => Err(keep(&self.failure, unfit(flaw, &self.data_type))),
+        let mut stored = values.chunks_exact(WIDTH);
+        let fault = match &self.check {
+            Check::Int96(convert) => {
+                stored.for_each(|value| {
+                    convert.convert(value);
+                });
+                convert.flaw().map(|flaw| unfit(flaw, &self.data_type))
+            }
+            Check::Interval if page.as_ref().is_some_and(has_other_encoding) => Some(unread_interval()),
+            Check::Interval => stored.any(|value| value[..4] != [0; 4]).then(unread_interval),
+        };
+        match fault {
+            Some(fault) => Err(keep(&self.failure, fault)),
             None => Ok(page),
         }
     }
