@@ -2,13 +2,14 @@
 
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow::ipc::writer::{FileWriter, StreamWriter};
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Output, Result};
 
 use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
-/// Writes Arrow IPC: a file where the name ends in `.arrow`, else a stream.
+/// Writes Arrow IPC: a file where the name ends in `.arrow` or `.feather`, else a stream.
 pub struct ArrowSink {
     output: Output,
     writer: Writer,
@@ -25,17 +26,17 @@ impl ArrowSink {
     /// Begins a file or stream.
     ///
     /// # Errors
-    /// `Unsupported` for a codec.
+    /// `Usage` for codecs other than lz4 and zstd, and for a level.
     pub fn create(output: Output, schema: &SchemaRef, options: &WriteOptions) -> Result<Box<dyn Sink>> {
-        if options.compression.is_some_and(|compression| compression.codec != Codec::None) {
-            return Err(Error::unsupported("Arrow IPC is written without a codec")
-                .at(output.url())
-                .advice("leave --compression (compression) out"));
-        }
+        let codec = codec(options).map_err(|error| error.at(output.url()))?;
+        let options = IpcWriteOptions::default().try_with_compression(codec).map_err(|error| encoding(&error))?;
         refuse_to_write_duplicates(schema).map_err(|error| error.at(output.url()))?;
-        let writer = match output.url().to_ascii_lowercase().ends_with(".arrow") {
-            true => FileWriter::try_new(Vec::new(), schema).map(|writer| Writer::File(Box::new(writer))),
-            false => StreamWriter::try_new(Vec::new(), schema).map(|writer| Writer::Stream(Box::new(writer))),
+        let name = output.url().to_ascii_lowercase();
+        let writer = match name.ends_with(".arrow") || name.ends_with(".feather") {
+            true => FileWriter::try_new_with_options(Vec::new(), schema, options).map(|w| Writer::File(Box::new(w))),
+            false => {
+                StreamWriter::try_new_with_options(Vec::new(), schema, options).map(|w| Writer::Stream(Box::new(w)))
+            }
         };
         let writer = writer.map_err(|error| encoding(&error).at(output.url()))?;
         Ok(Box::new(Self { output, writer, rows: 0 }))
@@ -71,6 +72,23 @@ impl Sink for ArrowSink {
         let (bytes, files) = (self.output.position(), vec![self.output.url().to_owned()]);
         self.output.finish()?;
         Ok(Written { rows: self.rows, bytes, files, ..Written::default() })
+    }
+}
+
+/// The codec that the buffers of batches are packed with.
+fn codec(options: &WriteOptions) -> Result<Option<CompressionType>> {
+    const ADVICE: &str = "choose --compression lz4, zstd or none (compression), without a level";
+    let Some(compression) = options.compression else { return Ok(None) };
+    if compression.level.is_some() {
+        return Err(Error::usage("Arrow IPC is packed at one level").advice(ADVICE));
+    }
+    match compression.codec {
+        Codec::None => Ok(None),
+        Codec::Lz4 => Ok(Some(CompressionType::LZ4_FRAME)),
+        Codec::Zstd => Ok(Some(CompressionType::ZSTD)),
+        Codec::Snappy | Codec::Gzip | Codec::Brotli => {
+            Err(Error::usage("Arrow IPC is packed with lz4 or zstd, or not at all").advice(ADVICE))
+        }
     }
 }
 
