@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
+use crate::file_notes::requested_notes;
 use crate::predicate::{Predicate, find_column};
 use crate::projection::Part;
 use crate::{ReadPlan, ReadRequest};
@@ -65,7 +66,9 @@ impl Columns {
         let output = wanted.iter().map(|(column, part)| decode(*column, part.clone())).collect();
         let projected: Vec<FieldRef> =
             wanted.iter().map(|(column, part)| part.of_field(&schema.fields()[*column])).collect();
-        let schema = Arc::new(Schema::new_with_metadata(projected, schema.metadata().clone()));
+        let projected = Fields::from(projected);
+        let notes = requested_notes(schema.metadata(), schema.fields(), &projected, request);
+        let schema = Arc::new(Schema::new_with_metadata(projected, notes));
         Ok(Self { decoded, filtered, output, schema, predicate, is_never })
     }
 

@@ -10,6 +10,7 @@ mod deleted_rows;
 mod duplicates;
 mod exec;
 mod expr;
+mod file_notes;
 mod files;
 mod fixed_sizes;
 pub mod folder;

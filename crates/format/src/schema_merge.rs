@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Metadata, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use crate::ColumnUnion;
+use crate::file_notes::common_notes;
 use crate::files::OpenFile;
 
 /// One schema for all files: the columns of all of them in the order of their first appearance. A column that is
@@ -19,7 +20,7 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
     let same_constants = |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
     if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
         let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
-        return Ok(Arc::new(Schema::new(fields)));
+        return Ok(Arc::new(Schema::new_with_metadata(fields, notes(files))));
     }
     let mut merged: Vec<Merged<'_, F>> = Vec::new();
     let mut positions = HashMap::new();
@@ -50,7 +51,7 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
             Arc::new(column.field.with_nullable(nullable))
         })
         .collect();
-    Ok(Arc::new(Schema::new(with_constants(fields, files))))
+    Ok(Arc::new(Schema::new_with_metadata(with_constants(fields, files), notes(files))))
 }
 
 /// Refuses a file that has fewer than half of the columns in common with those before it, counted by the fewer of both.
@@ -69,8 +70,12 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
     ))
 }
 
-/// The columns of the files' places behind their own. The hints of a writer (such as pandas' index) are left out: they
-/// are about its file, not about a scan's batches.
+/// What the files say of their rows by notes.
+fn notes<F: OpenFile>(files: &[Arc<F>]) -> Metadata {
+    common_notes(files.iter().map(|file| file.schema().metadata()))
+}
+
+/// The columns of the files' places behind their own.
 fn with_constants<F: OpenFile>(mut fields: Vec<FieldRef>, files: &[Arc<F>]) -> Vec<FieldRef> {
     for constants in files.iter().filter_map(|file| file.constants()) {
         for field in constants.fields() {

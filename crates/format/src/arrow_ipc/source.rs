@@ -15,8 +15,12 @@ use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
 use crate::csv::Steps;
+use crate::file_notes::{common_notes, requested_notes};
 use crate::suggestions::column_not_found;
-use crate::{Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{
+    Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan, check_nesting,
+    with_plain_nulls,
+};
 
 /// Bytes of a step through a file.
 const STEP_BYTES: usize = 1 << 20;
@@ -52,6 +56,7 @@ impl ArrowSource {
             (object.size_bytes, object.e_tag) = (Some(tail.size_bytes), object.e_tag.or(tail.e_tag));
         }
         let schema = read_schema(&object, job).map_err(|error| error.at(object.url()))?;
+        check_nesting(&schema).map_err(|error| error.at(object.url()))?;
         let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -92,7 +97,10 @@ impl Source for ArrowSource {
         let size_bytes = self.object.size_bytes.unwrap_or(0);
         let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
         let (url, e_tag) = (self.object.url(), self.object.e_tag.clone());
-        let schema = self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?;
+        let projected = self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?;
+        let stored = common_notes([self.schema.metadata()].into_iter());
+        let notes = requested_notes(&stored, self.schema.fields(), projected.fields(), request);
+        let schema = projected.with_metadata(notes);
         Ok(ReadPlan {
             request: request.clone(),
             schema: Arc::new(schema),
@@ -212,9 +220,6 @@ impl Messages {
             ArrowError::IpcError(message) if message == "Unexpected EOS" => {
                 Error::corrupt("bytes follow the end of the Arrow IPC stream")
             }
-            _ if text.contains("ompress") && text.contains("feature") => {
-                Error::unsupported("Arrow IPC with a codec is not read").advice("write it without a codec")
-            }
             ArrowError::MemoryError(_) => Error::unavailable(format!("there is no memory for a message: {text}")),
             _ => Error::corrupt(format!("not Arrow IPC, or damaged: {text}")),
         };
@@ -271,7 +276,7 @@ impl Rows {
             let batch = match self.batch.take() {
                 Some(batch) => batch,
                 None => match self.messages.next(|_| false)? {
-                    Some(batch) => self.wanted(&batch)?,
+                    Some(batch) => self.wanted(batch)?,
                     None => return Ok(None),
                 },
             };
@@ -289,7 +294,8 @@ impl Rows {
         Ok(None)
     }
 
-    fn wanted(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn wanted(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = &with_plain_nulls(batch).map_err(|error| error.at(&self.messages.url))?;
         let internal = |error: ArrowError| Error::internal(error.to_string());
         let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose()?;
         let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow::datatypes::{DataType, FieldRef, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, Metadata, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Object, Result};
@@ -100,7 +100,9 @@ fn open_named(file: InputFile, url: &str, opening: &Opening) -> Result<OrcFile> 
     let first = tail.stripes().iter().map(|stripe| stripe.footer_range()).map(|(at, length)| at + length).max();
     opening.learn_tail(size_bytes - first.unwrap_or(0).min(size_bytes));
     let stripes = tail.stripes().iter().map(|_| OnceLock::new()).collect();
-    let schema = tail.root().to_arrow_schema(FINEST);
+    let text = |note: &[u8]| String::from_utf8(note.to_vec()).ok();
+    let notes: Metadata = tail.user_metadata().filter_map(|(key, note)| Some((key, text(note)?))).collect();
+    let schema = Arc::new(tail.root().to_arrow_schema(FINEST).as_ref().clone().with_metadata(notes));
     refuse_duplicates(&schema)?;
     let url = url.to_owned();
     let mut roots = HashMap::with_capacity(schema.fields().len());

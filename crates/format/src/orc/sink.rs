@@ -43,7 +43,12 @@ fn new_writer(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Wr
         }
     }
     let threads = job.options().threads.clamp(1, schema.fields().len().max(1));
-    Writer::new(schema, writer_options(options, threads)?).map_err(from_orc)
+    let mut options = writer_options(options, threads)?;
+    let mut notes: Vec<(String, Vec<u8>)> =
+        schema.metadata().iter().map(|(key, note)| (key.clone(), note.clone().into_bytes())).collect();
+    notes.sort();
+    options.metadata.extend(notes);
+    Writer::new(schema, options).map_err(from_orc)
 }
 
 fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOptions> {

@@ -37,7 +37,7 @@ pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Resul
         };
         let fields: Vec<FieldRef> = file.schema.fields().iter().enumerate().map(|(at, f)| settled(at, f)).collect();
         let file = Arc::get_mut(file).ok_or_else(|| Error::internal("a file is shared before its schema is known"))?;
-        file.schema = Arc::new(Schema::new(fields));
+        file.schema = Arc::new(Schema::new_with_metadata(fields, file.schema.metadata().clone()));
     }
     Ok(())
 }
