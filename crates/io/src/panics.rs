@@ -3,9 +3,13 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 
 use crate::Error;
+use crate::lock::lock;
+
+/// What the last panic said that was not printed. A library may replace a panic of one of its threads by one of its own.
+static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
     /// How many calls of [`quietly`] this thread is in.
@@ -32,10 +36,35 @@ pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
     catch_unwind(AssertUnwindSafe(|| quietly(call)))
 }
 
+/// The error for a panic that tells of missing threads or memory; `None` for another one. It says nothing of the data.
+pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
+    let last = lock(&LAST_QUIET).take();
+    let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;
+    Some(Error::unavailable(format!("the system is short of {found}")).advice(
+        "raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads (--threads, threads)",
+    ))
+}
+
+/// What a text of a panic says to be missing.
+fn shortage_of(text: &str) -> Option<&'static str> {
+    let is_thread = text.contains("spawn") && text.contains("thread");
+    let is_memory =
+        text.contains("os error 12") || text.contains("Cannot allocate memory") || text.contains("memory allocation");
+    match (is_thread, is_memory) {
+        (true, _) => Some("threads: it starts no further one"),
+        (false, true) => Some("memory"),
+        (false, false) => None,
+    }
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+}
+
 /// The error for a panic that was caught: a fault of ours.
 pub fn panicked(payload: &(dyn Any + Send)) -> Error {
-    let what = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned());
+    let what = text_of(payload).unwrap_or_else(|| "a panic".to_owned());
     Error::internal(format!("internal error: {what}")).advice(concat!(
         "please report it at ",
         env!("CARGO_PKG_REPOSITORY"),
@@ -52,6 +81,8 @@ fn install() {
             // A thread that ends has no such number any more, and catches nothing.
             if QUIET.try_with(Cell::get).unwrap_or(0) == 0 {
                 before(info);
+            } else if let Some(text) = text_of(info.payload()) {
+                *lock(&LAST_QUIET) = Some(text);
             }
         }));
     });

@@ -8,7 +8,9 @@ use lakerace_io::{Error, object_store, panics, store_error};
 pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
     match panics::caught(call) {
         Ok(outcome) => outcome.map_err(from_kernel),
-        Err(_) => Err(Error::corrupt("the log can't be understood")),
+        Err(payload) => {
+            Err(panics::shortage(&*payload).unwrap_or_else(|| Error::corrupt("the log can't be understood")))
+        }
     }
 }
 

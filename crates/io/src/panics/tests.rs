@@ -3,7 +3,8 @@
 use std::panic::{catch_unwind, set_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{caught, quietly};
+use super::{caught, quietly, shortage};
+use crate::ErrorKind;
 
 /// One test for all: the hook is the process's.
 #[test]
@@ -25,4 +26,17 @@ fn what_is_caught_prints_nothing_and_all_else_does() {
     assert!(other.is_ok_and(|panicked| panicked));
     assert_eq!(TOLD.load(Ordering::Relaxed), 2);
     assert_eq!(caught(|| 7).ok(), Some(7));
+}
+
+#[test]
+fn a_panic_for_want_of_threads_or_memory_says_so() {
+    let of = |text: &'static str| caught(move || panic!("{text}")).err().and_then(|payload| shortage(&*payload));
+    for text in [
+        "OS can't spawn worker thread: Resource temporarily unavailable (os error 11)",
+        "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+        "mmap: Cannot allocate memory (os error 12)",
+    ] {
+        assert_eq!(of(text).map(|error| error.kind()), Some(ErrorKind::Unavailable), "{text}");
+    }
+    assert!(of("index out of bounds: the len is 0 but the index is 0").is_none());
 }
