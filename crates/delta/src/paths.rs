@@ -139,5 +139,28 @@ pub(crate) const ROOT: &str = "table:///";
 /// The folder of change files, in the table's.
 pub(crate) const CHANGE_FOLDER: &str = "_change_data";
 
+/// The beginning of the names of data files.
+pub(crate) const DATA_FILE: &str = "part";
+/// The beginning of the names of change files.
+pub(crate) const CHANGE_FILE: &str = "cdc";
+/// Hexadecimal digits in the name of a file.
+const NAME_DIGITS: usize = 32;
+
+/// The name of a file of rows: `part-00000-<32 hexadecimal digits>.parquet`.
+pub(crate) fn file_name(kind: &str, number: usize, random: u128) -> String {
+    format!("{kind}-{number:05}-{random:0NAME_DIGITS$x}.parquet")
+}
+
+/// Whether a path ends in a name that [`file_name`] gives to data files. Files of other writers have other names.
+pub(crate) fn is_own_data_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name.strip_prefix(DATA_FILE).and_then(|name| name.strip_prefix('-')?.strip_suffix(".parquet"));
+    name.and_then(|name| name.split_once('-')).is_some_and(|(number, digits)| {
+        number.bytes().all(|byte| byte.is_ascii_digit())
+            && digits.len() == NAME_DIGITS
+            && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -232,7 +232,7 @@ impl KeyColumn {
         let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(()) };
         let row = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or(0) as u64;
         let message = format!("the key column {:?} is null in row {}", self.name, first_row + row);
-        Err(Error::invalid(message).advice("every row needs a key: leave such rows out by --where (a scan with where); in a column that the table is partitioned by, an empty text is null"))
+        Err(Error::invalid(message).advice("every row needs a key: leave such rows out by --where (a scan with where)"))
     }
 }
 

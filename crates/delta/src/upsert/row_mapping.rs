@@ -156,12 +156,11 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
     schema.fields().iter().map(|field| field.name().as_str())
 }
 
-/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find. In the
-/// columns that the table is partitioned by, an empty text is one of them.
+/// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find.
 fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<Fit> {
     let same = |field: &FieldRef| {
         let field = Arc::new(field.as_ref().clone().with_nullable(true));
         Target { logical: Arc::clone(&field), stored: field }
     };
-    Ok(Fit::exact(source, &fields.map(same).collect::<Vec<_>>())?.with_empty_as_null(partitions))
+    Ok(Fit::exact(source, &fields.map(same).collect::<Vec<_>>())?.without_empty(partitions))
 }

@@ -19,13 +19,13 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output
 
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
-use super::fit::{Fit, Target};
+use super::fit::{Fit, Target, empty_partition_value};
 use super::published::{AddedFile, Published};
 use super::statistics::Statistics;
 use crate::Table;
 use crate::commit::Targets;
 use crate::kernel::error::from_kernel;
-use crate::paths::CHANGE_FOLDER;
+use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;
@@ -187,12 +187,13 @@ impl DataFiles {
                     .at(format!("partition column {name:?}"))
                     .advice("leave such rows out by --where (where), or choose other partition columns"));
             }
-            if !is_nullable && text.is_none_or(|text| text.is_empty()) {
-                return Err(Error::invalid(
-                    "it is NOT NULL in the table, and a row has null or an empty text, which is null there",
-                )
-                .at(format!("partition column {name:?}"))
-                .advice("leave such rows out by --where (where)"));
+            if text.as_deref().is_some_and(str::is_empty) || is_empty_text(&value) {
+                return Err(empty_partition_value(name));
+            }
+            if !is_nullable && text.is_none() {
+                return Err(Error::invalid("it is NOT NULL in the table, and a row has null")
+                    .at(format!("partition column {name:?}"))
+                    .advice("leave such rows out by --where (where)"));
             }
             Ok((name.clone(), value))
         };
@@ -239,10 +240,10 @@ impl DataFiles {
         }
         let context = &self.contexts[partition];
         let number = self.finishing.files() + self.open.len();
-        let kind = if self.is_of_changes { "cdc" } else { "part" };
-        let name = format!("{kind}-{number:05}-{:032x}.parquet", self.random.wrapping_add(number as u128));
+        let kind = if self.is_of_changes { CHANGE_FILE } else { DATA_FILE };
+        let name = file_name(kind, number, self.random.wrapping_add(number as u128));
         let url = context.write_dir().join(&name).map_err(|e| Error::internal(e.to_string()))?;
-        let mut name = context.resolve_file_path(&url).map_err(from_kernel)?;
+        let mut name = context.resolve_file_path(&url).map_err(|error| not_a_path(&from_kernel(error)))?;
         if self.is_of_changes {
             name = format!("{CHANGE_FOLDER}/{name}");
         }
@@ -296,6 +297,12 @@ impl DataFiles {
         self.end_all()?;
         self.finishing.finish()
     }
+}
+
+/// Whether a value is an empty text, whose text in the log is that of null.
+fn is_empty_text(value: &Scalar) -> bool {
+    matches!(value, Scalar::String(text) if text.is_empty())
+        || matches!(value, Scalar::Binary(bytes) if bytes.is_empty())
 }
 
 /// Whether a date or time is of a year beyond four digits, whose text has a sign: readers of the log know none.

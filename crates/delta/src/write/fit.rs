@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array,
-};
-use arrow::compute::{CastOptions, cast_with_options, nullif};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
@@ -37,8 +35,8 @@ struct Column {
     plain: DataType,
     /// The type that files get.
     stored: DataType,
-    /// Whether an empty text is null.
-    empty_is_null: bool,
+    /// Whether an empty text is an error.
+    refuses_empty: bool,
 }
 
 impl Fit {
@@ -61,11 +59,10 @@ impl Fit {
         Self::of(targets.iter().map(exact).collect::<Result<Vec<_>>>()?)
     }
 
-    /// Has empty texts of these columns become null, as they do in a column that a table is partitioned by. Format:
-    /// <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#partition-value-serialization>.
-    pub fn with_empty_as_null(mut self, columns: &[String]) -> Self {
+    /// Refuses empty texts in these columns, by which a table is partitioned.
+    pub fn without_empty(mut self, partition_columns: &[String]) -> Self {
         for column in &mut self.columns {
-            column.empty_is_null = columns.contains(column.target.logical.name());
+            column.refuses_empty = partition_columns.contains(column.target.logical.name());
         }
         self
     }
@@ -100,7 +97,7 @@ impl Column {
             }
             let stored = target.stored.data_type().clone();
             let plain = stored.clone();
-            return Ok(Self { target: target.clone(), source: None, plain, stored, empty_is_null: false });
+            return Ok(Self { target: target.clone(), source: None, plain, stored, refuses_empty: false });
         };
         let plain = table_type(field.data_type()).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
@@ -115,12 +112,15 @@ impl Column {
             }
             _ => to.clone(),
         };
-        Ok(Self { target: target.clone(), source: Some(at), plain, stored, empty_is_null: false })
+        Ok(Self { target: target.clone(), source: Some(at), plain, stored, refuses_empty: false })
     }
 
     fn fit(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let array = self.fit_type(batch)?;
-        if self.empty_is_null { empty_as_null(&array) } else { Ok(array) }
+        if self.refuses_empty && has_empty_text(&array) {
+            return Err(empty_partition_value(self.target.logical.name()));
+        }
+        Ok(array)
     }
 
     fn fit_type(&self, batch: &RecordBatch) -> Result<ArrayRef> {
@@ -139,16 +139,24 @@ impl Column {
     }
 }
 
-fn empty_as_null(array: &ArrayRef) -> Result<ArrayRef> {
-    let is_empty: BooleanArray = match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().iter().map(|value| value.map(str::is_empty)).collect(),
-        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(|value| value.map(str::is_empty)).collect(),
-        DataType::Utf8View => array.as_string_view().iter().map(|value| value.map(str::is_empty)).collect(),
-        DataType::Binary => array.as_binary::<i32>().iter().map(|value| value.map(<[u8]>::is_empty)).collect(),
-        DataType::BinaryView => array.as_binary_view().iter().map(|value| value.map(<[u8]>::is_empty)).collect(),
-        _ => return Ok(Arc::clone(array)),
-    };
-    nullif(array, &is_empty).map_err(|e| Error::internal(e.to_string()))
+/// The error of a row with an empty text in a partition column. The log has the same text for it and for null. Format:
+/// <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#partition-value-serialization>.
+pub(crate) fn empty_partition_value(column: &str) -> Error {
+    Error::invalid("a row has an empty text, and Delta can't tell it from null in a column that divides the files")
+        .at(format!("partition column {column:?}"))
+        .advice("make it null or another text in the source, leave such rows out by --where (where), or divide the files by another column")
+}
+
+fn has_empty_text(array: &ArrayRef) -> bool {
+    let is_empty = |value: Option<&[u8]>| value.is_some_and(<[u8]>::is_empty);
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().any(|value| is_empty(value.map(str::as_bytes))),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().any(|value| is_empty(value.map(str::as_bytes))),
+        DataType::Utf8View => array.as_string_view().iter().any(|value| is_empty(value.map(str::as_bytes))),
+        DataType::Binary => array.as_binary::<i32>().iter().any(is_empty),
+        DataType::BinaryView => array.as_binary_view().iter().any(is_empty),
+        _ => false,
+    }
 }
 
 /// An error where a time has digits that the table's type can't hold: nanoseconds of a timestamp, the hour of a date.

@@ -32,6 +32,14 @@ pub(super) fn check_new_table(
                 .advice("rename it, or leave --table-property delta.enableChangeDataFeed=true out"));
         }
     }
+    let outside = |name: &&String| !maps_columns(properties) && name.starts_with("..");
+    if let Some(name) = partition_by.iter().find(outside) {
+        return Err(Error::invalid(format!(
+            "the column {name:?} can't divide files: its folders would look as if they led out of the table"
+        ))
+        .at(format!("--partition-by {}", partition_by.join(",")))
+        .advice("rename it, or let folders have other names: --table-property delta.columnMapping.mode=name (table_properties)"));
+    }
     check_partitions(schema, partition_by)
         .map_err(|error| error.at(format!("--partition-by {}", partition_by.join(","))))
 }
