@@ -32,6 +32,8 @@ pub(crate) use self::scan_rows::{counted, named, selected};
 use crate::commit::outcome::Outcome;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
+use crate::log::completeness::{ACTION_COUNT, check_entry};
+use crate::log::distrust::DAMAGED_ADVICE;
 use crate::paths::LOG;
 use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
@@ -383,7 +385,11 @@ impl<S: CommitAction> Commit<S> {
     fn is_mine(&self, version: u64) -> Result<bool> {
         let object = self.table.object(&format!("{LOG}/{version:020}.json"))?;
         match object.read_tail(u64::from(u32::MAX)) {
-            Ok(tail) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
+            Ok(tail) => match check_entry(&tail.bytes) {
+                Ok(()) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
+                // The entry may be this commit's: it stays unknown whether it is in the log.
+                Err(text) => Err(Error::unavailable(text).at(object.url()).advice(DAMAGED_ADVICE)),
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -440,10 +446,15 @@ impl<S: CommitAction> Commit<S> {
 
     /// The part of an entry by which it is known again.
     fn info(&self) -> Result<(Box<dyn EngineData>, KernelSchema)> {
-        let schema = Schema::new(vec![Field::new("lakeraceCommit", DataType::Utf8, true)]);
+        let schema = Schema::new(vec![
+            Field::new("lakeraceCommit", DataType::Utf8, true),
+            Field::new(ACTION_COUNT, DataType::Int64, true),
+        ]);
         let kernel: StructType = (&schema).try_into_kernel().map_err(Error::unexpected)?;
         let mark: ArrayRef = Arc::new(StringArray::from(vec![self.mark.as_str()]));
-        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark]).map_err(Error::unexpected)?;
+        // The committer counts the actions.
+        let count: ArrayRef = Arc::new(Int64Array::from(vec![None]));
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![mark, count]).map_err(Error::unexpected)?;
         Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
     }
 

@@ -1,6 +1,7 @@
 //! The log of a table: the folder as the kernel sees it, its files, and what keeps it short.
 
 pub(crate) mod cleanup;
+pub(crate) mod completeness;
 pub(crate) mod distrust;
 pub(crate) mod entry;
 pub(crate) mod files;

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::Table;
 use crate::kernel::error::to_kernel;
+use crate::log::completeness::ACTION_COUNT;
 use crate::protocol::{lowest, protocol_action};
 
 /// What the next entry has beside the kernel's actions. Clones share it.
@@ -79,7 +80,7 @@ impl Committer for Lowest {
             let is_protocol = batch.data().has_field(&ColumnName::new(["protocol"]));
             Ok(if is_protocol { all_of(protocol.clone()) } else { batch })
         });
-        FileSystemCommitter::new().commit(engine, Box::new(actions), commit_metadata)
+        commit_counted(engine, actions, commit_metadata)
     }
 
     fn is_catalog_committer(&self) -> bool {
@@ -112,7 +113,7 @@ impl Committer for WithExtraActions {
             if gives_ids && has_info { with_field(batch, "tags", &ids_are_new) } else { Ok(batch) }
         });
         let more = batches.into_iter().map(|batch| Ok(all_of(batch)));
-        FileSystemCommitter::new().commit(engine, Box::new(actions.chain(more)), commit_metadata)
+        commit_counted(engine, actions.chain(more), commit_metadata)
     }
 
     fn is_catalog_committer(&self) -> bool {
@@ -122,6 +123,26 @@ impl Committer for WithExtraActions {
     fn publish(&self, engine: &dyn Engine, publish_metadata: PublishMetadata) -> KernelResult<()> {
         FileSystemCommitter::new().publish(engine, publish_metadata)
     }
+}
+
+/// Writes an entry that says how many actions it has, so that one which was cut is known as such.
+fn commit_counted(
+    engine: &dyn Engine,
+    actions: impl Iterator<Item = KernelResult<FilteredEngineData>>,
+    commit_metadata: CommitMetadata,
+) -> KernelResult<CommitResponse> {
+    let batches = actions.map(|batch| batch?.apply_selection_vector().try_into_record_batch());
+    let batches = batches.collect::<KernelResult<Vec<RecordBatch>>>()?;
+    let count = batches.iter().map(RecordBatch::num_rows).sum::<usize>() as i64;
+    let counted = batches.into_iter().map(|batch| {
+        let has_info = batch.schema_ref().field_with_name("commitInfo").is_ok();
+        let batch = all_of(batch);
+        if !has_info {
+            return Ok(batch);
+        }
+        with_field(batch, ACTION_COUNT, &|rows| Arc::new(Int64Array::from(vec![count; rows])))
+    });
+    FileSystemCommitter::new().commit(engine, Box::new(counted), commit_metadata)
 }
 
 fn all_of(batch: RecordBatch) -> FilteredEngineData {

@@ -1,5 +1,6 @@
 //! The kernel's engine over our store: the default handlers, with errors that name the file.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use url::Url;
 
 use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
-use crate::log::distrust::{Distrust, may_be_damage};
+use crate::log::distrust::{DAMAGED_ADVICE, Distrust, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::Paths;
 use crate::paths::ROOT;
@@ -244,7 +245,8 @@ impl ParquetHandler for Parquet {
             let (inner, file, store) = self.foreign(name, file)?;
             return inner.read_parquet_footer(&file).map_err(|e| to_kernel(from_kernel(e).at(place(&store, &file))));
         }
-        let read = panics::caught(|| self.inner.read_parquet_footer(file)).unwrap_or_else(|_| Err(panicked()));
+        let read =
+            panics::caught(|| self.inner.read_parquet_footer(file)).unwrap_or_else(|payload| Err(panicked(&*payload)));
         let footer = read.map_err(|error| self.log.blamed(error, file))?;
         // A checkpoint without this column would be one of an empty table.
         if is_classic_checkpoint(file) && footer.schema.field("add").is_none() {
@@ -275,8 +277,16 @@ impl LogFiles {
                 error = Error::corrupt(error.to_string());
             }
         }
+        if error.kind() == ErrorKind::Corrupt && error.advice_text().is_none() && is_of_log(file) {
+            error = error.advice(DAMAGED_ADVICE);
+        }
         to_kernel(error.at(place(&self.folder, file)))
     }
+}
+
+/// Whether a file is a part of the log.
+fn is_of_log(file: &FileMeta) -> bool {
+    file.location.path().starts_with("/_delta_log/")
 }
 
 /// Whether a file is a checkpoint, a part of one, or a sidecar.
@@ -291,8 +301,9 @@ fn is_classic_checkpoint(file: &FileMeta) -> bool {
     name.is_some_and(|(_, rest)| rest == "checkpoint.parquet")
 }
 
-fn panicked() -> KernelError {
-    to_kernel(Error::corrupt("it can't be understood"))
+/// The error of a panic on the way through a file: damage, or threads and memory that are missing.
+fn panicked(payload: &(dyn Any + Send)) -> KernelError {
+    to_kernel(panics::shortage(payload).unwrap_or_else(|| Error::corrupt("it can't be understood")))
 }
 
 /// Reads files of the log. The handlers read several at once and don't say which one is damaged: that is found out when
@@ -310,7 +321,7 @@ where
 {
     let batches: FileDataReadResultIterator = Box::new(std::iter::empty());
     let mut reading = Reading { files: files.to_vec(), log: log.clone(), read, batches };
-    let begun = panics::caught(|| (reading.read)(&reading.files)).unwrap_or_else(|_| Err(panicked()));
+    let begun = panics::caught(|| (reading.read)(&reading.files)).unwrap_or_else(|payload| Err(panicked(&*payload)));
     reading.batches = begun.map_err(|error| reading.blame(error))?;
     Ok(Box::new(reading))
 }
@@ -327,7 +338,7 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> Reading<R> 
                 Ok(mut batches) => batches.find_map(|batch| batch.err()),
                 Err(error) => Some(error),
             };
-            panics::caught(read).unwrap_or_else(|_| Some(panicked()))
+            panics::caught(read).unwrap_or_else(|payload| Some(panicked(&*payload)))
         };
         let found = self.files.iter().find_map(|file| Some((file, error_of(file)?)));
         match found {
@@ -341,9 +352,9 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iter
     type Item = KernelResult<Box<dyn EngineData>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = panics::caught(|| self.batches.next()).unwrap_or_else(|_| {
+        let next = panics::caught(|| self.batches.next()).unwrap_or_else(|payload| {
             self.batches = Box::new(std::iter::empty());
-            Some(Err(panicked()))
+            Some(Err(panicked(&*payload)))
         })?;
         Some(next.map_err(|error| self.blame(error)))
     }

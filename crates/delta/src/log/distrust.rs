@@ -10,6 +10,10 @@ use lakerace_io::{Error, ErrorKind};
 /// The file that names the last checkpoint.
 pub(super) const HINT: &str = "_delta_log/_last_checkpoint";
 
+/// The next step of a user whose log is damaged.
+pub(crate) const DAMAGED_ADVICE: &str = "`lakerace verify` (Table.verify) shows all damage, and --repair (repair) mends what can be \
+                                         proven; else put the file back from a backup";
+
 /// What of a log is left out.
 #[derive(Debug, Default)]
 pub(crate) struct Distrust(Mutex<LeftOut>);
@@ -35,6 +39,13 @@ impl Distrust {
         (left_out.hint && is_hint(path)) || checkpoint_version(path).is_some_and(|v| left_out.checkpoints.contains(&v))
     }
 
+    /// Leaves out `_last_checkpoint` and the checkpoints of these versions.
+    pub fn leave_out(&self, checkpoints: &[u64]) {
+        let mut left_out = self.lock();
+        left_out.hint = true;
+        left_out.checkpoints.extend(checkpoints);
+    }
+
     /// Notes that a checkpoint or a part of one can't be read.
     pub fn note_damage(&self) {
         self.lock().saw_damage = true;
@@ -49,6 +60,11 @@ impl Distrust {
 /// Whether this is `_last_checkpoint`.
 pub(crate) fn is_hint(path: &Path) -> bool {
     path.as_ref() == HINT
+}
+
+/// Whether a file in the folder of the log has this name.
+pub(crate) fn is_hint_name(name: &str) -> bool {
+    HINT.rsplit('/').next() == Some(name)
 }
 
 /// The version of a checkpoint, or of a part of one, by its path in the table's folder.

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use super::completeness::check_entry;
+use super::distrust::DAMAGED_ADVICE;
 use super::files::LogFile;
 use crate::Table;
 
@@ -62,13 +65,20 @@ struct Line<F> {
     protocol: Option<IgnoredAny>,
 }
 
+/// The bytes of an entry, which must be complete.
+pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
+    let size = file.info.size_bytes;
+    let object = Object { size_bytes: Some(size), ..table.store().object(file.info.path.clone()) };
+    let bytes = object.read_range(0..size)?;
+    check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(DAMAGED_ADVICE))?;
+    Ok(bytes)
+}
+
 impl<F: DeserializeOwned> Entry<F> {
-    /// Reads an entry.
+    /// Reads an entry, which must be complete.
     pub fn read(table: &Table, file: &LogFile) -> Result<Self> {
-        let size = file.info.size_bytes;
-        let object = Object { size_bytes: Some(size), ..table.store().object(file.info.path.clone()) };
-        let bytes = object.read_range(0..size)?;
-        Self::parse(&bytes).map_err(|error| error.at(object.url()))
+        let bytes = read_bytes(table, file)?;
+        Self::parse(&bytes).map_err(|error| error.at(table.store().url(&file.info.path)))
     }
 
     /// An entry from its bytes.

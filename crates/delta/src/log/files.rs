@@ -64,7 +64,7 @@ pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
 }
 
 /// What a file is by its name; `None` where it is no part of the log that this crate knows.
-pub(super) fn parse(info: ObjectInfo) -> Option<LogFile> {
+pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
     let name = info.path.filename()?;
     let (digits, rest) = name.split_once('.')?;
     let version = number(digits, VERSION_DIGITS)?;

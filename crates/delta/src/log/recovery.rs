@@ -25,7 +25,8 @@ impl Table {
         }
     }
 
-    fn build_once(&self, version: Option<u64>) -> Result<SnapshotRef> {
+    /// The same, without a way around damage.
+    pub(crate) fn build_once(&self, version: Option<u64>) -> Result<SnapshotRef> {
         let builder = delta_kernel::Snapshot::builder_for(ROOT);
         let built = self.kernel(|engine| match version {
             None => builder.build(engine),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,12 +14,14 @@ use lakerace_io::JobStore;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::prefix::PrefixStore;
 use lakerace_io::object_store::{
-    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, RenameOptions, Result, coalesce_ranges,
 };
 use lakerace_io::wait::lock;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::completeness::{check_entry, check_json_checkpoint};
 use super::distrust::{Distrust, is_hint};
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
@@ -44,6 +46,8 @@ struct Known {
     tags: HashMap<Path, u64>,
     /// Checkpoints that were listed and are small enough to be fetched whole.
     small: HashSet<Path>,
+    /// Bytes of entries and checkpoints, as they were listed or put.
+    sizes: HashMap<Path, u64>,
 }
 
 /// Bytes of the log that are kept at most.
@@ -52,6 +56,9 @@ const KNOWN_BYTES: usize = 32 << 20;
 /// A checkpoint of so many bytes is fetched whole. Of a larger one, the columns that are not asked for (statistics of other
 /// columns, say) cost more than requests do.
 const WHOLE_BYTES: u64 = 4 << 20;
+
+/// Pauses before a request is sent again whose answer had another length than the store listed.
+const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
 
 impl LogStore {
     pub fn new(store: &JobStore, root: &Path, distrust: &Arc<Distrust>) -> Self {
@@ -68,9 +75,9 @@ impl LogStore {
         self.known().tags.get(&Path::from(format!("_delta_log/{version:020}.json"))).copied()
     }
 
-    /// A file of the log, whole, where that is how it is fetched.
+    /// A file of the log, whole and checked, where that is how it is fetched.
     async fn whole(&self, location: &Path) -> Result<Option<(ObjectMeta, Bytes)>> {
-        {
+        let listed = {
             let known = self.known();
             if let Some(file) = known.files.get(location) {
                 return Ok(Some(file.clone()));
@@ -78,12 +85,58 @@ impl LogStore {
             if !is_entry(location) && !known.small.contains(location) {
                 return Ok(None);
             }
-        }
-        let result = self.inner.get_opts(location, GetOptions::default()).await?;
-        let meta = result.meta.clone();
-        let bytes = result.bytes().await?;
+            known.sizes.get(location).copied()
+        };
+        let (meta, bytes) = self.fetch(location, listed).await?;
+        let checked = match location.as_ref() {
+            _ if is_entry(location) => check_entry(&bytes),
+            path if path.ends_with(".json") => check_json_checkpoint(&bytes),
+            _ => Ok(()),
+        };
+        checked.map_err(|text| failed(std::io::ErrorKind::InvalidData, text))?;
         self.known().keep(location, &meta, &bytes);
         Ok(Some((meta, bytes)))
+    }
+
+    /// The bytes of a file. A store may answer with fewer than it has, or with none: the file has as many as were listed.
+    async fn fetch(&self, location: &Path, listed: Option<u64>) -> Result<(ObjectMeta, Bytes)> {
+        let mut pauses = PAUSES.iter();
+        loop {
+            let result = self.inner.get_opts(location, GetOptions::default()).await?;
+            let meta = result.meta.clone();
+            let bytes = result.bytes().await?;
+            let (found, stated) = (bytes.len() as u64, listed.unwrap_or(meta.size));
+            if found == stated {
+                return Ok((meta, bytes));
+            }
+            if let Some(pause) = pauses.next() {
+                tokio::time::sleep(*pause).await;
+                continue;
+            }
+            // It may have been replaced since it was listed.
+            let head = self.inner.get_opts(location, GetOptions::new().with_head(true)).await?;
+            return if head.meta.size == found { Ok((head.meta, bytes)) } else { Err(short(location, found, stated)) };
+        }
+    }
+
+    /// A part of a file that is not fetched whole, with as many bytes as its answer says that it has.
+    async fn fetch_part(&self, location: &Path, options: GetOptions) -> Result<(GetResult, Bytes)> {
+        let mut pauses = PAUSES.iter();
+        loop {
+            let result = self.inner.get_opts(location, options.clone()).await?;
+            let (meta, range) = (result.meta.clone(), result.range.clone());
+            let (attributes, extensions) = (result.attributes.clone(), result.extensions.clone());
+            let bytes = result.bytes().await?;
+            let (found, stated) = (bytes.len() as u64, range.end.saturating_sub(range.start));
+            if found == stated {
+                let payload = GetResultPayload::Stream(stream::iter([Ok(bytes.clone())]).boxed());
+                return Ok((GetResult { payload, meta, range, attributes, extensions }, bytes));
+            }
+            match pauses.next() {
+                Some(pause) => tokio::time::sleep(*pause).await,
+                None => return Err(short(location, found, stated)),
+            }
+        }
     }
 
     /// `_last_checkpoint`, or that there is none. On a local disk it may be a folder, or a file that can't be opened.
@@ -110,8 +163,11 @@ impl LogStore {
             let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
             let entries = found.iter().filter(|file| is_entry(&file.location));
             let tags: Vec<_> = entries.map(|file| (file.location.clone(), tag(file))).collect();
+            let is_sized = |file: &&ObjectMeta| is_entry(&file.location) || is_checkpoint(&file.location);
+            let sizes: Vec<_> = found.iter().filter(is_sized).map(|file| (file.location.clone(), file.size)).collect();
             let mut known = lock(&known);
             known.small.extend(small);
+            known.sizes.extend(sizes);
             known.tags.extend(tags);
             drop(known);
             Ok::<_, Error>(stream::iter(found.into_iter().map(Ok)))
@@ -140,6 +196,17 @@ fn tag(file: &ObjectMeta) -> u64 {
     }
 }
 
+/// An error whose kind for the caller is that of an I/O error.
+fn failed(kind: std::io::ErrorKind, text: String) -> Error {
+    Error::Generic { store: "log", source: Box::new(std::io::Error::new(kind, text)) }
+}
+
+/// The error of a store that again and again answers with another number of bytes than a file has.
+fn short(location: &Path, found: u64, stated: u64) -> Error {
+    let text = format!("the store answers with {found} of the {stated} bytes that it lists for {location}");
+    failed(std::io::ErrorKind::TimedOut, text)
+}
+
 /// The part of a whole file that was asked for.
 fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<GetResult> {
     let part = options.range.as_ref().map_or(Ok(0..bytes.len()), |range| within(range, &bytes))?;
@@ -152,8 +219,7 @@ fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<Ge
 /// Where a range lies in a file; an error where it begins behind its end.
 fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     let found = range.as_range(file.len() as u64);
-    let too_short = |e| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}"));
-    let found = found.map_err(|e| Error::Generic { store: "log", source: Box::new(too_short(e)) })?;
+    let found = found.map_err(|e| failed(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}")))?;
     Ok(found.start as usize..found.end as usize)
 }
 
@@ -207,6 +273,7 @@ impl ObjectStore for LogStore {
             if meta.e_tag.is_some() {
                 known.tags.insert(location.clone(), tag(&meta));
             }
+            known.sizes.insert(location.clone(), meta.size);
             known.keep(location, &meta, &bytes);
         }
         Ok(put)
@@ -225,13 +292,18 @@ impl ObjectStore for LogStore {
         }
         match self.whole(location).await? {
             Some(file) => answer(file, &options),
-            None => self.inner.get_opts(location, options).await,
+            None if options.head || options.range.is_none() => self.inner.get_opts(location, options).await,
+            None => self.fetch_part(location, options).await.map(|(part, _)| part),
         }
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Some((_, bytes)) = self.whole(location).await? else {
-            return self.inner.get_ranges(location, ranges).await;
+            let fetch = |range: Range<u64>| async move {
+                let options = GetOptions::new().with_range(Some(range));
+                self.fetch_part(location, options).await.map(|(_, bytes)| bytes)
+            };
+            return coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
         };
         let part = |range: &Range<u64>| Ok(bytes.slice(within(&GetRange::Bounded(range.clone()), &bytes)?));
         ranges.iter().map(part).collect()

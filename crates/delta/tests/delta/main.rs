@@ -24,6 +24,7 @@ mod not_null;
 mod protocol;
 mod restore;
 mod rewrite;
+mod short_answers;
 mod upsert;
 mod upsert_parts;
 mod upsert_runs;

@@ -1,0 +1,129 @@
+//! Proof that a file of the log is complete.
+//!
+//! A file that was cut, or that a power cut has emptied, must not count as one with fewer actions. An entry has an action in any
+//! case. One that lakerace wrote begins with its `commitInfo`, which says how many actions there are; entries of other writers may
+//! lack it.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::paths::is_own_data_file;
+
+/// The field of `commitInfo` with the number of actions in the entry, itself included.
+pub(crate) const ACTION_COUNT: &str = "lakeraceActions";
+/// The beginning of `engineInfo` in entries of lakerace.
+const ENGINE_PREFIX: &str = "lakerace/";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct InfoLine {
+    commit_info: Option<Info>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Info {
+    engine_info: Option<String>,
+    lakerace_actions: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct FileLine {
+    add: Option<Named>,
+    remove: Option<Named>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Named {
+    path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct CheckpointLine {
+    checkpoint_metadata: Option<IgnoredAny>,
+    #[serde(rename = "metaData")]
+    metadata: Option<IgnoredAny>,
+    protocol: Option<IgnoredAny>,
+}
+
+/// Says why an entry can't be complete. That each line is an action is for its reader to tell.
+pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
+    let mut count = 0;
+    let mut info: Option<Info> = None;
+    for line in actions(bytes) {
+        count += 1;
+        if info.is_none() && begins_with_info(line) {
+            info = serde_json::from_slice::<InfoLine>(line).ok().and_then(|line| line.commit_info);
+        }
+    }
+    if count == 0 {
+        let size = if bytes.is_empty() { "it is empty" } else { "it has no action" };
+        return Err(format!("{size}, and each entry of a log has actions"));
+    }
+    let Some(info) = info else {
+        return match new_own_file(bytes) {
+            None => Ok(()),
+            Some(file) => Err(format!(
+                "it adds {file:?}, a file of lakerace, and lacks the line commitInfo with which lakerace begins an entry"
+            )),
+        };
+    };
+    let is_own = info.engine_info.is_some_and(|engine| engine.starts_with(ENGINE_PREFIX));
+    match info.lakerace_actions {
+        Some(stated) if is_own && count < stated => Err(format!("it has {count} actions of {stated}")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an entry that was checked is known to have all of its actions: lakerace has counted them.
+pub(crate) fn is_counted(bytes: &[u8]) -> bool {
+    let line = actions(bytes).find(|line| begins_with_info(line));
+    let info = line.and_then(|line| serde_json::from_slice::<InfoLine>(line).ok()?.commit_info);
+    info.is_some_and(|info| {
+        info.lakerace_actions.is_some() && info.engine_info.is_some_and(|engine| engine.starts_with(ENGINE_PREFIX))
+    })
+}
+
+/// Says why a checkpoint in JSON can't be complete.
+pub(super) fn check_json_checkpoint(bytes: &[u8]) -> Result<(), String> {
+    let (mut has_own, mut has_metadata, mut has_protocol) = (false, false, false);
+    for line in actions(bytes) {
+        let Ok(line) = serde_json::from_slice::<CheckpointLine>(line) else { continue };
+        has_own |= line.checkpoint_metadata.is_some();
+        has_metadata |= line.metadata.is_some();
+        has_protocol |= line.protocol.is_some();
+    }
+    let needed = [(has_own, "checkpointMetadata"), (has_metadata, "metaData"), (has_protocol, "protocol")];
+    match needed.iter().find(|(is_there, _)| !is_there) {
+        None => Ok(()),
+        Some((_, name)) => Err(format!("it is cut short: the action {name} is missing")),
+    }
+}
+
+/// The lines that hold something.
+fn actions(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty() && *line != b"{}")
+}
+
+fn begins_with_info(line: &[u8]) -> bool {
+    line.strip_prefix(b"{").is_some_and(|line| line.trim_ascii_start().starts_with(b"\"commitInfo\""))
+}
+
+/// A data file that lakerace has written and that an entry adds. Other writers add such a file again where they remove it in the
+/// same entry, for another deletion vector.
+fn new_own_file(bytes: &[u8]) -> Option<String> {
+    let (mut added, mut removed) = (Vec::new(), HashSet::new());
+    for line in actions(bytes).filter_map(|line| serde_json::from_slice::<FileLine>(line).ok()) {
+        added.extend(line.add.map(|file| file.path));
+        removed.extend(line.remove.map(|file| file.path));
+    }
+    added.into_iter().find(|path| is_own_data_file(path) && !removed.contains(path))
+}
+
+#[cfg(test)]
+mod tests;
