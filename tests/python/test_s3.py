@@ -312,6 +312,9 @@ def uploads_meet_another_object() -> Iterator[tuple[str, list[tuple[str, str | N
         def do_HEAD(self) -> None:
             self.answer(404)
 
+        def do_GET(self) -> None:
+            self.answer(200, "<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated></ListBucketResult>")
+
         def do_PUT(self) -> None:
             self.answer(200, ETag='"part"')
 

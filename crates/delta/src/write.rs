@@ -10,6 +10,7 @@ mod file_path;
 mod file_publisher;
 pub(crate) mod files;
 pub(crate) mod fit;
+mod foreign_files;
 mod memory;
 mod new_table;
 mod not_null;
@@ -45,6 +46,7 @@ use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
 
 use self::by_key::{ByKey, InOrder};
+use self::foreign_files::check_folder;
 use self::new_table::check_new_table;
 use self::types::table_types;
 use crate::protocol::DELETION_VECTORS;
@@ -233,6 +235,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
             let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
             check_properties(&properties, &schema)?;
             check_new_table(&schema, &write.partition_by, &properties)?;
+            check_folder(table)?;
             if !properties.contains_key(DELETION_VECTORS) {
                 let (mark, on_demand) = VECTORS_ON_DEMAND;
                 properties.entry(mark.to_owned()).or_insert_with(|| on_demand.to_owned());

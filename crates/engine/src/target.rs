@@ -11,7 +11,7 @@ use lakerace_format::{
     read_back_schema, refuse_to_write_duplicates,
 };
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Location, Output, Result};
+use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
@@ -35,8 +35,8 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one of this
-    /// machine, else a file. Fails early where the copy could not be finished.
+    /// The target that a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one
+    /// already, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if matches!(options.mode, CopyMode::Upsert | CopyMode::Delete) {
             let place = match LocationKind::of(target) {
@@ -86,13 +86,17 @@ impl Target {
         }
         let location = Location::parse(target)?;
         let (store, path) = location.open(&options.read.storage, job)?;
-        let is_folder = target.ends_with('/') || store.has_local_files();
+        let kind = match target.ends_with('/') || path.is_root() || store.has_local_files() {
+            false => FolderKind::below(&store, &path)?,
+            true if delta::is_table(&store, &path)? => FolderKind::Table,
+            true => FolderKind::Absent,
+        };
         // A file that is added to a table's folder would be no part of the table; one replaced there would break it.
-        if is_folder && options.mode != CopyMode::Error && delta::is_table(&store, &path)? {
+        if kind == FolderKind::Table {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
         refuse_table_options(location.as_str(), options)?;
-        FileTarget::resolve(target, options, job).map(Self::Files)
+        FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)
     }
 
     /// Whether rows may be there that no checkpoint has told of.
@@ -219,6 +223,39 @@ fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     ))
 }
 
+/// The folder that an object store has below a name without `/` at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FolderKind {
+    Absent,
+    Files,
+    Table,
+}
+
+impl FolderKind {
+    /// Asks an object store, by a LIST that ends at the first object. A name that an object has as well is an error.
+    fn below(store: &JobStore, path: &Path) -> Result<Self> {
+        // The object of this very name is not below it.
+        let own = path.clone();
+        match store.list_unless(path, move |found| *found != own) {
+            Ok(Some(_)) => return Ok(Self::Absent),
+            Ok(None) => {}
+            // Who may write objects and not list them names one object.
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                store.job.warn(&format!("whether there is a folder or a table of this name is not known: {error}"));
+                return Ok(Self::Absent);
+            }
+            Err(error) => return Err(error),
+        }
+        // Some programs mark folders by objects without bytes.
+        if store.stat(path)?.is_some_and(|object| object.size_bytes > 0) {
+            return Err(Error::invalid("it is both an object and a folder with objects")
+                .at(store.url(path))
+                .advice("remove one of them, or put / at the end of the name where the folder is meant"));
+        }
+        Ok(if delta::is_table(store, path)? { Self::Table } else { Self::Files })
+    }
+}
+
 /// A file, or a folder of files.
 pub(crate) struct FileTarget {
     store: JobStore,
@@ -232,13 +269,18 @@ pub(crate) struct FileTarget {
 }
 
 impl FileTarget {
-    fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
+    /// `is_folder`: the store has objects below the name.
+    fn resolve(target: &str, is_folder: bool, options: &CopyOptions, job: &Job) -> Result<Self> {
         let location = Location::parse(target)?;
-        let place = location.as_str().to_owned();
+        let mut place = location.as_str().to_owned();
+        if is_folder && !place.ends_with('/') {
+            place.push('/');
+        }
         let (store, path) = location.open(&options.read.storage, job)?;
         let format = options.format.or_else(|| format_of(path.as_ref()));
         let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
-        let is_folder = target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
+        let is_folder =
+            is_folder || target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
             target.known_format()?;

@@ -1,0 +1,41 @@
+//! Folders that hold other files than a new table's.
+//!
+//! All files of a table's folder are the table's: vacuum removes those that the log does not name, as it does in Delta's own
+//! implementation. So a table is not made in a folder with files of another program.
+
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ObjectInfo, Result};
+
+use crate::Table;
+use crate::paths::is_own_data_file;
+
+/// Names that vacuum leaves alone begin with these.
+const HIDDEN: [char; 2] = ['_', '.'];
+
+/// An error where the folder of a new table has files that its vacuum would remove, or where its name is that of an object. Files
+/// that an earlier, killed write has left are no obstacle. One LIST, and one HEAD on an object store.
+pub(super) fn check_folder(table: &Table) -> Result<()> {
+    let (store, root) = (table.store(), table.root());
+    if !store.has_local_files() && !root.is_root() {
+        // Some programs mark folders by objects without bytes.
+        if store.stat(root)?.is_some_and(|object| object.size_bytes > 0) {
+            return Err(Error::conflict("there is an object of this name, which would hide a table here")
+                .at(store.url(root))
+                .advice("choose another name for the table, or remove the object"));
+        }
+    }
+    let found = store.list(root)?;
+    let Some(foreign) = found.iter().find(|info| is_foreign(root, info)) else { return Ok(()) };
+    let message = format!(
+        "the folder has files that are not a Delta table's, such as {}: vacuum would remove them",
+        store.url(&foreign.path)
+    );
+    Err(Error::conflict(message).advice("make the table in an empty folder, or move these files to another one first"))
+}
+
+fn is_foreign(root: &Path, info: &ObjectInfo) -> bool {
+    let below = info.path.as_ref().strip_prefix(root.as_ref()).unwrap_or_default().trim_start_matches('/');
+    let is_folder_mark = info.size_bytes == 0 && !below.rsplit('/').next().unwrap_or_default().contains('.');
+    let is_hidden = below.split('/').any(|part| part.starts_with(HIDDEN));
+    !(below.is_empty() || is_folder_mark || is_hidden || is_own_data_file(below))
+}
