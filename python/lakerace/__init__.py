@@ -27,7 +27,18 @@ from lakerace._errors import (
 from lakerace._lakerace import __version__
 from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
 from lakerace._sync import SyncResult, sync
-from lakerace._table import Altered, Changed, Compacted, Restored, Table, UpsertPlan, Vacuumed, Version
+from lakerace._table import (
+    Altered,
+    Changed,
+    Compacted,
+    Finding,
+    Restored,
+    Table,
+    UpsertPlan,
+    Vacuumed,
+    Verified,
+    Version,
+)
 from lakerace._tpch import Generated, GeneratedTable, tpch
 
 __all__ = [
@@ -41,6 +52,7 @@ __all__ = [
     "CorruptDataError",
     "Error",
     "Explain",
+    "Finding",
     "Generated",
     "GeneratedTable",
     "InternalError",
@@ -56,6 +68,7 @@ __all__ = [
     "UpsertPlan",
     "UsageError",
     "Vacuumed",
+    "Verified",
     "Version",
     "__version__",
     "checksum",

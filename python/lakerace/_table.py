@@ -120,6 +120,48 @@ class Vacuumed(NamedTuple):
     kept: int
 
 
+class Finding(NamedTuple):
+    """One damage that a verification found."""
+
+    #: The damaged part: `entry`, `checkpoint`, `last_checkpoint`, `checksum`, `file`, `vector`, `statistics` or `key`.
+    subject: str
+    #: The file, and the place in it.
+    place: str
+    #: The damage.
+    problem: str
+    #: The next step.
+    advice: str
+    #: The repair that was done; `None`: the damage is still there.
+    repaired: str | None
+
+
+class Verified(NamedTuple):
+    """The outcome of a verification."""
+
+    #: The version whose files were checked; `None` where no version can be read.
+    version: int | None
+    #: Whether no damage is left.
+    sound: bool
+    #: Entries of the log that were read.
+    entries: int
+    #: Checkpoints that were held against them.
+    checkpoints: int
+    #: Data files of the version.
+    files: int
+    #: Deletion vectors of the version.
+    vectors: int
+    #: Rows of the version, deleted ones left out.
+    verified_rows: int
+    #: The columns whose values were looked for in several rows; empty where the table has no key.
+    key: list[str]
+    #: Files in the table's folder that no version names.
+    orphan_files: int
+    #: Their bytes.
+    orphan_bytes: int
+    #: The damage, repaired or not.
+    findings: list[Finding]
+
+
 class Altered(NamedTuple):
     """What became of a table's properties."""
 
@@ -433,6 +475,27 @@ class Table:
         options = {"retain": retain, "dry_run": dry_run, "allow_short_retention": allow_short_retention}
         made = _lakerace.vacuum(self._location, {**options, **self._writing(durability)})
         return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
+
+    def verify(self, *, deep: bool = False, repair: bool = False, memory_limit: int | None = None) -> Verified:
+        """Holds the log, the files and the keys against one another. Damage is told, and not raised.
+
+        The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file must be
+        there with the size, the rows and the deletion vector that the log states. A key must stand in one row.
+
+        Args:
+            deep: Read all values, too, and hold the statistics of the log against them: bounds and null counts.
+            repair: Repair what sound files prove: write a checkpoint again from the entries, restore an entry from a copy in
+                `_delta_log`, remove a `_last_checkpoint` that points nowhere. Nothing is guessed.
+            memory_limit: Bytes for the search for keys that stand in several rows, 512 MiB by default; with fewer, key columns
+                are read more often.
+
+        Raises:
+            NotFoundError: There is no Delta table.
+        """
+        options = {"deep": deep, "repair": repair, "memory_limit": memory_limit}
+        made = _lakerace.verify(self._location, {**options, "storage_options": self._storage_options})
+        made["findings"] = [Finding(**finding) for finding in made["findings"]]
+        return Verified(**{name: made[name] for name in Verified._fields})
 
     def history(self, limit: int | None = None) -> list[Version]:
         """The versions that the log tells of, the newest first, at most `limit`."""

@@ -194,6 +194,7 @@ PAGES: dict[str, Page] = {
         before={"lakerace copy": "mv lake made", "lakerace alter": "rm -r lake && mv made lake"},
     ),
     "csv.md": Page(_prepare_csv, before={"lakerace copy orders.csv.gz": "rm orders.parquet"}),
+    "damaged-logs.md": Page(_prepare_table),
     "delta.md": Page(
         _prepare_old,
         before={

@@ -23,7 +23,7 @@ use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
 
-pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs};
+pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs, VerifyArgs};
 
 /// Move tables between files and lakes: a plan before, a bill after.
 #[derive(Debug, Parser)]
@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Compact(Box<CompactArgs>),
     /// Remove files that no retained version of a Delta table needs.
     Vacuum(Box<VacuumArgs>),
+    /// Hold the log, the files and the keys of a Delta table against one another, and repair what can be proven.
+    Verify(Box<VerifyArgs>),
     /// Print the versions of a Delta table and what each did.
     History(Box<HistoryArgs>),
     /// Make a version of a Delta table with the rows of an earlier one.

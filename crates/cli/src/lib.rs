@@ -26,6 +26,7 @@ mod terminal;
 mod tpch;
 mod upsert;
 mod value;
+mod verify;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,6 +105,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
             &args,
             &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
         ),
+        Command::Verify(args) => return verify::run(&args, &Session::start(cli.global, &args.store)),
         Command::History(args) => maintain::history(&args, &Session::start(cli.global, &args.store)),
         Command::Restore(args) => maintain::restore(
             &args,

@@ -31,6 +31,7 @@ mod source;
 mod spill;
 mod table;
 mod upsert;
+mod verify;
 mod version_spec;
 mod write;
 
@@ -50,6 +51,7 @@ pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
     commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,
 };
+pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
     AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, WriteMode, commit_files,

@@ -4,7 +4,7 @@ mod compact;
 mod history;
 mod restore;
 mod sort;
-mod vacuum;
+pub(crate) mod vacuum;
 mod zorder;
 
 pub use compact::{CompactOptions, Compacted, Layout, compact, compact_behind};

@@ -50,6 +50,19 @@ impl Table {
         Ok(Self { inner: Arc::new(Inner { paths, engine, job, made: Mutex::default() }) })
     }
 
+    /// The same table, of which nothing has been read yet.
+    pub(crate) fn fresh(&self) -> Result<Self> {
+        let Paths { store, root, place, storage } = self.inner.paths.as_ref();
+        Self::named(store.clone(), root.clone(), place.clone(), storage)
+    }
+
+    /// The same table, read without `_last_checkpoint` and without these checkpoints.
+    pub(crate) fn distrusting(&self, checkpoints: &[u64]) -> Result<Self> {
+        let fresh = self.fresh()?;
+        fresh.distrust().leave_out(checkpoints);
+        Ok(fresh)
+    }
+
     /// Its name as the user wrote it.
     pub fn place(&self) -> &str {
         &self.inner.paths.place

@@ -54,9 +54,9 @@ pub use files_store::open_files;
 pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, HistoryEntry,
-    MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, SourceRows,
-    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
+    AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,
+    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, SourceRows,
+    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
@@ -70,7 +70,7 @@ pub use lakerace_io::{
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
-    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, vacuum,
+    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, vacuum, verify,
 };
 pub use options::{CopyMode, CopyOptions, LoadOptions, ReadOptions, Since};
 pub use report::{Clock, Report};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AlterOptions, Altered, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, VersionSpec,
+    AlterOptions, Altered, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    VersionSpec,
 };
 use lakerace_format::Batches;
 use lakerace_io::{Error, Job, Result, StorageOptions};
@@ -56,6 +57,11 @@ pub fn history(table: &str, limit: Option<usize>, storage: &StorageOptions, job:
 /// Removes the files of a Delta table's folder that no retained version needs.
 pub fn vacuum(table: &str, options: &VacuumOptions, storage: &StorageOptions, job: &Job) -> Result<Vacuumed> {
     lakerace_delta::vacuum(&open_table(table, storage, job)?, options)
+}
+
+/// Holds the log, the files and the keys of a Delta table against one another, and repairs what can be proven.
+pub fn verify(table: &str, options: &VerifyOptions, storage: &StorageOptions, job: &Job) -> Result<Verified> {
+    lakerace_delta::verify(&open_table(table, storage, job)?, options)
 }
 
 /// Makes few files of many small ones, and drops rows that are deleted. The table's rows stay the same.

@@ -67,6 +67,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(jobs::delete_keys, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::compact, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::vacuum, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::verify, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::history, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::alter, module)?)?;
     module.add_function(wrap_pyfunction!(maintain::restore, module)?)?;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lakerace::{AlterOptions, Clock, CompactOptions, Job, Prices, RangeOptions, Report, Result, StorageOptions};
+use lakerace::{
+    AlterOptions, Clock, CompactOptions, Finding, Job, Prices, RangeOptions, Report, Result, StorageOptions,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -88,6 +90,45 @@ pub(crate) fn vacuum(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
     run(py, &keywords, work, |made| {
         let told =
             Vacuumed { version: made.version, files: made.files, file_bytes_removed: made.bytes, kept: made.kept };
+        (told, 0)
+    })
+}
+
+#[derive(Serialize)]
+struct Verified {
+    version: Option<u64>,
+    sound: bool,
+    entries: u64,
+    checkpoints: u64,
+    files: u64,
+    vectors: u64,
+    verified_rows: u64,
+    key: Vec<String>,
+    orphan_files: u64,
+    orphan_bytes: u64,
+    findings: Vec<Finding>,
+}
+
+/// Verifies a table; gives a dict.
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let options = keywords.verify()?;
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::verify(&table, &options, storage, job);
+    run(py, &keywords, work, |made| {
+        let told = Verified {
+            version: made.version,
+            sound: made.is_sound(),
+            entries: made.entries,
+            checkpoints: made.checkpoints,
+            files: made.files,
+            vectors: made.vectors,
+            verified_rows: made.rows,
+            key: made.key,
+            orphan_files: made.orphan_files,
+            orphan_bytes: made.orphan_bytes,
+            findings: made.findings,
+        };
         (told, 0)
     })
 }

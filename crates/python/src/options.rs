@@ -4,7 +4,7 @@ use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
     Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
     ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
-    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, WriteOptions, parse_duration,
+    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteOptions, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -314,6 +314,15 @@ impl<'py> Keywords<'py> {
             retain: self.parsed("retain", parse_duration)?,
             allow_short_retention: self.get("allow_short_retention")?.unwrap_or(false),
             dry_run: self.get("dry_run")?.unwrap_or(false),
+        })
+    }
+
+    pub(crate) fn verify(&self) -> PyResult<VerifyOptions> {
+        let default = VerifyOptions::default();
+        Ok(VerifyOptions {
+            deep: self.get("deep")?.unwrap_or(false),
+            repair: self.get("repair")?.unwrap_or(false),
+            memory_bytes: self.positive("memory_limit")?.map_or(default.memory_bytes, |bytes| bytes as u64),
         })
     }
 

@@ -80,6 +80,25 @@ pub(crate) struct VacuumArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The folder of the table.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: String,
+    /// Read all values, too, and hold the statistics of the log against them: bounds and null counts.
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Repair what sound files prove: write a checkpoint again from the entries, restore an entry from a copy in `_delta_log`, remove a
+    /// `_last_checkpoint` that points nowhere. Nothing is guessed.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Memory for the search for keys that stand in several rows; with less, key columns are read more often. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]

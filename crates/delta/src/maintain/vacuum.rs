@@ -108,7 +108,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
 }
 
 /// What is there: the files below the table's folder that may go.
-fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
+pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
     let table = snapshot.table();
     let root = table.root();
     let partitions: Vec<String> = partition_prefixes(snapshot);
@@ -151,7 +151,7 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
 }
 
 /// The files of a version, and those with its deletion vectors.
-fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
+pub(crate) fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
     let table = snapshot.table();
     let mut paths = HashSet::new();
     for file in &snapshot.files()?.files {
@@ -173,7 +173,7 @@ fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
     Ok(places)
 }
 
-fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
+pub(crate) fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
     let kind: DeletionVectorStorageType =
         kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
     // Where it is does not depend on the rest.
@@ -184,7 +184,7 @@ fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
 }
 
 /// The files that were removed from a moment on, as the last checkpoint and the entries behind it tell.
-fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
+pub(crate) fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let table = snapshot.table();
     let read = || {
         table.kernel(|engine| {

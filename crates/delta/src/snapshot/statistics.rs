@@ -18,7 +18,7 @@ pub(crate) struct FileStatistics<'a> {
 
 impl FileStatistics<'_> {
     /// A number of the statistics, such as the least value of a column.
-    fn array(&self, kind: &str, path: &[&str]) -> Option<(ArrayRef, usize)> {
+    pub(crate) fn array(&self, kind: &str, path: &[&str]) -> Option<(ArrayRef, usize)> {
         let (statistics, row) = self.file.statistics.as_ref()?;
         let mut array = statistics.column_by_name(kind)?.clone();
         for name in path {

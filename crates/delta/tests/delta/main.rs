@@ -29,4 +29,5 @@ mod upsert;
 mod upsert_parts;
 mod upsert_runs;
 mod vacuum;
+mod verify;
 mod write_faults;

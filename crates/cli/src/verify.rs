@@ -1,0 +1,85 @@
+//! `lakerace verify`.
+
+use lakerace::{Error, Finding, Result, Verified, VerifyOptions};
+use serde_json::{Value, json};
+
+use crate::args::VerifyArgs;
+use crate::session::{Session, storage_options};
+use crate::{failure, human, stdout};
+
+/// Verifies a table; gives the exit code: that of damage where some is left.
+pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
+    let default = VerifyOptions::default();
+    let options = VerifyOptions {
+        deep: args.deep,
+        repair: args.repair,
+        memory_bytes: args.memory_limit.unwrap_or(default.memory_bytes),
+    };
+    let verified = {
+        let _progress = session.progress();
+        lakerace::verify(&args.table, &options, &storage_options(&args.store), &session.job)?
+    };
+    if !session.global.json {
+        verified.findings.iter().try_for_each(|finding| stdout::line(&words(finding)))?;
+        session.note(&summary(&verified));
+    }
+    let left = verified.findings.iter().filter(|finding| finding.repaired.is_none()).count() as u64;
+    if left == 0 {
+        session.done("verified", verified.rows, report(&verified))?;
+        return Ok(0);
+    }
+    let error = Error::corrupt(format!("{} left", human::plural(left, "damage"))).at(&args.table);
+    if !session.global.json {
+        return Err(error.advice("each line above names the file and what to do"));
+    }
+    // The object has both: the damage, and the error.
+    let mut more = report(&verified);
+    more["error"] = failure::object(&error);
+    session.done("", verified.rows, more)?;
+    Ok(failure::report(&error, false))
+}
+
+fn words(finding: &Finding) -> String {
+    let Finding { place, problem, advice, repaired, .. } = finding;
+    match repaired {
+        None => format!("{place}: {problem} ({advice})"),
+        Some(repair) => format!("{place}: {problem} (repaired: {repair})"),
+    }
+}
+
+fn summary(verified: &Verified) -> String {
+    let Verified { entries, checkpoints, files, vectors, key, orphan_files, orphan_bytes, .. } = verified;
+    let mut text = match verified.version {
+        Some(version) => format!("version {version}"),
+        None => "no version can be read".to_owned(),
+    };
+    let entries = match entries {
+        1 => "1 entry".to_owned(),
+        entries => format!("{} entries", human::count(*entries)),
+    };
+    text += &format!(": checked {entries}, {}, ", human::plural(*checkpoints, "checkpoint"));
+    text += &format!("{}, {}", human::plural(*files, "file"), human::plural(*vectors, "deletion vector"));
+    if !key.is_empty() {
+        text += &format!(", keys ({})", key.join(", "));
+    }
+    if *orphan_files > 0 {
+        let bytes = human::bytes(*orphan_bytes);
+        text += &format!("; {} ({bytes}) that no version names", human::plural(*orphan_files, "file"));
+    }
+    text
+}
+
+fn report(verified: &Verified) -> Value {
+    json!({
+        "version": verified.version,
+        "sound": verified.is_sound(),
+        "entries": verified.entries,
+        "checkpoints": verified.checkpoints,
+        "files": verified.files,
+        "vectors": verified.vectors,
+        "key": verified.key,
+        "orphan_files": verified.orphan_files,
+        "orphan_bytes": verified.orphan_bytes,
+        "findings": verified.findings,
+    })
+}

@@ -1,0 +1,152 @@
+//! Holding a table's log, files and keys against one another, and mending what can be proven.
+//!
+//! Entries are read one by one and replayed without the kernel: the state that they make must be that of each checkpoint and of the
+//! version that readers see. Files are held against the log: that they are there, their sizes and row counts, their deletion vectors,
+//! and on demand the statistics against the values. Nothing is repaired by a guess: a file is written again only where sound files
+//! say what it has to contain.
+
+mod checkpoint;
+mod data_files;
+mod finding;
+mod fix;
+mod keys;
+mod log_check;
+mod orphans;
+mod restored_entry;
+mod state;
+mod statistics;
+
+use lakerace_io::{Error, ErrorKind, Result};
+
+use self::data_files::CheckedFiles;
+pub use self::finding::{Finding, Subject};
+use self::log_check::LogCheck;
+use crate::{Snapshot, Table};
+
+/// How to verify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Read all values, and hold the log's statistics against them.
+    pub deep: bool,
+    /// Mend what can be proven.
+    pub repair: bool,
+    /// Memory for the search for keys in several rows.
+    pub memory_bytes: u64,
+}
+
+/// Memory for keys, unless options say otherwise.
+const MEMORY_BYTES: u64 = 512 << 20;
+/// Rounds of repair: an entry that is put back may let a checkpoint be written again.
+const ROUNDS: usize = 3;
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        Self { deep: false, repair: false, memory_bytes: MEMORY_BYTES }
+    }
+}
+
+/// The outcome of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The version whose files were checked; `None` where no version can be read.
+    pub version: Option<u64>,
+    /// Entries of the log that were read.
+    pub entries: u64,
+    /// Checkpoints that were held against them.
+    pub checkpoints: u64,
+    /// Data files of the version.
+    pub files: u64,
+    /// Deletion vectors of the version.
+    pub vectors: u64,
+    /// Rows of the version, deleted ones left out.
+    pub rows: u64,
+    /// The columns whose values were looked for in several rows; empty where the table has no key.
+    pub key: Vec<String>,
+    /// Files in the table's folder that no version names.
+    pub orphan_files: u64,
+    /// Their bytes.
+    pub orphan_bytes: u64,
+    /// The damage, repaired or not.
+    pub findings: Vec<Finding>,
+}
+
+impl Verified {
+    /// Whether no damage is left.
+    pub fn is_sound(&self) -> bool {
+        self.findings.iter().all(|finding| finding.repaired.is_some())
+    }
+}
+
+/// Verifies a table, and repairs it where `options` ask for it.
+pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
+    let mut verified = Verified::default();
+    let log = check_log(table, options.repair, &mut verified)?;
+    verified.entries = log.entries;
+    verified.checkpoints = log.checkpoints;
+    verified.findings.extend(log.findings);
+    let Some(snapshot) = opened(table, &mut verified)? else { return Ok(verified) };
+    verified.version = Some(snapshot.version());
+    if verified.is_sound()
+        && let Some(state) = &log.state
+        && let Some(problem) = state.difference(&snapshot)?
+    {
+        let place = format!("{}: version {}", table.place(), snapshot.version());
+        let problem = format!("readers see another state than the entries of the log make: {problem}");
+        verified.findings.push(Finding::new(Subject::Entry, place, problem, "restore the log from a backup"));
+    }
+    let CheckedFiles { sound, rows, vectors } = data_files::check(&snapshot, &mut verified.findings)?;
+    (verified.files, verified.vectors, verified.rows) = (snapshot.files()?.files.len() as u64, vectors, rows);
+    if options.deep {
+        statistics::check(&snapshot, &sound, &mut verified.findings)?;
+    }
+    // Of a part of the files, keys in several rows say little.
+    if sound.len() as u64 == verified.files {
+        verified.key = keys::check(&snapshot, &sound, options.memory_bytes, &mut verified.findings)?;
+    }
+    (verified.orphan_files, verified.orphan_bytes) = orphans::count(&snapshot, &log.named)?;
+    Ok(verified)
+}
+
+/// Checks the log until no repair is left that can be done. Findings that were repaired go to `verified`.
+fn check_log(table: &Table, repairs: bool, verified: &mut Verified) -> Result<LogCheck> {
+    let mut round = 1;
+    loop {
+        let mut log = LogCheck::run(table)?;
+        let mut has_repaired = false;
+        if repairs && round <= ROUNDS {
+            for finding in &mut log.findings {
+                let Some(fix) = finding.fix.take() else { continue };
+                table.job().check()?;
+                finding.repaired = Some(fix.apply(table)?);
+                has_repaired = true;
+            }
+        }
+        if !has_repaired {
+            return Ok(log);
+        }
+        verified.findings.extend(log.findings.into_iter().filter(|finding| finding.repaired.is_some()));
+        round += 1;
+    }
+}
+
+/// The last version, read without what is known of the log; `None`, and a finding, where it can't be read.
+fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
+    let fresh = table.fresh()?;
+    let read = fresh.snapshot(None).and_then(|snapshot| snapshot.files().map(|_| ()).map(|()| snapshot));
+    match read {
+        Ok(snapshot) => Ok(Some(snapshot)),
+        Err(error) if is_damage(&error) => {
+            // The findings in the log are its reason.
+            if verified.is_sound() {
+                verified.findings.push(Finding::of_error(Subject::Entry, table.place().to_owned(), &error));
+            }
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an error tells of the table, and not of the run.
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid)
+}

@@ -1,0 +1,39 @@
+//! Reading a checkpoint alone, and writing one again.
+
+use lakerace_io::{Error, Result};
+
+use super::state::State;
+use crate::log::files::{LogFile, LogFileKind};
+use crate::protocol::writable;
+use crate::snapshot::files::list;
+use crate::{Snapshot, Table};
+
+/// The state that the checkpoint of a version holds. Nothing stands in for a checkpoint that can't be read.
+pub(super) fn read(table: &Table, version: u64) -> Result<State> {
+    let fresh = table.distrusting(&[])?;
+    let kernel = fresh.build_once(Some(version))?;
+    if kernel.log_segment().checkpoint_version != Some(version) {
+        return Err(Error::corrupt("readers pass it over"));
+    }
+    let snapshot = Snapshot::new(fresh, kernel)?;
+    let listed = list(&snapshot)?;
+    Ok(State::of(&snapshot, &listed.files))
+}
+
+/// Writes the checkpoint of a version again from the entries and older checkpoints. Its files go first: without them, readers read
+/// the same version from these.
+pub(super) fn write_again(table: &Table, version: u64) -> Result<()> {
+    let files = table.list_log()?;
+    let is_of_version =
+        |file: &&LogFile| file.version == version && matches!(file.kind, LogFileKind::Checkpoint { .. });
+    let old: Vec<_> = files.iter().filter(is_of_version).map(|file| file.info.path.clone()).collect();
+    // What is to replace it can be read without it.
+    table.distrusting(&[version])?.build_once(Some(version))?;
+    if !old.is_empty() {
+        table.store().delete_all(old)?;
+    }
+    let fresh = table.distrusting(&[])?;
+    let snapshot = Snapshot::new(fresh.clone(), fresh.build_once(Some(version))?)?;
+    let writable = writable(&snapshot, false)?;
+    fresh.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop))
+}

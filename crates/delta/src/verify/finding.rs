@@ -1,0 +1,94 @@
+//! Damage, with its place and the next step.
+
+use lakerace_io::Error;
+use serde::{Serialize, Serializer};
+
+use super::fix::Fix;
+
+/// The part of a table that is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// An entry of the log.
+    Entry,
+    /// A checkpoint, a part of one or a sidecar.
+    Checkpoint,
+    /// The file `_last_checkpoint`.
+    LastCheckpoint,
+    /// A checksum file of a version (`.crc`).
+    Checksum,
+    /// A data file.
+    File,
+    /// A deletion vector.
+    Vector,
+    /// What the log says of the values in a file.
+    Statistics,
+    /// A key in several rows.
+    Key,
+}
+
+impl Subject {
+    /// Its name in JSON and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Entry => "entry",
+            Self::Checkpoint => "checkpoint",
+            Self::LastCheckpoint => "last_checkpoint",
+            Self::Checksum => "checksum",
+            Self::File => "file",
+            Self::Vector => "vector",
+            Self::Statistics => "statistics",
+            Self::Key => "key",
+        }
+    }
+}
+
+impl Serialize for Subject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// One damage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The damaged part.
+    pub subject: Subject,
+    /// The file, and the place in it.
+    pub place: String,
+    /// The damage.
+    pub problem: String,
+    /// The next step.
+    pub advice: String,
+    /// The repair that was done; `None`: the damage is still there.
+    pub repaired: Option<String>,
+    /// The repair that can be done.
+    #[serde(skip)]
+    pub(crate) fix: Option<Fix>,
+}
+
+/// The advice where `--repair` mends the damage.
+const REPAIR: &str = "`lakerace verify --repair` (Table.verify(repair=True)) mends it";
+
+impl Finding {
+    pub(super) fn new(subject: Subject, place: String, problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { subject, place, problem: problem.into(), advice: advice.into(), repaired: None, fix: None }
+    }
+
+    /// One that can be repaired.
+    pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: Fix) -> Self {
+        Self { fix: Some(fix), ..Self::new(subject, place, problem, REPAIR) }
+    }
+
+    /// The damage that an error tells of; `place` is that of an error without one.
+    pub(super) fn of_error(subject: Subject, place: String, error: &Error) -> Self {
+        let advice = error.advice_text().unwrap_or("restore the file from a backup");
+        let place = error.place().map_or(place, str::to_owned);
+        Self::new(subject, place, error.message(), advice)
+    }
+
+    /// Lets it be repaired.
+    pub(super) fn mend_by(&mut self, fix: Fix) {
+        REPAIR.clone_into(&mut self.advice);
+        self.fix = Some(fix);
+    }
+}

@@ -1,0 +1,50 @@
+//! Repairs, each of what sound files prove.
+
+use bytes::Bytes;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{IfExists, Output, Result};
+
+use super::checkpoint;
+use crate::Table;
+
+/// A repair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fix {
+    /// Removes a file that only saves reading.
+    Remove(Path),
+    /// Writes the checkpoint of a version again.
+    WriteCheckpoint(u64),
+    /// Writes an entry by the bytes of a copy.
+    RestoreEntry {
+        /// The entry.
+        entry: Path,
+        /// The copy's name.
+        copy: String,
+        /// The bytes of the copy.
+        bytes: Bytes,
+        /// The reason for which these are the entry's.
+        proof: String,
+    },
+}
+
+impl Fix {
+    /// Repairs; gives the words for it.
+    pub fn apply(self, table: &Table) -> Result<String> {
+        match self {
+            Self::Remove(path) => {
+                table.store().delete(&path)?;
+                Ok("removed: readers list the log without it".to_owned())
+            }
+            Self::WriteCheckpoint(version) => {
+                checkpoint::write_again(table, version)?;
+                Ok("written again from the entries of the log".to_owned())
+            }
+            Self::RestoreEntry { entry, copy, bytes, proof } => {
+                let mut output = Output::create(table.store(), &entry, IfExists::Replace)?;
+                output.write(bytes)?;
+                output.finish()?;
+                Ok(format!("restored from {copy}: {proof}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Keys that stand in several rows.
+//!
+//! Keys are hashed to 128 bits. Where the hashes of all rows do not fit into memory, the key columns are read several times, each
+//! time for a part of the hashes.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use arrow::row::{RowConverter, SortField};
+use arrow::util::display::array_value_to_string;
+use lakerace_io::{Error, Result};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::finding::{Finding, Subject};
+use crate::Snapshot;
+use crate::row_ids::{FILE_COLUMN, POSITION_COLUMN, read_with_ids};
+use crate::snapshot::files::TableFile;
+
+/// Files whose key columns are read together.
+const FILES_AT_ONCE: usize = 64;
+/// Bytes of a hash.
+const HASH_BYTES: u64 = 16;
+/// Keys that are named.
+const EXAMPLES: usize = 10;
+
+/// Looks for keys in several rows of these files, by the table's property `lakerace.primaryKey`; gives its columns.
+pub(super) fn check(
+    snapshot: &Snapshot,
+    files: &[TableFile],
+    memory_bytes: u64,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<String>> {
+    let key = snapshot.key();
+    if key.is_empty() {
+        return Ok(key);
+    }
+    let rows: u64 = files.iter().filter_map(TableFile::visible_rows).sum();
+    let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));
+    let keys = Keys { snapshot, files, key: &key };
+    let (mut doubles, mut examples) = (0u64, HashSet::new());
+    for part in 0..parts {
+        let mut hashes = Vec::with_capacity(usize::try_from(u128::from(rows) / parts).unwrap_or(0));
+        keys.each(&mut |hash, _, _| hashes.extend((hash % parts == part).then_some(hash)))?;
+        hashes.sort_unstable();
+        for group in hashes.chunk_by(|a, b| a == b).filter(|group| group.len() > 1) {
+            doubles += 1;
+            if examples.len() < EXAMPLES {
+                examples.insert(group[0]);
+            }
+        }
+    }
+    if doubles > 0 {
+        findings.push(keys.finding(doubles, &examples)?);
+    }
+    Ok(key)
+}
+
+struct Keys<'a> {
+    snapshot: &'a Snapshot,
+    files: &'a [TableFile],
+    key: &'a [String],
+}
+
+impl Keys<'_> {
+    /// Calls `take` with the hash, the batch and the row of each key. A key with a null is none.
+    fn each(&self, take: &mut dyn FnMut(u128, &RecordBatch, usize)) -> Result<()> {
+        let schema = self.snapshot.schema();
+        let fields = self.key.iter().map(|name| Ok(schema.field_with_name(name)?.data_type().clone()));
+        let fields = fields.collect::<Result<Vec<_>, arrow::error::ArrowError>>().map_err(Error::unexpected)?;
+        let fields = fields.into_iter().map(SortField::new).collect();
+        let converter = RowConverter::new(fields).map_err(Error::unexpected)?;
+        for chunk in self.files.chunks(FILES_AT_ONCE) {
+            let names: Vec<String> = chunk.iter().map(|file| file.path.clone()).collect();
+            for batch in read_with_ids(self.snapshot, &names, self.key, None)? {
+                self.snapshot.table().job().check()?;
+                let batch = batch?;
+                let columns: Vec<ArrayRef> = batch.columns()[..self.key.len()].to_vec();
+                let rows = converter.convert_columns(&columns).map_err(Error::unexpected)?;
+                for row in (0..batch.num_rows()).filter(|row| columns.iter().all(|column| column.is_valid(*row))) {
+                    take(xxh3_128(rows.row(row).as_ref()), &batch, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names some of the keys with the places of their rows.
+    fn finding(&self, doubles: u64, examples: &HashSet<u128>) -> Result<Finding> {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        self.each(&mut |hash, batch, row| {
+            if !examples.contains(&hash) {
+                return;
+            }
+            let value = |(name, column): (&String, &ArrayRef)| {
+                format!("{name}={}", array_value_to_string(column, row).unwrap_or_default())
+            };
+            let text: Vec<String> = self.key.iter().zip(batch.columns()).map(value).collect();
+            let file = batch.column_by_name(FILE_COLUMN).and_then(|column| column.as_string_opt::<i32>());
+            let position =
+                batch.column_by_name(POSITION_COLUMN).and_then(|column| column.as_primitive_opt::<Int64Type>());
+            if let (Some(file), Some(position)) = (file, position) {
+                let place = format!("{} row {}", file.value(row), position.value(row));
+                places.entry(text.join(", ")).or_default().push(place);
+            }
+        })?;
+        let named = places.iter().map(|(key, rows)| format!("{key} in {}", rows.join(" and ")));
+        let problem = format!(
+            "{doubles} {} in more than one row: {}",
+            if doubles == 1 { "key stands" } else { "keys stand" },
+            named.collect::<Vec<_>>().join("; ")
+        );
+        let place = format!("{}: version {}", self.snapshot.table().place(), self.snapshot.version());
+        let advice = "upsert the right row of each of these keys (`lakerace upsert`, Table.upsert): it takes the place of all others";
+        Ok(Finding::new(Subject::Key, place, problem, advice))
+    }
+}

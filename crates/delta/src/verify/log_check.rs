@@ -1,0 +1,334 @@
+//! The files of a log against one another.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use bytes::Bytes;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Error, ErrorKind, ObjectInfo, Result};
+use serde::Deserialize;
+
+use super::finding::{Finding, Subject};
+use super::fix::Fix;
+use super::restored_entry::{EntryCopy, matches_checksums};
+use super::state::{EntryActions, LoggedFile, State};
+use super::{checkpoint, is_damage};
+use crate::log::completeness::is_counted;
+use crate::log::distrust::is_hint_name;
+use crate::log::entry;
+use crate::log::files::{self as log_files, LogFile, LogFileKind};
+use crate::maintain::vacuum::vector_path;
+use crate::paths::LOG;
+use crate::{Table, pipeline};
+
+/// Requests for entries under way at once.
+const READERS: usize = 16;
+/// Entries in memory at once.
+const ENTRIES_AT_ONCE: usize = 64;
+/// Missing entries that are named one by one.
+const NAMED_GAPS: u64 = 100;
+
+/// The outcome of a check of a log.
+#[derive(Default)]
+pub(super) struct LogCheck {
+    pub entries: u64,
+    pub checkpoints: u64,
+    pub findings: Vec<Finding>,
+    /// The state after the last entry, where the entries that are left make it.
+    pub state: Option<State>,
+    /// Files that the entries name.
+    pub named: HashSet<Path>,
+}
+
+/// A version of which the entry is damaged, as a copy of the entry would make it. A later checkpoint proves the copy.
+struct Hypothesis {
+    finding: usize,
+    state: State,
+    copy: EntryCopy,
+}
+
+/// The log, replayed up to a version.
+struct Replay<'a> {
+    table: &'a Table,
+    folder: Vec<ObjectInfo>,
+    check: LogCheck,
+    hypotheses: Vec<Hypothesis>,
+}
+
+/// A checksum file of a version.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub(super) struct VersionChecksum {
+    pub txn_id: Option<String>,
+    table_size_bytes: u64,
+    num_files: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Hint {
+    version: u64,
+}
+
+impl LogCheck {
+    /// Reads the whole log.
+    pub fn run(table: &Table) -> Result<Self> {
+        let folder = table.root().clone().join(LOG);
+        let depth = folder.parts().count() + 1;
+        let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
+        let found: Vec<ObjectInfo> = found.into_iter().filter(|info| info.path.parts().count() == depth).collect();
+        let files: Vec<LogFile> = found.iter().cloned().filter_map(log_files::parse).collect();
+        let of = |kind: LogFileKind| files.iter().filter(move |file| file.kind == kind);
+        let entries: BTreeMap<u64, &LogFile> = of(LogFileKind::Entry).map(|file| (file.version, file)).collect();
+        let checksums: BTreeMap<u64, &LogFile> = of(LogFileKind::Checksum).map(|file| (file.version, file)).collect();
+        let checkpoints = log_files::checkpoints(&files);
+        if entries.is_empty() && checkpoints.is_empty() {
+            return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
+        }
+        let mut replay = Replay { table, folder: found, check: Self::default(), hypotheses: Vec::new() };
+        replay.check.state = entries.contains_key(&0).then(State::empty);
+        let versions: BTreeSet<u64> = entries.keys().chain(&checkpoints).copied().collect();
+        let versions: Vec<u64> = versions.into_iter().collect();
+        let mut next = versions.first().copied();
+        for chunk in versions.chunks(ENTRIES_AT_ONCE) {
+            let files: Vec<Option<&LogFile>> = chunk.iter().map(|version| entries.get(version).copied()).collect();
+            let read = pipeline::each(&files, READERS, |file| Ok(file.map(|file| entry::read_bytes(table, file))))?;
+            for (version, read) in chunk.iter().copied().zip(read) {
+                table.job().check()?;
+                replay.gap(next.unwrap_or(version), version)?;
+                next = version.checked_add(1);
+                match read {
+                    Some(read) => replay.entry(version, read)?,
+                    // The log begins with the checkpoint, or an entry before it is missing.
+                    None if versions.first() == Some(&version) => {}
+                    None => replay.gap(version, version + 1)?,
+                }
+                if let Some(file) = checksums.get(&version) {
+                    replay.checksum(file)?;
+                }
+                if checkpoints.contains(&version) {
+                    replay.checkpoint(version)?;
+                }
+            }
+        }
+        replay.incomplete_checkpoints(&files, &checkpoints);
+        replay.hint(&checkpoints)?;
+        Ok(replay.check)
+    }
+}
+
+impl Replay<'_> {
+    fn url(&self, name: &str) -> String {
+        self.table.store().url(&self.path(name))
+    }
+
+    fn path(&self, name: &str) -> Path {
+        self.table.root().clone().join(LOG).join(name)
+    }
+
+    /// A file of the log by its name.
+    fn read(&self, name: &str) -> Result<Option<Bytes>> {
+        let is_named = |info: &&ObjectInfo| info.path.filename() == Some(name);
+        let Some(info) = self.folder.iter().find(is_named) else { return Ok(None) };
+        let object = self.table.store().object(info.path.clone());
+        object.read_range(0..info.size_bytes).map(Some)
+    }
+
+    /// The versions from `from` up to `to` have no entry.
+    fn gap(&mut self, from: u64, to: u64) -> Result<()> {
+        for version in from..to.min(from.saturating_add(NAMED_GAPS)) {
+            self.damaged(version, &Error::corrupt("it does not exist"), &Bytes::new())?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, version: u64, read: Result<Bytes>) -> Result<()> {
+        self.check.entries += 1;
+        let name = format!("{version:020}.json");
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(error) if is_damage(&error) => {
+                let left = self.read(&name)?.unwrap_or_default();
+                return self.damaged(version, &error, &left);
+            }
+            Err(error) => return Err(error),
+        };
+        let actions = match EntryActions::parse(&bytes) {
+            Ok(actions) => actions,
+            Err(error) => return self.damaged(version, &error, &bytes),
+        };
+        let hadoop = format!(".{name}.crc");
+        let matched = self.read(&hadoop)?.map(|checksums| matches_checksums(&bytes, &checksums));
+        if matched == Some(false) {
+            let problem = format!("it is not the checksum of {name}: Spark on a local disk can't read the entry");
+            let advice = "restore the entry that it belongs to, or remove it if the entry is the right one";
+            self.check.findings.push(Finding::new(Subject::Checksum, self.url(&hadoop), problem, advice));
+        }
+        let is_proven = matched == Some(true) || (matched.is_none() && is_counted(&bytes));
+        self.note_names(&actions);
+        self.hypotheses.iter_mut().for_each(|hypothesis| hypothesis.state.apply(&actions, is_proven));
+        if let Some(state) = &mut self.check.state {
+            state.apply(&actions, is_proven);
+        }
+        Ok(())
+    }
+
+    fn note_names(&mut self, actions: &EntryActions) {
+        let named: Vec<&LoggedFile> = actions.added.iter().chain(&actions.removed).chain(&actions.changes).collect();
+        for file in named {
+            // A name that leads out of the table is found when its version is read.
+            self.check.named.extend(self.table.own_paths(&file.path).unwrap_or_default());
+            if let Some(vector) = &file.deletion_vector {
+                let path = vector_path(self.table, &vector.storage_type, &vector.path_or_inline_dv);
+                self.check.named.extend(path.ok().flatten());
+            }
+        }
+    }
+
+    /// An entry that is missing or can't be read. `left` is what is there of it.
+    fn damaged(&mut self, version: u64, error: &Error, left: &Bytes) -> Result<()> {
+        let name = format!("{version:020}.json");
+        let mut finding = Finding::of_error(Subject::Entry, self.url(&name), error);
+        finding.place = self.url(&name);
+        "put it back from a backup: a copy in _delta_log, as NAME.json.bak, is taken if it can be proven"
+            .clone_into(&mut finding.advice);
+        self.check.findings.push(finding);
+        self.hypotheses.clear();
+        let number = self.check.findings.len() - 1;
+        let before = self.check.state.take();
+        let checksums = self.read(&format!(".{name}.crc"))?;
+        let transaction = self.read(&format!("{version:020}.crc"))?;
+        let transaction = transaction.and_then(|bytes| serde_json::from_slice::<VersionChecksum>(&bytes).ok());
+        let transaction = transaction.and_then(|checksum| checksum.txn_id);
+        for copy in EntryCopy::find(self.table, &self.folder, &name)? {
+            let state = before.clone().map(|mut state| {
+                state.apply(&copy.actions, true);
+                state
+            });
+            match copy.proof(left, checksums.as_ref(), transaction.as_deref()) {
+                Some(proof) => {
+                    self.note_names(&copy.actions);
+                    self.check.state = state;
+                    self.mend(number, copy, proof);
+                    self.hypotheses.clear();
+                    return Ok(());
+                }
+                None => self.hypotheses.extend(state.map(|state| Hypothesis { finding: number, state, copy })),
+            }
+        }
+        Ok(())
+    }
+
+    fn mend(&mut self, number: usize, copy: EntryCopy, proof: String) {
+        let entry = self.path(copy.entry.as_str());
+        let fix = Fix::RestoreEntry { entry, copy: copy.name, bytes: copy.bytes, proof };
+        self.check.findings[number].mend_by(fix);
+    }
+
+    /// Holds a checksum file of a version against the entries up to it.
+    fn checksum(&mut self, file: &LogFile) -> Result<()> {
+        let name = file.info.path.filename().unwrap_or_default().to_owned();
+        let bytes = self.read(&name)?.unwrap_or_default();
+        let url = self.url(&name);
+        let Ok(checksum) = serde_json::from_slice::<VersionChecksum>(&bytes) else {
+            let problem = "it can't be understood";
+            let fix = Fix::Remove(file.info.path.clone());
+            self.check.findings.push(Finding::fixable(Subject::Checksum, url, problem, fix));
+            return Ok(());
+        };
+        let Some((files, bytes)) = self.check.state.as_ref().map(State::totals) else { return Ok(()) };
+        if (files, bytes) != (checksum.num_files, checksum.table_size_bytes) {
+            let problem = format!(
+                "it says {} files of {} bytes, and the entries up to it make {files} of {bytes}",
+                checksum.num_files, checksum.table_size_bytes
+            );
+            let advice = "an entry up to this version is cut, or the checksum is wrong: compare them with a backup";
+            self.check.findings.push(Finding::new(Subject::Checksum, url, problem, advice));
+        }
+        Ok(())
+    }
+
+    /// Holds a checkpoint against the entries up to it.
+    fn checkpoint(&mut self, version: u64) -> Result<()> {
+        self.check.checkpoints += 1;
+        let place = format!("{}: the checkpoint of version {version}", self.table.place());
+        let read = match checkpoint::read(self.table, version) {
+            Ok(read) => read,
+            Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {
+                let mut finding = Finding::of_error(Subject::Checkpoint, place, &error);
+                if self.check.state.is_some() {
+                    finding.mend_by(Fix::WriteCheckpoint(version));
+                }
+                self.check.findings.push(finding);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for hypothesis in std::mem::take(&mut self.hypotheses) {
+            if hypothesis.state.difference_to(&read).is_none() {
+                let proof = format!("with it, the entries make the checkpoint of version {version}");
+                self.mend(hypothesis.finding, hypothesis.copy, proof);
+                break;
+            }
+        }
+        let Some(state) = &self.check.state else {
+            self.check.state = Some(read);
+            return Ok(());
+        };
+        let Some(problem) = state.difference_to(&read) else { return Ok(()) };
+        let problem = format!("it is not the state that the entries up to it make: {problem}");
+        let advice =
+            "compare the entries with a backup: they or the checkpoint are wrong, and nothing here proves which";
+        let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
+        if state.is_proven {
+            finding.mend_by(Fix::WriteCheckpoint(version));
+        } else {
+            self.check.state = Some(read);
+        }
+        self.check.findings.push(finding);
+        Ok(())
+    }
+
+    /// Checkpoints that are empty, or of which a part is missing.
+    fn incomplete_checkpoints(&mut self, files: &[LogFile], whole: &BTreeSet<u64>) {
+        let mut parts: HashMap<u64, u64> = HashMap::new();
+        for file in files.iter().filter(|file| !whole.contains(&file.version)) {
+            if let LogFileKind::Checkpoint { parts: all, .. } = file.kind {
+                parts.insert(file.version, all);
+            }
+        }
+        let mut versions: Vec<(u64, u64)> = parts.into_iter().collect();
+        versions.sort_unstable();
+        let can_be_replayed = self.check.state.as_ref().is_some_and(|state| state.is_proven)
+            || self.check.findings.iter().all(|finding| finding.subject != Subject::Entry);
+        for (version, parts) in versions {
+            let place = format!("{}: the checkpoint of version {version}", self.table.place());
+            let problem =
+                if parts > 1 { format!("parts of its {parts} are missing or empty") } else { "it is empty".to_owned() };
+            let mut finding = Finding::new(Subject::Checkpoint, place, problem, "restore it from a backup");
+            if can_be_replayed {
+                finding.mend_by(Fix::WriteCheckpoint(version));
+            }
+            self.check.findings.push(finding);
+        }
+    }
+
+    /// The file that names the last checkpoint.
+    fn hint(&mut self, checkpoints: &BTreeSet<u64>) -> Result<()> {
+        let Some(name) = self.folder.iter().filter_map(|info| info.path.filename()).find(|name| is_hint_name(name))
+        else {
+            return Ok(());
+        };
+        let name = name.to_owned();
+        let bytes = self.read(&name)?.unwrap_or_default();
+        let problem = match serde_json::from_slice::<Hint>(&bytes) {
+            Err(_) => "it can't be understood".to_owned(),
+            Ok(hint) if !checkpoints.contains(&hint.version) => {
+                format!("it names the checkpoint of version {}, which does not exist or is not whole", hint.version)
+            }
+            Ok(_) => return Ok(()),
+        };
+        let fix = Fix::Remove(self.path(&name));
+        self.check.findings.push(Finding::fixable(Subject::LastCheckpoint, self.url(&name), problem, fix));
+        Ok(())
+    }
+}

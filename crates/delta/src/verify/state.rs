@@ -1,0 +1,181 @@
+//! The state of a table as its entries make it, replayed without the kernel.
+
+use std::collections::{BTreeMap, HashMap};
+
+use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
+use lakerace_io::{Error, Result};
+use serde::Deserialize;
+
+use crate::Snapshot;
+use crate::snapshot::files::TableFile;
+
+/// A line of an entry.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Line {
+    commit_info: Option<Transaction>,
+    add: Option<LoggedFile>,
+    remove: Option<LoggedFile>,
+    cdc: Option<LoggedFile>,
+    #[serde(rename = "metaData")]
+    metadata: Option<Metadata>,
+}
+
+/// A file that an entry names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub(super) struct LoggedFile {
+    pub path: String,
+    pub size: Option<u64>,
+    pub deletion_vector: Option<LoggedVector>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub(super) struct LoggedVector {
+    pub storage_type: String,
+    pub path_or_inline_dv: String,
+    pub offset: Option<i32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Metadata {
+    id: String,
+    schema_string: String,
+    #[serde(default)]
+    configuration: BTreeMap<String, String>,
+}
+
+/// The transaction of an entry, as checksum files name it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Transaction {
+    txn_id: Option<String>,
+}
+
+/// An entry, parsed.
+#[derive(Debug, Default)]
+pub(super) struct EntryActions {
+    pub added: Vec<LoggedFile>,
+    pub removed: Vec<LoggedFile>,
+    pub changes: Vec<LoggedFile>,
+    pub transaction: Option<String>,
+    metadata: Option<Metadata>,
+}
+
+impl EntryActions {
+    /// The actions of an entry that was checked.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut actions = Self::default();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let line: Line = serde_json::from_slice(line)
+                .map_err(|e| Error::corrupt(format!("line {} can't be understood: {e}", number + 1)))?;
+            let transaction = line.commit_info.and_then(|info| info.txn_id);
+            actions.transaction = actions.transaction.or(transaction);
+            actions.added.extend(line.add);
+            actions.removed.extend(line.remove);
+            actions.changes.extend(line.cdc);
+            actions.metadata = line.metadata.or(actions.metadata);
+        }
+        Ok(actions)
+    }
+}
+
+/// A file with its deletion vector, by which the log knows it.
+type FileKey = (String, String);
+
+/// The files and the metadata of a version.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    /// Sizes of files.
+    files: HashMap<FileKey, u64>,
+    metadata: Option<Metadata>,
+    /// Whether it comes from the first entry on, and each entry since is known to be complete.
+    pub is_proven: bool,
+}
+
+impl State {
+    /// That of no entry.
+    pub fn empty() -> Self {
+        Self { is_proven: true, ..Self::default() }
+    }
+
+    /// That of a version, as its reader has it.
+    pub fn of(snapshot: &Snapshot, files: &[TableFile]) -> Self {
+        let key = |file: &TableFile| (file.path.clone(), file.vector.as_ref().map(vector_key).unwrap_or_default());
+        let files = files.iter().map(|file| (key(file), file.size_bytes)).collect();
+        let metadata = Metadata {
+            id: snapshot.table_id().to_owned(),
+            schema_string: snapshot.schema_text().to_owned(),
+            configuration: snapshot.properties(),
+        };
+        Self { files, metadata: Some(metadata), is_proven: false }
+    }
+
+    /// Takes the actions of the next entry.
+    pub fn apply(&mut self, entry: &EntryActions, is_proven: bool) {
+        for file in &entry.removed {
+            self.files.remove(&logged_key(file));
+        }
+        for file in &entry.added {
+            self.files.insert(logged_key(file), file.size.unwrap_or(0));
+        }
+        if entry.metadata.is_some() {
+            self.metadata.clone_from(&entry.metadata);
+        }
+        self.is_proven &= is_proven;
+    }
+
+    /// How many files it has, and their bytes.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.files.len() as u64, self.files.values().sum())
+    }
+
+    /// A difference to the version that a reader sees.
+    pub fn difference(&self, snapshot: &Snapshot) -> Result<Option<String>> {
+        Ok(self.difference_to(&Self::of(snapshot, &snapshot.files()?.files)))
+    }
+
+    /// A difference to a state that was read in another way; `None`: they are equal.
+    pub fn difference_to(&self, read: &Self) -> Option<String> {
+        let count = |one: &Self, other: &Self| one.files.keys().filter(|key| !other.files.contains_key(*key)).count();
+        let example = |one: &Self, other: &Self| {
+            let key = one.files.keys().filter(|key| !other.files.contains_key(*key)).min();
+            key.map(|(path, vector)| if vector.is_empty() { path.clone() } else { format!("{path} with {vector}") })
+        };
+        if let Some(name) = example(self, read) {
+            return Some(format!("{} files of the entries are missing, such as {name}", count(self, read)));
+        }
+        if let Some(name) = example(read, self) {
+            return Some(format!("it has {} files that the entries do not have, such as {name}", count(read, self)));
+        }
+        let differs = |(key, size): &(&FileKey, &u64)| read.files.get(*key).is_some_and(|other| other != *size);
+        if let Some(((path, _), size)) = self.files.iter().find(differs) {
+            return Some(format!("the size of {path} is not {size} bytes"));
+        }
+        match (&self.metadata, &read.metadata) {
+            (Some(one), Some(other)) if one != other => Some("schema or properties differ".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn logged_key(file: &LoggedFile) -> FileKey {
+    let vector = file.deletion_vector.as_ref().map(|vector| {
+        let offset = vector.offset.map_or(String::new(), |offset| format!("@{offset}"));
+        format!("{}{}{offset}", vector.storage_type, vector.path_or_inline_dv)
+    });
+    (file.path.clone(), vector.unwrap_or_default())
+}
+
+fn vector_key(vector: &DeletionVectorDescriptor) -> String {
+    let offset = vector.offset.map_or(String::new(), |offset| format!("@{offset}"));
+    format!("{}{}{offset}", vector.storage_type, vector.path_or_inline_dv)
+}
+
+#[cfg(test)]
+mod tests;

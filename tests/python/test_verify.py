@@ -1,0 +1,173 @@
+"""Verification of Delta tables: damage of each kind is found, and what is repaired is read right by delta-rs and polars."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import deltalake
+import polars as pl
+import pyarrow as pa
+import pytest
+from conftest import ok, run
+
+import lakerace as lr
+
+PROPERTIES = {
+    "delta.checkpointInterval": "4",
+    "delta.enableDeletionVectors": "false",
+    "lakerace.primaryKey": "id",
+}
+
+
+def rows(first: int, last: int, text: str = "row") -> pa.Table:
+    return pa.table({"id": list(range(first, last)), "text": [f"{text} {n}" for n in range(first, last)]})
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of versions 0 to 9, with checkpoints of 4 and 8, that every reader knows."""
+    folder = tmp_path / "table"
+    lr.copy(rows(0, 10), f"delta:{folder}", table_properties=PROPERTIES)
+    for number in range(1, 9):
+        lr.copy(rows(number * 10, number * 10 + 10), folder, mode="append")
+    lr.Table(folder).upsert(rows(5, 6, "put"))
+    return folder
+
+
+#: Its rows.
+MODEL = {n: f"row {n}" for n in range(90)} | {5: "put 5"}
+
+
+def log(folder: Path, name: str) -> Path:
+    return folder / "_delta_log" / name
+
+
+def entry(folder: Path, version: int) -> Path:
+    return log(folder, f"{version:020}.json")
+
+
+def read_by_others(folder: Path) -> None:
+    """delta-rs and polars read the rows of the model, and so do we."""
+    for found in (
+        deltalake.DeltaTable(folder).to_pyarrow_table(),
+        pl.read_delta(str(folder)).to_arrow(),
+        lr.scan(folder).to_arrow(),
+    ):
+        assert dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True)) == MODEL
+        assert found.num_rows == len(MODEL)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def emptied(name: str) -> Callable[[Path], None]:
+    return lambda folder: empty(log(folder, name))
+
+
+def cut_with_a_copy(folder: Path) -> None:
+    whole = entry(folder, 6).read_bytes()
+    log(folder, entry(folder, 6).name + ".bak").write_bytes(whole)
+    entry(folder, 6).write_bytes(whole[: whole.index(b"\n") + 1])
+
+
+def older_checkpoint(folder: Path) -> None:
+    shutil.copyfile(log(folder, f"{4:020}.checkpoint.parquet"), log(folder, f"{8:020}.checkpoint.parquet"))
+
+
+def hint_into_nowhere(folder: Path) -> None:
+    log(folder, "_last_checkpoint").write_text('{"version":7,"size":3}')
+
+
+REPAIRABLE = {
+    "an empty checkpoint": emptied(f"{8:020}.checkpoint.parquet"),
+    "a checkpoint of another version": older_checkpoint,
+    "an empty hint": emptied("_last_checkpoint"),
+    "a hint into nowhere": hint_into_nowhere,
+    "a cut entry with a copy": cut_with_a_copy,
+}
+
+
+@pytest.mark.parametrize("damage", REPAIRABLE)
+def test_what_is_repaired_is_read_by_others(table: Path, damage: str) -> None:
+    read_by_others(table)
+    REPAIRABLE[damage](table)
+    found = run("verify", table, "--deep", "--json")
+    assert found.code == 5, found.out
+    told = json.loads(found.out)
+    assert not told["sound"]
+    assert told["findings"]
+    assert told["error"]["exit_code"] == 5
+    assert all(finding["repaired"] is None and "--repair" in finding["advice"] for finding in told["findings"])
+    repaired = ok("verify", table, "--deep", "--repair")
+    assert "repaired: " in repaired.out
+    assert run("verify", table, "--deep").out == ""
+    report = lr.Table(table).verify(deep=True)
+    assert report.sound
+    assert report.findings == []
+    assert (report.version, report.verified_rows, report.key) == (9, 90, ["id"])
+    # Writers go on, and their checkpoints are right.
+    for _ in range(4):
+        lr.Table(table).upsert(rows(5, 6, "put"))
+    read_by_others(table)
+
+
+IRREPARABLE = {
+    "an empty entry": (emptied(f"{9:020}.json"), "entry"),
+    "an empty entry before a checkpoint": (emptied(f"{6:020}.json"), "entry"),
+    "a missing entry": (lambda folder: entry(folder, 6).unlink(), "entry"),
+    "a missing file": (lambda folder: data_file(folder).unlink(), "file"),
+    "an empty file": (lambda folder: empty(data_file(folder)), "file"),
+}
+
+
+def data_file(folder: Path) -> Path:
+    actions = [json.loads(line) for line in entry(folder, 7).read_text().splitlines()]
+    return folder / next(action["add"]["path"] for action in actions if "add" in action)
+
+
+@pytest.mark.parametrize("damage", IRREPARABLE)
+def test_what_can_not_be_proven_stays_and_is_named(table: Path, damage: str) -> None:
+    change, subject = IRREPARABLE[damage]
+    change(table)
+    before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
+    done = run("verify", table, "--repair")
+    assert done.code == 5
+    report = lr.Table(table).verify(repair=True)
+    assert not report.sound
+    assert [finding.subject for finding in report.findings] == [subject]
+    assert report.findings[0].place in done.out
+    assert report.findings[0].repaired is None
+    assert {path: path.read_bytes() for path in table.rglob("*") if path.is_file()} == before
+
+
+def test_keys_in_two_rows_are_named(table: Path) -> None:
+    # By a writer that knows no keys.
+    deltalake.write_deltalake(table, rows(7, 8), mode="append")
+    for limit in (None, 64):
+        report = lr.Table(table).verify(memory_limit=limit)
+        assert [finding.subject for finding in report.findings] == ["key"]
+        assert "id=7" in report.findings[0].problem
+    lr.Table(table).upsert(rows(7, 8))
+    assert lr.Table(table).verify().sound
+    read_by_others(table)
+
+
+def test_tables_of_others_are_sound(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    for number in range(12):
+        deltalake.write_deltalake(folder, rows(number, number + 1), mode="append")
+    deltalake.DeltaTable(folder).create_checkpoint()
+    deltalake.DeltaTable(folder).delete("id = 3")
+    report = lr.Table(folder).verify(deep=True)
+    assert report.findings == []
+    assert (report.verified_rows, report.entries) == (11, 13)
+
+
+def test_a_folder_without_a_table_is_not_found(tmp_path: Path) -> None:
+    assert run("verify", tmp_path).code == 3
+    with pytest.raises(lr.NotFoundError):
+        lr.Table(tmp_path).verify()
