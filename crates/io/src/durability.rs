@@ -120,6 +120,11 @@ impl Job {
         }
     }
 
+    /// Whether [`Self::sync_folders`] has anything to do.
+    pub(crate) fn has_unsynced_folders(&self) -> bool {
+        !lock(&self.syncs().folders).is_empty()
+    }
+
     /// Puts the names of all folders that were noted on the disk, each folder once. One that is gone has no names to keep.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use rustix::fs::{CWD, RenameFlags};
 use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
-use crate::Job;
 use crate::lock::lock;
+use crate::{Error, Job};
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
 #[derive(Debug)]
@@ -86,6 +86,25 @@ impl HiddenFile {
         Ok(())
     }
 
+    /// The same for the folders of names that the job has given before. Both wait for one flush of the disk, where it can be.
+    fn sync_with_folders(&mut self) -> std::io::Result<()> {
+        let job = self.job.clone();
+        if self.is_synced || !job.has_unsynced_folders() {
+            self.sync()?;
+            return job.sync_folders().map_err(std::io::Error::other);
+        }
+        std::thread::scope(|scope| {
+            let folders = std::thread::Builder::new().spawn_scoped(scope, || job.sync_folders());
+            let file = self.sync();
+            let folders = match folders {
+                Ok(thread) => thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that syncs panicked"))),
+                // Where no thread is to be had, this one does its work.
+                Err(_) => job.sync_folders(),
+            };
+            file.and(folders.map_err(std::io::Error::other))
+        })
+    }
+
     /// Notes that somebody else has synced the file, which was sealed before.
     pub(crate) fn set_synced(&mut self) {
         self.is_synced = true;
@@ -95,8 +114,7 @@ impl HiddenFile {
     /// One that has the name already is replaced, or an error of kind `AlreadyExists`. It has the permissions of the file that is
     /// replaced, or those of any new file.
     pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
-        self.sync()?;
-        self.job.sync_folders().map_err(std::io::Error::other)?;
+        self.sync_with_folders()?;
         self.publish_in_group(replace)?;
         self.job.sync_folders().map_err(std::io::Error::other)
     }
