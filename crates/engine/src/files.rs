@@ -2,11 +2,10 @@
 
 use std::io::ErrorKind as Io;
 
-use globset::{GlobBuilder, GlobMatcher};
 use lakerace_format::folder::{list, list_unless};
 use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Error, Job, JobStore, Location, Object, ObjectInfo, Result};
+use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
 
 use crate::{ReadOptions, delta};
 
@@ -191,8 +190,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
     let pattern = path.as_ref();
     let wildcard = pattern.find(['*', '?', '{', '[']).unwrap_or(pattern.len());
     let root = pattern[..wildcard].rsplit_once('/').map_or("", |(root, _)| root);
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(false).build();
-    let glob = glob.map_err(|e| Error::usage(format!("not a pattern: {}", e.kind())))?.compile_matcher();
+    let glob = Glob::parse(pattern, false)?;
     let shows_hidden = pattern.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
     let folder = Path::parse(root).map_err(|e| Error::usage(format!("not a path: {e}")))?;
     let is_wanted = |info: &ObjectInfo| {
@@ -208,6 +206,6 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
 }
 
 /// Whether the pattern matches the path or a folder on its way, below the pattern's root.
-fn matches(glob: &GlobMatcher, path: &str, root_len: usize) -> bool {
-    glob.is_match(path) || path.match_indices('/').any(|(at, _)| at > root_len && glob.is_match(&path[..at]))
+fn matches(glob: &Glob, path: &str, root_len: usize) -> bool {
+    glob.matches(path) || path.match_indices('/').any(|(at, _)| at > root_len && glob.matches(&path[..at]))
 }

@@ -1,6 +1,5 @@
 //! Names of files: which are allowed, and patterns of them.
 
-use globset::{GlobBuilder, GlobMatcher};
 use lakerace_io::{Error, Result};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -91,17 +90,16 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 /// A pattern of names: `*`, `?` and classes such as `[a-z]` and `[!a]` stop at `/`, `**` does not, `{a,b}` as in a shell.
 #[derive(Debug, Clone)]
 pub struct Glob {
-    matcher: GlobMatcher,
+    matcher: lakerace_io::Glob,
     prefix: String,
 }
 
 impl Glob {
     /// Parses a pattern; an error of kind `Usage` where it is none.
     pub fn parse(pattern: &str) -> Result<Self> {
-        let glob = GlobBuilder::new(&slashless(pattern)).literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(|e| Error::usage(format!("not a pattern: {}", e.kind())).at(shown(pattern)))?;
+        let matcher = lakerace_io::Glob::parse(pattern, true).map_err(|e| e.at(shown(pattern)))?;
         let literal = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
-        Ok(Self { matcher: glob.compile_matcher(), prefix: pattern[..literal].to_owned() })
+        Ok(Self { matcher, prefix: pattern[..literal].to_owned() })
     }
 
     /// What all names of the pattern begin with.
@@ -111,89 +109,8 @@ impl Glob {
 
     /// Whether a name is of the pattern.
     pub fn matches(&self, name: &str) -> bool {
-        self.matcher.is_match(name)
+        self.matcher.matches(name)
     }
-}
-
-/// A pattern with classes that never match `/`, which globset's do.
-fn slashless(pattern: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(pattern.len() + 8), pattern);
-    while let Some(at) = rest.find(['\\', '[']) {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let changed = if from.starts_with('[') { slashless_class(from) } else { None };
-        let len = match &changed {
-            Some((class, len)) => {
-                out.push_str(class);
-                *len
-            }
-            // An escaped character, or a bracket that globset refuses.
-            None => {
-                let len = from
-                    .char_indices()
-                    .nth(if from.starts_with('[') { 1 } else { 2 })
-                    .map_or(from.len(), |(end, _)| end);
-                out.push_str(&from[..len]);
-                len
-            }
-        };
-        rest = &from[len..];
-    }
-    out + rest
-}
-
-/// A class that does not match `/`, and the length of the one at a pattern's start that it stands for. `None` where that is none.
-fn slashless_class(from: &str) -> Option<(String, usize)> {
-    let sign = from[1..].chars().next().filter(|sign| "!^".contains(*sign));
-    let start = 1 + usize::from(sign.is_some());
-    // A bracket at the start is one of the class.
-    let first = from[start..].chars().next()?.len_utf8();
-    let end = start + first + from[start + first..].find(']')?;
-    let mut ranges = class_ranges(&from[start..end])?;
-    if sign.is_some() {
-        // A hyphen is itself at the start and at the end only.
-        let is_hyphen_last = ranges.len() > 1 && ranges.last() == Some(&('-', '-'));
-        ranges.insert(ranges.len() - usize::from(is_hyphen_last), ('/', '/'));
-    } else {
-        ranges = ranges.into_iter().flat_map(beside_slash).collect();
-    }
-    let mut class: String = ['['].into_iter().chain(sign).collect();
-    for (low, high) in ranges {
-        class.push(low);
-        if low != high {
-            class.extend(['-', high]);
-        }
-    }
-    class.push(']');
-    Some((class, end + 1))
-}
-
-/// The ranges of a class as globset reads them; `None` where it refuses them.
-fn class_ranges(text: &str) -> Option<Vec<(char, char)>> {
-    let (mut ranges, mut is_open) = (Vec::<(char, char)>::new(), false);
-    for char in text.chars() {
-        match ranges.last_mut() {
-            Some(last) if is_open => (last.1, is_open) = (char, false),
-            Some(_) if char == '-' => is_open = true,
-            _ => ranges.push((char, char)),
-        }
-    }
-    if is_open {
-        ranges.push(('-', '-'));
-    }
-    ranges.iter().all(|(low, high)| low <= high).then_some(ranges)
-}
-
-/// What a range has beside `/`; where that is nothing, NUL, which no name has.
-fn beside_slash((low, high): (char, char)) -> impl Iterator<Item = (char, char)> {
-    let parts = match (low, high) {
-        ('/', '/') => [Some(('\0', '\0')), None],
-        ('/', _) => [Some(('0', high)), None],
-        (_, '/') => [Some((low, '.')), None],
-        _ if low < '/' && '/' < high => [Some((low, '.')), Some(('0', high))],
-        _ => [Some((low, high)), None],
-    };
-    parts.into_iter().flatten()
 }
 
 #[cfg(test)]

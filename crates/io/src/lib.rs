@@ -13,6 +13,7 @@ mod error;
 mod fetch;
 mod file_io;
 pub mod freed_memory;
+mod glob;
 #[doc(hidden)]
 pub mod internals;
 mod job;
@@ -37,6 +38,7 @@ pub use durability::DurabilityLevel;
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetcher;
 pub use file_io::FileIo;
+pub use glob::Glob;
 pub use job::{Job, JobOptions, runtime};
 pub use location::Location;
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};

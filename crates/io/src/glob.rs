@@ -1,0 +1,160 @@
+//! Patterns of names, character by character.
+//!
+//! globset compares bytes: its `?` and its classes miss every character that UTF-8 writes in more than one. A pattern is compiled to an
+//! expression over Unicode instead, whose matching takes time linear in the name.
+
+use regex::Regex;
+
+use crate::{Error, Result};
+
+/// A pattern of names: `*`, `?` and classes such as `[a-z]` and `[!a]` stop at `/`, `**` between slashes does not, `{a,b}` as in a shell.
+///
+/// ```
+/// use lakerace_io::Glob;
+/// let glob = Glob::parse("data/**/[à-ü]?.csv", true)?;
+/// assert!(glob.matches("data/2026/é日.csv"));
+/// assert!(!glob.matches("data/2026/é/日.csv"));
+/// # Ok::<(), lakerace_io::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Glob {
+    regex: Regex,
+}
+
+impl Glob {
+    /// Parses a pattern; an error of kind `Usage` where it is none. `has_escapes`: whether `\` takes the next character as it is.
+    pub fn parse(pattern: &str, has_escapes: bool) -> Result<Self> {
+        let refuse = |problem: String| Error::usage(format!("not a pattern: {problem}"));
+        let mut parser = Parser { pattern, rest: pattern, regex: String::from("(?s)^"), alternates: 0, has_escapes };
+        parser.run().map_err(refuse)?;
+        let text = parser.regex + "$";
+        // A long pattern has a large automaton.
+        let regex = regex::RegexBuilder::new(&text).size_limit(1 << 26).build();
+        Ok(Self { regex: regex.map_err(|e| refuse(e.to_string()))? })
+    }
+
+    /// Whether the whole of a name is of the pattern.
+    pub fn matches(&self, name: &str) -> bool {
+        self.regex.is_match(name)
+    }
+}
+
+struct Parser<'a> {
+    pattern: &'a str,
+    rest: &'a str,
+    regex: String,
+    /// Alternatives that are open, one in another.
+    alternates: usize,
+    has_escapes: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn run(&mut self) -> Result<(), String> {
+        while let Some(char) = self.next() {
+            match char {
+                '\\' if self.has_escapes => {
+                    let escaped = self.next().ok_or("it ends with the escape character \\")?;
+                    self.literal(escaped);
+                }
+                '?' => self.regex.push_str("[^/]"),
+                '*' => self.star(),
+                '[' => self.class()?,
+                '{' => {
+                    self.alternates += 1;
+                    self.regex.push_str("(?:");
+                }
+                '}' if self.alternates == 0 => return Err("it has a } without a {".to_owned()),
+                '}' => {
+                    self.alternates -= 1;
+                    self.regex.push(')');
+                }
+                ',' if self.alternates > 0 => self.regex.push('|'),
+                char => self.literal(char),
+            }
+        }
+        if self.alternates == 0 { Ok(()) } else { Err("it has a { without a }".to_owned()) }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let next = chars.next();
+        self.rest = chars.as_str();
+        next
+    }
+
+    fn literal(&mut self, char: char) {
+        self.regex.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
+    }
+
+    /// What has been read of the pattern, a star that was just read left out.
+    fn before(&self) -> &'a str {
+        self.pattern[..self.pattern.len() - self.rest.len()].trim_end_matches('*')
+    }
+
+    /// A star, or two between slashes: these stand for any folders, none included.
+    fn star(&mut self) {
+        let count = 1 + self.rest.len() - self.rest.trim_start_matches('*').len();
+        let before = self.before();
+        let is_start = match before.chars().next_back() {
+            None | Some('/') => true,
+            Some('{' | ',') => self.alternates > 0,
+            Some(_) => false,
+        };
+        self.rest = self.rest.trim_start_matches('*');
+        let is_end = match self.rest.chars().next() {
+            None | Some('/') => true,
+            Some('}' | ',') => self.alternates > 0,
+            Some(_) => false,
+        };
+        if count != 2 || !is_start || !is_end {
+            self.regex.push_str("[^/]*");
+        } else if self.rest.starts_with('/') {
+            self.rest = &self.rest[1..];
+            self.regex.push_str("(?:.*/)?");
+        } else if before.ends_with('/') {
+            // Something below the folder.
+            self.regex.push_str(".+");
+        } else {
+            self.regex.push_str(".*");
+        }
+    }
+
+    /// A class; `/` is never of one. A bracket at its start is a member, and so is a hyphen at its start or end.
+    fn class(&mut self) -> Result<(), String> {
+        let sign = self.rest.starts_with(['!', '^']);
+        if sign {
+            self.next();
+        }
+        let mut ranges: Vec<(char, char)> = Vec::new();
+        let mut is_range = false;
+        loop {
+            let char = self.next().ok_or("it has a [ without a ]")?;
+            match (char, ranges.last_mut()) {
+                (']', Some(_)) => break,
+                ('-', Some(_)) if !is_range => is_range = true,
+                (char, Some(last)) if is_range => {
+                    last.1 = char;
+                    is_range = false;
+                    if last.1 < last.0 {
+                        return Err(format!("the range {}-{} goes backwards", last.0, last.1));
+                    }
+                }
+                (char, _) => ranges.push((char, char)),
+            }
+        }
+        if is_range {
+            ranges.push(('-', '-'));
+        }
+        self.regex.push_str(if sign { "[^/" } else { "[[" });
+        for (low, high) in ranges {
+            for (sign, char) in [("", low), ("-", high)] {
+                self.regex.push_str(&format!("{sign}\\x{{{:x}}}", u32::from(char)));
+            }
+        }
+        self.regex.push_str(if sign { "]" } else { "]&&[^/]]" });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
