@@ -40,11 +40,11 @@ pub(crate) enum FilesCommand {
     Mount(MountArgs),
 }
 
-/// The store and how it is opened.
+/// The store and how it is opened. It comes last in each command: its heading is that of all options that follow.
 #[derive(Debug, Args)]
 pub(crate) struct FilesStore {
     /// The store: a path of a SQLite file, of a directory (ending in `/`, or `dir:` in front), or a URL of an object store's folder.
-    #[arg(value_name = "STORE")]
+    #[arg(value_name = "STORE", index = 1)]
     pub(crate) location: String,
     /// A file with the 32 bytes of the key that contents are encrypted with; new ones are, too.
     #[arg(long, value_name = "FILE")]
@@ -81,13 +81,11 @@ pub(crate) enum Taken {
 
 #[derive(Debug, Args)]
 pub(crate) struct PutArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// The file's name in the store.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", index = 2)]
     pub(crate) name: String,
     /// What to put: a local file, or `-` (standard input).
-    #[arg(value_name = "FILE", default_value = "-")]
+    #[arg(value_name = "FILE", default_value = "-", index = 3)]
     pub(crate) source: PathBuf,
     /// A name that is taken: fail, or replace the content.
     #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
@@ -97,14 +95,14 @@ pub(crate) struct PutArgs {
     pub(crate) metadata: Option<String>,
     #[command(flatten)]
     pub(crate) encoding: PutEncoding,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// The file's name in the store.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", index = 2)]
     pub(crate) name: String,
     /// Write the content to this local file instead of standard output; it appears when it is complete.
     #[arg(short, long, value_name = "FILE")]
@@ -112,14 +110,14 @@ pub(crate) struct GetArgs {
     /// A local file that is there: fail, or replace it.
     #[arg(long, value_enum, default_value_t = Taken::Error)]
     pub(crate) mode: Taken,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// A folder, a file, or a pattern: `*` and `?` stop at `/`, `**` does not.
-    #[arg(value_name = "FOLDER|PATTERN", default_value = "")]
+    #[arg(value_name = "FOLDER|PATTERN", default_value = "", index = 2)]
     pub(crate) pattern: String,
     /// All files below, with their whole names.
     #[arg(short, long)]
@@ -127,87 +125,89 @@ pub(crate) struct LsArgs {
     /// Sizes, times and names.
     #[arg(short, long)]
     pub(crate) long: bool,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// Names of files, and of folders with --recursive.
-    #[arg(value_name = "NAME", required = true)]
+    #[arg(value_name = "NAME", required = true, index = 2)]
     pub(crate) names: Vec<String>,
     /// Remove folders with all that is in them.
     #[arg(short, long)]
     pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MvArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// The file or folder.
-    #[arg(value_name = "FROM")]
+    #[arg(value_name = "FROM", index = 2)]
     pub(crate) from: String,
     /// Its new name.
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", index = 3)]
     pub(crate) to: String,
     /// A name that is taken: fail, or replace the file.
     #[arg(long, value_enum, default_value_t = Taken::Error)]
     pub(crate) mode: Taken,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// A directory, or an archive.
-    #[arg(value_name = "SRC")]
+    #[arg(value_name = "SRC", index = 2)]
     pub(crate) source: PathBuf,
     /// The folder of the store that it goes to.
-    #[arg(value_name = "FOLDER", default_value = "")]
+    #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// A name that is taken: fail, or replace the content.
     #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
     pub(crate) mode: Taken,
     #[command(flatten)]
     pub(crate) encoding: PutEncoding,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// A directory, which is made where there is none, or an archive by its ending.
-    #[arg(value_name = "DST")]
+    #[arg(value_name = "DST", index = 2)]
     pub(crate) target: PathBuf,
     /// The folder of the store to write; all of it by default.
-    #[arg(value_name = "FOLDER", default_value = "")]
+    #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// A local file that is there: fail, or replace it.
     #[arg(long, value_enum, default_value_t = Taken::Error)]
     pub(crate) mode: Taken,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FileStatArgs {
+    /// The files' names.
+    #[arg(value_name = "NAME", required = true, index = 2)]
+    pub(crate) names: Vec<String>,
     #[command(flatten)]
     pub(crate) store: FilesStore,
-    /// The files' names.
-    #[arg(value_name = "NAME", required = true)]
-    pub(crate) names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MountArgs {
-    #[command(flatten)]
-    pub(crate) store: FilesStore,
     /// An empty directory.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", index = 2)]
     pub(crate) directory: PathBuf,
     /// The folder of the store to show; all of it by default.
-    #[arg(value_name = "FOLDER", default_value = "")]
+    #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// Let other users read, too; for a user other than root, /etc/fuse.conf must have user_allow_other.
     #[arg(long)]
     pub(crate) allow_other: bool,
+    #[command(flatten)]
+    pub(crate) store: FilesStore,
 }
