@@ -199,3 +199,22 @@ fn a_part_that_is_too_long_for_the_disk_is_told_with_the_most_it_takes() {
     assert_eq!((files.verify().unwrap().bytes, files.remove_tree("").unwrap()), (4, 1));
     assert_eq!(tree(&at), []);
 }
+
+#[test]
+fn a_look_at_a_folder_does_not_list_its_parent() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    store.put("big/a/x", b"1", &PutOptions::default()).unwrap();
+    store.put("big/b", b"1", &PutOptions::default()).unwrap();
+    // Whoever lists the folder tells of it.
+    std::fs::write(folder.path().join("big").join(std::ffi::OsStr::from_bytes(b"\xff")), b"1").unwrap();
+    let names = |prefix: &str| store.list(prefix).unwrap().into_iter().map(|stat| stat.name).collect::<Vec<_>>();
+    assert_eq!(names("big/a/"), ["big/a/x"]);
+    for prefix in ["big/b/", "big/absent/", "big/a/x/", "big/a/../", "big//", "/", "../", "big/a/.."] {
+        assert!(names(prefix).is_empty(), "{prefix}");
+    }
+    assert!(store.warnings().is_empty());
+    assert_eq!(names("big/b"), ["big/b"]);
+    assert_eq!(store.warnings().len(), 1);
+}

@@ -17,7 +17,14 @@ pub(super) fn list(root: &Root, prefix: &str, from: &str, limit: usize) -> Resul
     root.is_there()?;
     let walk = Walk { root, prefix, from };
     let mut found = Vec::new();
-    let mut levels = vec![walk.level(root.handle.try_clone().map_err(Error::from)?, String::new())?];
+    // Folders above the prefix have names that are not wanted, and may have many.
+    let below = &prefix[..prefix.rfind('/').map_or(0, |at| at + 1)];
+    let is_path = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0') && !is_hidden(part);
+    if !below.is_empty() && !below[..below.len() - 1].split('/').all(is_path) {
+        return Ok(found);
+    }
+    let Some(folder) = open(root, below.as_bytes()).map_err(|e| root.failed(e, below))? else { return Ok(found) };
+    let mut levels = vec![walk.level(folder, below.to_owned())?];
     while found.len() < limit
         && let Some(level) = levels.last_mut()
     {
@@ -181,7 +188,7 @@ fn open(root: &Root, below: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     for part in below.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
         at = match rustix::fs::openat(&at, part, FOLDER, Mode::empty()) {
             Ok(next) => next,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => return Ok(None),
             Err(e) => return Err(e),
         };
     }
