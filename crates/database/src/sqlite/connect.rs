@@ -1,7 +1,6 @@
 //! Connections to a database file.
 
-use std::fs::File;
-use std::io::{ErrorKind as Io, Read};
+use std::io::ErrorKind as Io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -83,7 +82,7 @@ fn unopened(error: rusqlite::Error, path: &Path) -> Error {
 }
 
 fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connection> {
-    lakerace_sqlite::without_memory_statistics();
+    lakerace_sqlite::prepare();
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let job = job.clone();
@@ -96,13 +95,10 @@ fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connect
 
 /// How often a database file has been changed, as its header says; 0 of an empty file.
 pub(super) fn change_counter(path: &Path) -> Result<u32> {
-    let read = || {
-        let mut header = Vec::new();
-        File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut header)?;
-        let counter = header.get(CHANGE_COUNTER).and_then(|bytes| bytes.try_into().ok());
-        Ok(counter.map_or(0, u32::from_be_bytes))
-    };
-    read().map_err(|error: std::io::Error| Error::from(error).at(path.display()))
+    let mut header = [0; HEADER_BYTES];
+    let read = lakerace_sqlite::read_start(path, &mut header).map_err(|error| Error::from(error).at(path.display()))?;
+    let counter = header[..read].get(CHANGE_COUNTER).and_then(|bytes| bytes.try_into().ok());
+    Ok(counter.map_or(0, u32::from_be_bytes))
 }
 
 /// Connections that all read the same state of the database: `n`, or one where others keep changing it.

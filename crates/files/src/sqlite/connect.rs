@@ -39,7 +39,7 @@ pub(super) fn connect_to_read(path: &Path, options: &Options) -> Result<(Connect
 }
 
 fn open(path: &Path, access: OpenFlags, options: &Options) -> Result<Connection> {
-    lakerace_sqlite::without_memory_statistics();
+    lakerace_sqlite::prepare();
     let connection =
         Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(|e| from_rusqlite(&e))?;
     connection.busy_timeout(options.busy_timeout).map_err(|e| from_rusqlite(&e))?;
