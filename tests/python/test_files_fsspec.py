@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import os
 import pickle
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import fsspec
 import pandas
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from fsspec.callbacks import Callback
@@ -295,6 +297,28 @@ def test_pyarrow_and_pickle_take_the_file_system(files: LakeraceFileSystem) -> N
     assert files.ukey("t.parquet") == again.ukey("t.parquet")
     with pytest.raises(IsADirectoryError):
         files.open("")
+
+
+def test_folders_are_made_by_one_thread_while_another_lists_them(files: LakeraceFileSystem) -> None:
+    def make() -> None:
+        for number in range(3000):
+            files.makedirs(f"made/{number}", exist_ok=True)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        making = pool.submit(make)
+        while not making.done():
+            files.exists("made/nothing")
+            files.find("made", withdirs=True)
+        making.result()
+    assert len(files.ls("made", detail=False)) == 3000
+
+
+def test_pyarrow_writes_a_dataset_of_many_folders_by_several_threads(files: LakeraceFileSystem) -> None:
+    rows = pyarrow.table({"p": [number % 200 for number in range(4000)], "x": range(4000)})
+    written = pyarrow.dataset.write_dataset
+    written(rows, "set", filesystem=files, format="parquet", partitioning=["p"], max_partitions=200)
+    back = pyarrow.dataset.dataset("set", filesystem=files, format="parquet", partitioning=["p"])
+    assert sorted(back.to_table()["x"].to_pylist()) == list(range(4000))
 
 
 def test_a_pickled_file_system_is_of_the_same_store_from_any_folder(

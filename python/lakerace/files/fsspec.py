@@ -158,8 +158,13 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def _folder(self, name: str) -> dict[str, Any]:
         return {"name": name, "size": 0, "type": "directory"}
 
+    def _made_folders(self) -> tuple[str, ...]:
+        """The folders that were made and have no file yet. Other threads may make more of them meanwhile: this is one step of
+        the interpreter."""
+        return tuple(self._folders)
+
     def _is_folder(self, path: str) -> bool:
-        if not path or path in self._folders or any(one.startswith(f"{path}/") for one in self._folders):
+        if not path or path in self._folders or any(one.startswith(f"{path}/") for one in self._made_folders()):
             return True
         return bool(self.store._list(f"{path}/", "", 1))
 
@@ -191,7 +196,7 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
             name: self._folder(name) if stat is None else self._info(stat) for name, stat in self.store.children(path)
         }
         start = f"{path}/" if path else ""
-        for folder in self._folders:
+        for folder in self._made_folders():
             if folder.startswith(start) and folder != path:
                 name = start + folder[len(start) :].split("/", 1)[0]
                 found.setdefault(name, self._folder(name))
@@ -255,7 +260,7 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 self.store.remove_tree(stripped)
                 self._folders = {
                     name
-                    for name in self._folders
+                    for name in self._made_folders()
                     if name != stripped and stripped and not name.startswith(f"{stripped}/")
                 }
                 if stripped and self.store.exists(stripped):
