@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -107,7 +108,7 @@ def test_a_copy_to_standard_output(parquet: Path, tmp_path: Path, form: str) -> 
     assert not (Path.cwd() / "-").exists()
 
 
-def lr_json(line: bytes) -> object:
+def lr_json(line: bytes) -> Any:
     import json
 
     return json.loads(line)
@@ -188,6 +189,63 @@ def test_no_place_for_it(tmp_path: Path, args: list[str], code: int) -> None:
 def test_json_lines_are_told_by_their_first_byte() -> None:
     code, out, err = piped(b'{"a": 1}\n', "scan", "-", "--format", "csv")
     assert (code, out) == (0, b"a\n1\n"), err
+
+
+FRONTS = {"plain": b"", "mark": b"\xef\xbb\xbf", "blank": b"\n", "blanks": b"\r\n  \n", "both": b"\xef\xbb\xbf\n"}
+
+
+def packed(text: bytes, how: str) -> bytes:
+    return text if how == "none" else pa.compress(text, codec=how, asbytes=True)
+
+
+@pytest.mark.parametrize("how", ["none", "gzip", "zstd"])
+@pytest.mark.parametrize("front", FRONTS)
+def test_json_lines_are_told_however_they_begin(tmp_path: Path, front: str, how: str) -> None:
+    one, many = (
+        b'{"id":1}\n{"id":2}\n{"id":3}\n',
+        b"".join(b'{"id":%d,"s":"n%d"}\n' % (i, i * i) for i in range(99_999)),
+    )
+    for text, count in ((one, 3), (many, 99_999)):
+        given = packed(FRONTS[front] + text, how)
+        code, out, err = piped(given, "scan", "-", "--count", "--json")
+        assert (code, lr_json(out)["rows"]) == (0, count), err
+        path = tmp_path / "without_an_ending"
+        path.write_bytes(given)
+        assert lr.scan(path).count() == count
+        assert lr.scan(path).schema.names[0] == "id"
+
+
+@pytest.mark.parametrize("how", ["none", "gzip", "zstd"])
+def test_one_json_array_is_refused_with_advice(tmp_path: Path, how: str) -> None:
+    for text in (b'[{"id":1},\n{"id":2}]\n', b'[\n  {"id":1}\n]', b"[]"):
+        code, _, err = piped(packed(text, how), "scan", "-")
+        assert code == 6
+        assert "one JSON array" in err
+        assert "jq -c" in err
+        path = tmp_path / "a.json"
+        path.write_bytes(packed(text, how))
+        assert run("scan", path).code == 6
+
+
+def test_content_that_is_not_what_its_name_says(tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "a.jsonl.gz", "a.csv.zst"):
+        path = tmp_path / name
+        path.write_bytes(b'{"id":1}\n')
+        done = run("scan", path)
+        assert done.code == 4
+        assert "its content is not" in done.err
+    for text, name in ((b"\xfd7zXZ\x00\x00", "xz"), (b"BZh91AY&SY", "bzip2"), (b"PK\x03\x04", "zip")):
+        code, _, err = piped(text * 20, "scan", "-")
+        assert code == 6
+        assert f"packed with {name}" in err
+
+
+def test_text_of_a_file_without_an_ending_is_not_guessed_at(tmp_path: Path) -> None:
+    path = tmp_path / "readme"
+    path.write_bytes(b"some,words\n1,2\n")
+    done = run("scan", path)
+    assert done.code == 2
+    assert "--input-format" in done.err
 
 
 def test_a_reader_that_goes_away(parquet: Path) -> None:
