@@ -1,5 +1,6 @@
 //! What a Parquet file will look like: checked options, stored types, the plan for each column.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
@@ -163,15 +164,47 @@ impl Layout {
     }
 }
 
-/// The Arrow schema, encoded, and what the schema's maker noted in it (pandas does).
+/// The Arrow schema, encoded, the mark of the calendar, and what the schema's maker noted in it (pandas does).
 fn key_values(stored: &Schema) -> Vec<KeyValue> {
     let fields: Fields = stored.fields().iter().map(|f| Arc::new(hint_field(f))).collect();
-    let hint = Schema::new_with_metadata(fields, stored.metadata().clone());
+    let is_note = |key: &str| key != ARROW_SCHEMA_META_KEY && !key.starts_with(SPARK);
+    let notes = stored.metadata().iter().filter(|(key, _)| is_note(key));
+    let notes: BTreeMap<String, String> = notes.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let hint = Schema::new_with_metadata(fields, notes.clone().into_iter().collect::<HashMap<_, _>>());
     let mut key_values = vec![KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&hint))];
-    let mut notes: Vec<_> = stored.metadata().iter().filter(|(key, _)| *key != ARROW_SCHEMA_META_KEY).collect();
-    notes.sort();
-    key_values.extend(notes.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())));
+    if stored.fields().iter().any(|field| has_calendar(field.data_type())) {
+        key_values.push(KeyValue::new(CALENDAR_MARK.0.to_owned(), CALENDAR_MARK.1.to_owned()));
+    }
+    key_values.extend(notes.into_iter().map(|(key, value)| KeyValue::new(key, value)));
     key_values
+}
+
+/// Says that dates and timestamps are of the proleptic Gregorian calendar and in UTC, as Arrow's are. Spark trusts files of itself
+/// alone, from 3.1.0 on, and by default it fails to read dates before 1582 and timestamps before 1900 of others. It compares
+/// versions as texts.
+///
+/// Source: Spark, `DataSourceUtils.scala`.
+const CALENDAR_MARK: (&str, &str) = ("org.apache.spark.version", "3.5.0");
+
+/// Begins what Spark notes of a file that it writes: its columns, and by which calendar it counts. A schema that pyarrow has read from
+/// such a file repeats it, and it is not true of other files.
+const SPARK: &str = "org.apache.spark.";
+
+/// Whether values of a type are days or times of a calendar.
+fn has_calendar(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_calendar(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::RunEndEncoded(_, field)
+        | DataType::Map(field, _) => has_calendar(field.data_type()),
+        DataType::Dictionary(_, value) => has_calendar(value),
+        _ => false,
+    }
 }
 
 /// Names the column of a type that Parquet can't hold.
