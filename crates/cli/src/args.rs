@@ -398,6 +398,9 @@ pub(crate) struct StoreArgs {
     /// buckets, or of S3 for a table of this machine. They are read with your rights and keys.
     #[arg(long)]
     pub(crate) allow_foreign_paths: bool,
+    /// Repeat failed requests to an object store for this time, such as 5m. Default: 60s.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) retry_time: Option<String>,
     /// A setting of the store, such as aws_endpoint_url=http://127.0.0.1:9000; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::key_value, action = ArgAction::Append)]
     pub(crate) storage_option: Vec<(String, String)>,

@@ -7,7 +7,7 @@ use lakerace::{
     ReadOptions,
     Report, Result, StorageOptions,
 };
-use lakerace_io::{ALLOW_FOREIGN_PATHS, printable};
+use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, printable};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -156,6 +156,9 @@ pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
     let mut storage = args.storage_option.iter().cloned().collect::<StorageOptions>();
     if args.allow_foreign_paths {
         storage.options.insert(ALLOW_FOREIGN_PATHS.to_owned(), "true".to_owned());
+    }
+    if let Some(time) = &args.retry_time {
+        storage.options.insert(RETRY_TIME_OPTION.to_owned(), time.clone());
     }
     storage
 }

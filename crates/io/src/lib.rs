@@ -20,6 +20,7 @@ mod job;
 mod location;
 mod lock;
 mod meter;
+pub mod nearest;
 mod output;
 pub mod panics;
 mod path;
@@ -56,7 +57,7 @@ pub use store::error::store_error;
 pub use store::local_links::FileIds;
 pub use store::object::{JobStore, Object, StoreKind, Tail};
 pub use store::object_info::ObjectInfo;
-pub use store::options::{ALLOW_FOREIGN_PATHS, StorageOptions};
+pub use store::options::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, StorageOptions};
 pub use store::wrap;
 
 pub use object_store;

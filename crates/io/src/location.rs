@@ -65,6 +65,7 @@ impl Location {
 
     /// The store behind this location, metered by `job`, and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
+        options.check_names()?;
         let (store, path) = match &self.target {
             Target::Local(path) => (store::local(job), path),
             Target::S3 { bucket, path } => (store::s3(bucket, options, job).map_err(|e| e.at(&self.text))?, path),

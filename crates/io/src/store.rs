@@ -10,7 +10,7 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use self::error::{no_credentials, store_error};
 use self::local::LocalStore;
-use self::wrap::{ConditionalConnector, Metered, RetryPolicy, Retrying};
+use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
 use crate::lock::lock;
 use crate::profile::Observations;
 use crate::{Job, JobStore, Result, StorageOptions, StoreKind};
@@ -34,11 +34,11 @@ struct Shared {
     observed: Arc<Observations>,
 }
 
-/// Attempts of one request before it is given up.
-const REQUEST_RETRIES: usize = 6;
+/// The time within which attempts of a request are repeated, by default. A store that throttles or restarts is back within it.
+const RETRY_TIME: Duration = Duration::from_secs(60);
 
-/// No new attempt begins after this long.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
+/// The longest wait between two attempts, where the server asks for none.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -84,6 +84,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     type Key = (String, Settings);
     static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
     let settings = Settings::gather(options)?;
+    let retry_time = settings.retry_time().unwrap_or(RETRY_TIME);
     let mut stores = lock(&STORES);
     let key = (bucket.to_owned(), settings);
     let shared = match stores.get(&key) {
@@ -96,7 +97,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     };
     let metered = Metered::attempts(shared.store, Arc::clone(job.meter()));
     Ok(JobStore {
-        store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only())),
+        store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only(retry_time))),
         url_prefix: format!("s3://{bucket}/"),
         kind: StoreKind::Remote,
         observed: shared.observed,
@@ -107,7 +108,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
 
 fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let value = |name: &str| settings.value(name);
-    let endpoint = settings.endpoint()?;
+    let (endpoint, retry_time) = (settings.endpoint()?, settings.retry_time().unwrap_or(RETRY_TIME));
     // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
     let sources = [
         "aws_access_key_id",
@@ -129,11 +130,11 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
         .with_client_options(client)
-        .with_http_connector(ConditionalConnector::default())
+        .with_http_connector(AttemptConnector::new(retry_time))
         .with_retry(RetryConfig {
-            backoff: BackoffConfig::default(),
-            max_retries: REQUEST_RETRIES,
-            retry_timeout: RETRY_TIMEOUT,
+            backoff: BackoffConfig { max_backoff: LONGEST_BACKOFF, ..BackoffConfig::default() },
+            max_retries: if retry_time.is_zero() { 0 } else { usize::MAX },
+            retry_timeout: retry_time,
         });
     // Hashing a body for its signature costs both sides a pass over all bytes.
     builder = builder.with_unsigned_payload(protects_bodies(endpoint.as_ref()));

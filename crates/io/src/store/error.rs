@@ -3,7 +3,8 @@
 use object_store::Error as StoreError;
 
 use super::wrap::Refused;
-use crate::{Error, ErrorKind};
+use crate::nearest::nearest;
+use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 
 /// The error of a request to `place` (a URL or path without credentials).
 pub fn store_error(error: StoreError, place: &str) -> Error {
@@ -41,10 +42,31 @@ pub(crate) fn no_credentials() -> Error {
         .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket")
 }
 
+/// Storage options that users give most.
+const COMMON_OPTIONS: [&str; 13] = [
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_region",
+    "aws_default_region",
+    "aws_endpoint_url",
+    "aws_allow_http",
+    "aws_skip_signature",
+    "aws_virtual_hosted_style_request",
+    "aws_request_payer",
+    "timeout",
+    RETRY_TIME_OPTION,
+    ALLOW_FOREIGN_PATHS,
+];
+
 /// A storage option that no store knows.
 pub(crate) fn unknown_option(key: &str) -> Error {
-    Error::usage(format!("unknown storage option {key:?}"))
-        .advice("known are aws_access_key_id, aws_secret_access_key, aws_region, aws_endpoint_url, aws_allow_http and others as the object_store crate names them")
+    let error = Error::usage(format!("unknown storage option {key:?}"));
+    match nearest(key, COMMON_OPTIONS) {
+        Some(near) => error.advice(format!("did you mean {near}?")),
+        None => error
+            .advice(format!("known are {} and others as the object_store crate names them", COMMON_OPTIONS.join(", "))),
+    }
 }
 
 /// Whether a request that failed like this may succeed when it is sent again.
@@ -53,6 +75,12 @@ pub(crate) fn is_transient(error: &StoreError) -> bool {
         StoreError::Generic { source, .. } => generic_kind(source.as_ref()) == ErrorKind::Unavailable,
         _ => false,
     }
+}
+
+/// Whether the answer to a LIST broke off, or what came of it is no list.
+pub(crate) fn is_cut_off_listing(error: &StoreError) -> bool {
+    let text = chain_text(error);
+    text.contains("list response body") || text.contains("invalid list response")
 }
 
 /// Whether the store answered with a whole object when a range was asked for: it takes no ranges, or the object is

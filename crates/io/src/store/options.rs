@@ -1,8 +1,11 @@
 //! Settings of stores, as options name them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::credentials::Credentials;
+use super::error::unknown_option;
+use super::settings::is_known_option;
 use crate::{Error, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
@@ -21,6 +24,31 @@ impl FromIterator<(String, String)> for StorageOptions {
 }
 
 impl StorageOptions {
+    /// Refuses names that no store knows: a setting that nothing reads is a mistake.
+    ///
+    /// # Errors
+    /// `Usage`, with the nearest known name.
+    pub fn check_names(&self) -> Result<()> {
+        self.retry_time()?;
+        match self.options.keys().find(|name| !is_known_option(name)) {
+            None => Ok(()),
+            Some(name) => Err(unknown_option(name)),
+        }
+    }
+
+    /// The time within which failed requests are repeated ([`RETRY_TIME_OPTION`]); `None` where no option says it.
+    ///
+    /// # Errors
+    /// `Usage` where it is not a time.
+    pub fn retry_time(&self) -> Result<Option<Duration>> {
+        let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
+        let wrong = |e| {
+            Error::usage(format!("--retry-time ({RETRY_TIME_OPTION}): {e}"))
+                .advice("write a time such as 60s, 5m or 0s")
+        };
+        found.map(|(_, text)| humantime::parse_duration(text).map_err(wrong)).transpose()
+    }
+
     /// Whether a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
     /// neither true nor false.
     pub fn allows_foreign_paths(&self) -> Result<bool> {
@@ -32,6 +60,9 @@ impl StorageOptions {
         }
     }
 }
+
+/// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
+pub const RETRY_TIME_OPTION: &str = "retry_time";
 
 /// The storage option by which a table's log may name files in other stores than the table's own: `true` or `false`.
 pub const ALLOW_FOREIGN_PATHS: &str = "allow_foreign_paths";

@@ -1,19 +1,21 @@
 //! What a user says of an S3 store: variables of the environment and storage options, checked before anything is sent.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use object_store::aws::AmazonS3ConfigKey;
 use url::{Host, Url};
 
 use super::credentials::Credentials;
 use super::error::unknown_option;
-use crate::{ALLOW_FOREIGN_PATHS, Error, Result, StorageOptions};
+use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Settings {
     settings: BTreeMap<String, String>,
     credentials: Option<Credentials>,
+    retry_time: Option<Duration>,
 }
 
 /// Settings that are addresses.
@@ -40,14 +42,14 @@ impl Settings {
             settings.insert(key.as_ref().to_owned(), value.to_owned());
         }
         for (name, value) in &options.options {
-            if name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS) {
+            if is_own_option(name) {
                 continue;
             }
             let key = config_key(name).ok_or_else(|| unknown_option(name))?;
             check(&format!("the storage option {name}"), key, value)?;
             settings.insert(key.as_ref().to_owned(), value.clone());
         }
-        Ok(Self { settings, credentials: options.credentials.clone() })
+        Ok(Self { settings, credentials: options.credentials.clone(), retry_time: options.retry_time()? })
     }
 
     /// A setting by any of its names.
@@ -58,6 +60,11 @@ impl Settings {
     /// Who hands out credentials, if it is none of the settings.
     pub(crate) fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
+    }
+
+    /// The time within which failed requests are repeated, where an option says it.
+    pub(crate) fn retry_time(&self) -> Option<Duration> {
+        self.retry_time
     }
 
     /// All settings but the bucket: the URL names that, and AWS_BUCKET must not override it.
@@ -78,6 +85,16 @@ impl Settings {
         }
         Ok(Some(endpoint))
     }
+}
+
+/// Whether a store or a table knows a storage option.
+pub(super) fn is_known_option(name: &str) -> bool {
+    is_own_option(name) || config_key(name).is_some()
+}
+
+/// Whether it is an option of ours, which `object_store` does not know.
+fn is_own_option(name: &str) -> bool {
+    [ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION].into_iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectStore, Result, coalesce_ranges};
 
+mod attempt;
 mod conditional;
 mod failing;
 mod metered;
@@ -17,7 +18,8 @@ pub(crate) mod rate_limit;
 mod retrying;
 mod throttled;
 
-pub(crate) use self::conditional::{ConditionalConnector, if_absent};
+pub(crate) use self::attempt::AttemptConnector;
+pub(crate) use self::conditional::if_absent;
 pub use self::failing::{Failing, FailingOptions, Operation};
 pub use self::metered::Metered;
 pub(crate) use self::no_redirect::Refused;

@@ -15,7 +15,7 @@ use object_store::{
 };
 use rand::RngExt;
 
-use crate::store::error::is_transient;
+use crate::store::error::{is_cut_off_listing, is_transient};
 
 /// When to repeat a request, and how long to wait.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,12 @@ pub struct RetryPolicy {
     /// A request that shows no progress for this long is given up and sent again. There is no limit on a request
     /// that goes on, however slowly.
     pub stall: Duration,
+    /// The time that the store itself takes to repeat a request, on top of `stall`.
+    pub repeated_below: Duration,
 }
+
+/// The time without progress after which a request is given up.
+pub(super) const STALL: Duration = Duration::from_secs(20);
 
 impl Default for RetryPolicy {
     fn default() -> Self {
@@ -41,15 +46,21 @@ impl Default for RetryPolicy {
             repeat_requests: true,
             first_backoff: Duration::from_millis(100),
             longest_backoff: Duration::from_secs(10),
-            stall: Duration::from_secs(20),
+            stall: STALL,
+            repeated_below: Duration::ZERO,
         }
     }
 }
 
 impl RetryPolicy {
-    /// For a store that repeats failed requests itself: bodies and stalls remain.
-    pub fn bodies_only() -> Self {
-        Self { repeat_requests: false, retries: 3, ..Self::default() }
+    /// For a store that repeats failed requests itself, for `retry_time`: bodies and listings that break off remain.
+    pub fn bodies_only(retry_time: Duration) -> Self {
+        Self { repeat_requests: false, retries: 3, repeated_below: retry_time, ..Self::default() }
+    }
+
+    /// The time that a request may take with all repetitions below.
+    fn request_time(&self) -> Duration {
+        self.stall + self.repeated_below
     }
 
     /// The wait before attempt `attempt` (from 1), with jitter: between half and all of the exponential wait, so that
@@ -110,8 +121,13 @@ impl Retrying {
     }
 
     fn patience(&self, upload_bytes: usize) -> Duration {
-        self.policy.stall + Duration::from_secs(upload_bytes as u64 / SLOWEST_UPLOAD_BYTES_PER_SECOND)
+        self.policy.request_time() + upload_time(upload_bytes)
     }
+}
+
+/// The longest time that so many bytes take to be sent.
+pub(super) fn upload_time(bytes: usize) -> Duration {
+    Duration::from_secs(bytes as u64 / SLOWEST_UPLOAD_BYTES_PER_SECOND)
 }
 
 fn stalled_error(patience: Duration) -> Error {
@@ -136,11 +152,11 @@ impl ObjectStore for Retrying {
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         let patience = self.patience(0);
         let inner = self.repeat(patience, || self.inner.put_multipart_opts(location, opts.clone())).await?;
-        Ok(Box::new(PatientUpload { inner, stall: self.policy.stall }))
+        Ok(Box::new(PatientUpload { inner, patience: self.policy.stall * 3 + self.policy.request_time() }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let mut result = self.repeat(self.policy.stall, || self.inner.get_opts(location, options.clone())).await?;
+        let mut result = self.repeat(self.patience(0), || self.inner.get_opts(location, options.clone())).await?;
         if options.head || matches!(result.payload, GetResultPayload::File(..)) {
             return Ok(result);
         }
@@ -179,7 +195,7 @@ impl ObjectStore for Retrying {
                         let only = stream::iter([Ok(location.clone())]).boxed();
                         this.inner.delete_stream(only).next().await.unwrap_or(Ok(location.clone()))
                     };
-                    this.repeat(this.policy.stall, one).await
+                    this.repeat(this.patience(0), one).await
                 }
             })
             .boxed()
@@ -194,7 +210,7 @@ impl ObjectStore for Retrying {
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.repeat(self.policy.stall, || self.inner.list_with_delimiter(prefix)).await
+        self.repeat(self.patience(0), || self.inner.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
@@ -220,7 +236,15 @@ impl Retrying {
                 Some(offset) => inner.list_with_offset(prefix.as_ref(), offset),
             }
         };
-        let state = Listing { stream: begin(), begin, policy: self.policy.clone(), seen: 0, last: None, attempt: 0 };
+        let state = Listing {
+            stream: begin(),
+            begin,
+            policy: self.policy.clone(),
+            seen: 0,
+            last: None,
+            remembered: None,
+            attempt: 0,
+        };
         stream::try_unfold(state, |mut listing| async move { Ok(listing.next().await?.map(|meta| (meta, listing))) })
             .boxed()
     }
@@ -232,22 +256,39 @@ struct Listing<F> {
     policy: RetryPolicy,
     seen: usize,
     last: Option<Path>,
+    /// An earlier entry.
+    remembered: Option<Path>,
     attempt: u32,
 }
 
 impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
+    /// Counts an entry, and fails where it has come before: a server that answers with the same pages again would be listed
+    /// for ever. Brent's algorithm finds any repetition with one remembered entry: the one at the last power of two.
+    fn refuse_repetition(&mut self, location: &Path) -> Result<()> {
+        if self.remembered.as_ref() == Some(location) {
+            let text = format!("the store lists {location} again and again: its continuation tokens lead back");
+            return Err(Error::Generic { store: "Retrying", source: text.into() });
+        }
+        self.seen += 1;
+        if self.seen.is_power_of_two() {
+            self.remembered = Some(location.clone());
+        }
+        Ok(())
+    }
+
     async fn next(&mut self) -> Result<Option<ObjectMeta>> {
         loop {
-            let error = match tokio::time::timeout(self.policy.stall, self.stream.next()).await {
+            let error = match tokio::time::timeout(self.policy.request_time(), self.stream.next()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(meta))) => {
-                    self.seen += 1;
+                    self.refuse_repetition(&meta.location)?;
                     self.last = Some(meta.location.clone());
                     return Ok(Some(meta));
                 }
-                Ok(Some(Err(e))) if !(self.policy.repeat_requests && is_transient(&e)) => return Err(e),
-                Ok(Some(Err(e))) => e,
-                Err(_) => stalled_error(self.policy.stall),
+                // The store has repeated the request below; what broke off is the body of an answer.
+                Ok(Some(Err(e))) if is_cut_off_listing(&e) || self.policy.repeat_requests && is_transient(&e) => e,
+                Ok(Some(Err(e))) => return Err(e),
+                Err(_) => stalled_error(self.policy.request_time()),
             };
             self.begin_anew(error).await?;
         }
@@ -263,7 +304,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
             self.stream = (self.begin)();
             let mut last = None;
             for _ in 0..self.seen {
-                match tokio::time::timeout(self.policy.stall, self.stream.next()).await {
+                match tokio::time::timeout(self.policy.request_time(), self.stream.next()).await {
                     Ok(Some(Ok(meta))) => last = Some(meta.location),
                     Ok(Some(Err(e))) if is_transient(&e) => {
                         error = e;
@@ -325,7 +366,7 @@ impl Body {
                 let options =
                     GetOptions { range: Some(GetRange::Bounded(self.missing.clone())), ..self.options.clone() };
                 let request = self.store.get_opts(&self.location, options);
-                let result = tokio::time::timeout(stall, request).await.map_err(stalled)??;
+                let result = tokio::time::timeout(self.policy.request_time(), request).await.map_err(stalled)??;
                 if result.range != self.missing {
                     return Err(broken("the store answered with another range"));
                 }
@@ -357,15 +398,15 @@ fn broken(text: &str) -> Error {
 #[derive(Debug)]
 struct PatientUpload {
     inner: Box<dyn MultipartUpload>,
-    stall: Duration,
+    /// The time for the attempts of a part, without that for its bytes.
+    patience: Duration,
 }
 
 #[async_trait]
 impl MultipartUpload for PatientUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         // The store repeats a part below, so this covers all its attempts.
-        let seconds = data.content_length() as u64 / SLOWEST_UPLOAD_BYTES_PER_SECOND;
-        let patience = self.stall * 4 + Duration::from_secs(seconds);
+        let patience = self.patience + upload_time(data.content_length());
         let part = self.inner.put_part(data);
         Box::pin(async move { tokio::time::timeout(patience, part).await.map_err(|_| stalled_error(patience))? })
     }
@@ -378,3 +419,6 @@ impl MultipartUpload for PatientUpload {
         self.inner.abort().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! One attempt of a request: bounded in time, as late as the server asks for, and given up where no server has ever answered.
+//!
+//! `object_store` repeats attempts, within a time, and knows neither `Retry-After` nor how long an attempt may take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use object_store::{ClientOptions, Result};
+
+use super::conditional::ConditionalConnector;
+use super::retrying::{STALL, upload_time};
+
+/// Attempts to reach a store that has never answered: its address is probably wrong.
+const FIRST_CONTACT_ATTEMPTS: u32 = 6;
+
+/// The longest wait that a server may ask for by `Retry-After`.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Makes HTTP clients whose attempts are bounded.
+#[derive(Debug)]
+pub(crate) struct AttemptConnector {
+    inner: ConditionalConnector,
+    retry_time: Duration,
+    contact: Arc<Contact>,
+}
+
+/// The servers of one store, as far as they have been reached.
+#[derive(Debug, Default)]
+struct Contact {
+    has_answered: AtomicBool,
+    failures: AtomicU32,
+}
+
+impl AttemptConnector {
+    /// Clients of one store. `retry_time` is the time within which attempts are repeated; no wait is longer.
+    pub(crate) fn new(retry_time: Duration) -> Self {
+        Self { inner: ConditionalConnector::default(), retry_time, contact: Arc::default() }
+    }
+}
+
+impl HttpConnector for AttemptConnector {
+    fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
+        let client = AttemptClient {
+            inner: self.inner.connect(options)?,
+            longest_wait: LONGEST_WAIT.min(self.retry_time),
+            contact: Arc::clone(&self.contact),
+        };
+        Ok(HttpClient::new(client))
+    }
+}
+
+#[derive(Debug)]
+struct AttemptClient {
+    inner: HttpClient,
+    longest_wait: Duration,
+    contact: Arc<Contact>,
+}
+
+#[async_trait]
+impl HttpService for AttemptClient {
+    async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
+        let limit = time_limit(&request);
+        let attempt = self.inner.execute(request);
+        let outcome = match limit {
+            None => attempt.await,
+            Some(limit) => tokio::time::timeout(limit, attempt).await.unwrap_or_else(|_| Err(timed_out(limit))),
+        };
+        match outcome {
+            Ok(response) => {
+                self.contact.has_answered.store(true, Ordering::Relaxed);
+                if let Some(wait) = retry_after(&response) {
+                    tokio::time::sleep(wait.min(self.longest_wait)).await;
+                }
+                Ok(response)
+            }
+            Err(error) => Err(self.give_up_early(error)),
+        }
+    }
+}
+
+impl AttemptClient {
+    /// An error that is not worth another attempt where no server has ever answered.
+    fn give_up_early(&self, error: HttpError) -> HttpError {
+        if error.kind() != HttpErrorKind::Connect || self.contact.has_answered.load(Ordering::Relaxed) {
+            return error;
+        }
+        let failures = self.contact.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if failures < FIRST_CONTACT_ATTEMPTS { error } else { HttpError::new(HttpErrorKind::Unknown, error) }
+    }
+}
+
+/// The time that an attempt may take until the answer begins. `None` where the server works meanwhile: copies of objects, and
+/// the end of multipart uploads.
+fn time_limit(request: &HttpRequest) -> Option<Duration> {
+    if request.method().as_str() == "POST" || request.headers().contains_key("x-amz-copy-source") {
+        return None;
+    }
+    Some(STALL + upload_time(request.body().content_length()))
+}
+
+fn timed_out(limit: Duration) -> HttpError {
+    let text = format!("no progress for {} seconds", limit.as_secs());
+    HttpError::new(HttpErrorKind::Timeout, std::io::Error::new(std::io::ErrorKind::TimedOut, text))
+}
+
+/// The wait that a server asks for: seconds, or a date (RFC 9110, section 10.2.3).
+fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    if !matches!(response.status().as_u16(), 429 | 503) {
+        return None;
+    }
+    let text = response.headers().get("retry-after")?.to_str().ok()?.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            let date = chrono::DateTime::parse_from_rfc2822(text).ok()?;
+            let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(date.timestamp()).ok()?);
+            at.duration_since(SystemTime::now()).ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
