@@ -74,7 +74,7 @@ fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
             let rows = table.rows();
             let (bytes, seconds) = table.bytes_and_seconds();
             if let Some(total) = table.total_rows {
-                line.set_position(rows * STEPS / total.max(1));
+                line.set_position((rows * STEPS / total.max(1)).min(STEPS - 1));
             }
             let (text, encoded) = (human::plural(rows, "row"), human::bytes(bytes));
             let message = match seconds {
@@ -101,15 +101,15 @@ fn draw(job: &Job, stopped: &Receiver<()>) {
         let seconds = started.elapsed().as_secs_f64();
         let read = counts.bytes_read - before.bytes_read;
         let rate = read.max(counts.bytes_written - before.bytes_written) as f64 / seconds / 1e6;
-        let rows = counts.rows_read.max(counts.rows_written);
-        let rows = human::plural(rows, "row");
+        let rows = human::plural(job.meter().rows_done(), "row");
         if let Some(share) = job.meter().progress() {
             // The plan is made while the line moves already.
             if !std::mem::replace(&mut has_percentage, true) {
                 bar.set_length(STEPS);
                 set_template(&bar, "{spinner} {bar:24} {percent:>3} %  {msg}");
             }
-            bar.set_position((share * STEPS as f64) as u64);
+            // The end of the job is not that of its rows: they have to become visible.
+            bar.set_position(((share * STEPS as f64) as u64).min(STEPS - 1));
         }
         let read = human::bytes(counts.bytes_read);
         let written = match counts.bytes_written {

@@ -1,6 +1,6 @@
 //! What a job has cost: requests by kind, bytes and dollars.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub struct Meter {
     planned_bytes: AtomicU64,
     planned_rows_read: AtomicU64,
     planned_rows_written: AtomicU64,
+    /// Whether the job writes the rows that it reads.
+    is_copy: AtomicBool,
 }
 
 /// The kind of a request, as object stores bill it.
@@ -97,22 +99,42 @@ impl Meter {
         self.planned_rows_read.store(rows.map_or(0, |rows| self.counts().rows_read + rows), Ordering::Relaxed);
     }
 
-    /// Notes that the job is going to write so many rows from here on.
-    pub fn plan_write(&self, rows: u64) {
-        self.planned_rows_written.store(self.counts().rows_written + rows, Ordering::Relaxed);
+    /// Notes that the job writes the rows that it reads, and how many there are, where that is known.
+    pub fn plan_write(&self, rows: Option<u64>) {
+        self.planned_rows_written.store(rows.map_or(0, |rows| self.counts().rows_written + rows), Ordering::Relaxed);
+        self.is_copy.store(true, Ordering::Relaxed);
     }
 
-    /// How much of what was planned is done, from 0 to 1; `None` where nothing was. The end of the work counts: rows
-    /// written before rows read, and these before bytes, which are read ahead.
+    /// Rows that are done: written ones of a job that writes what it reads.
+    pub fn rows_done(&self) -> u64 {
+        let counts = self.counts();
+        if self.is_copy.load(Ordering::Relaxed) {
+            counts.rows_written
+        } else {
+            counts.rows_read.max(counts.rows_written)
+        }
+    }
+
+    /// The share of the plan that is done, from 0 to 1; `None` without a plan.
+    ///
+    /// The end of the work counts: rows written before rows read, and these before bytes, which are read ahead. A copy of an unknown
+    /// number of rows has done the share of its input that it has read, times the share of these rows that it has written.
     pub fn progress(&self) -> Option<f64> {
         let counts = self.counts();
         let share = |done: u64, planned: &AtomicU64| {
             let planned = planned.load(Ordering::Relaxed);
             (planned > 0).then(|| (done as f64 / planned as f64).min(1.0))
         };
-        share(counts.rows_written, &self.planned_rows_written)
-            .or_else(|| share(counts.rows_read, &self.planned_rows_read))
-            .or_else(|| share(counts.bytes_read, &self.planned_bytes))
+        let written = share(counts.rows_written, &self.planned_rows_written);
+        if written.is_some() {
+            return written;
+        }
+        let read = share(counts.rows_read, &self.planned_rows_read)
+            .or_else(|| share(counts.bytes_read, &self.planned_bytes))?;
+        if !self.is_copy.load(Ordering::Relaxed) {
+            return Some(read);
+        }
+        Some(read * (counts.rows_written as f64 / counts.rows_read.max(1) as f64).min(1.0))
     }
 
     /// The counts so far.

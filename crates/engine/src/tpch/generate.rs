@@ -20,11 +20,14 @@ use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, che
 use serde::Serialize;
 
 use super::streams::StreamFile;
+use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::target::{Target, extension, file_sink};
 use crate::{CopyMode, CopyOptions};
 
 /// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
 const FILE_MEMORY_BYTES: u64 = 192 << 20;
+/// The name of a target that is no folder.
+const STANDARD_OUTPUT: &str = "standard output";
 /// Memory for files, where no other bound is given.
 const MEMORY_BYTES: u64 = 1 << 30;
 
@@ -191,6 +194,9 @@ impl Generation {
             )
             .advice("leave out --parts (parts), or give --file-bytes (file_bytes) alone"));
         }
+        if let (TpchFormat::Files(format), TpchTarget::Stream(_)) = (options.format, &target) {
+            check_write_scope(&options.copy.write, PlaceKind::File(format), STANDARD_OUTPUT)?;
+        }
         let rows = |spec| TpchSource::new(spec, job).rows();
         let progress = |name, total_rows| TableProgress {
             name,
@@ -210,7 +216,7 @@ impl Generation {
             }
         };
         if let Some(rows) = tables.iter().map(|table| table.total_rows).sum() {
-            job.meter().plan_write(rows);
+            job.meter().plan_write(Some(rows));
         }
         let mut generation = Self { options, tables, files: Vec::new(), folders: Vec::new(), job: job.clone() };
         match target {
@@ -249,7 +255,7 @@ impl Generation {
             return Err(Error::usage("standard output takes one file of one table")
                 .advice("name one by --tables, another --format than delta, and no parts; or name a folder by -o"));
         };
-        let target = FileTarget::Stream(Output::stream(writer, "standard output", &self.job));
+        let target = FileTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
         self.files.push(File { table: 0, number: 1, spec, request, target, weight: 1 });
         Ok(())
