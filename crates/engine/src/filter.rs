@@ -3,13 +3,16 @@
 //! The language is SQL's boolean expressions over the columns of one source: comparisons (`=` or `==`, `<>` or `!=`,
 //! `<`, `<=`, `>`, `>=`), `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `IS [NOT] NULL|TRUE|FALSE|UNKNOWN`, `[NOT] LIKE|ILIKE …
 //! [ESCAPE …]`, arithmetic, parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`,
-//! `DATE '…'`, `TIMESTAMP '…'`, `TIME '…'`. `"any name"` or `` `any name` `` is a column, as is `a.b` for a struct's field.
+//! `DATE '…'`, `TIMESTAMP '…'`, `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a column, as is `a.b` for a struct's field.
 //! What the operators mean is said in [`lakerace_format::predicate`].
 
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
 use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal};
 use lakerace_io::{Error, Result};
-use sqlparser::ast::{BinaryOperator, DataType, Expr as Sql, Spanned, UnaryOperator, Value};
+use sqlparser::ast::{
+    BinaryOperator, DataType, Expr as Sql, Function, FunctionArguments, ObjectName, ObjectNamePart, Spanned,
+    UnaryOperator, Value,
+};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -91,12 +94,20 @@ fn syntax(error: ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
     };
     // The parser appends the place to the text.
-    match text.rsplit_once(" at Line: ") {
+    let error = match text.rsplit_once(" at Line: ") {
         Some((message, place)) => {
             let place = place.replace(", Column: ", " column ");
             Error::usage(lower_first(message)).at(format!("line {place}"))
         }
         None => Error::usage(lower_first(&text)),
+    };
+    let found = text.split_once("found: ").map_or("", |(_, found)| found.split(' ').next().unwrap_or_default());
+    match found {
+        "EOF" | "" => error,
+        word if word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') => {
+            error.advice(format!("a column with the name of an SQL keyword is written in double quotes: \"{word}\""))
+        }
+        _ => error,
     }
 }
 
@@ -130,6 +141,15 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
         Sql::Identifier(name) => Ok(Expr::Column(name.value)),
         Sql::CompoundIdentifier(names) => {
             Ok(Expr::Column(names.into_iter().map(|n| n.value).collect::<Vec<_>>().join(".")))
+        }
+        // `user`, `current_date` and the like: functions of SQL that are called without parentheses, and of no filter.
+        Sql::Function(Function { name: ObjectName(mut parts), args: FunctionArguments::None, .. })
+            if parts.len() == 1 && parts[0].as_ident().is_some() =>
+        {
+            match parts.pop() {
+                Some(ObjectNamePart::Identifier(name)) => Ok(Expr::Column(name.value)),
+                _ => Err(Error::internal("a function without a name")),
+            }
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),

@@ -161,3 +161,88 @@ fn depth_and_length_are_bounded() {
     assert_eq!(parts.len(), 20_000);
     assert!(parse_filter(&format!("{}a = 1{}", "(".repeat(40), ")".repeat(40))).is_ok());
 }
+
+#[test]
+fn columns_may_be_named_like_functions_and_types() {
+    let names = [
+        "user",
+        "USER",
+        "current_user",
+        "session_user",
+        "current_role",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_catalog",
+        "localtime",
+        "localtimestamp",
+        "date",
+        "time",
+        "timestamp",
+        "datetime",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "second",
+        "key",
+        "value",
+        "values",
+        "name",
+        "type",
+        "level",
+        "rank",
+        "row",
+        "rows",
+        "first",
+        "last",
+        "desc",
+        "asc",
+        "option",
+        "comment",
+        "column",
+        "index",
+        "left",
+        "right",
+        "count",
+        "sum",
+        "min",
+        "max",
+        "map",
+        "struct",
+        "list",
+        "position",
+        "floor",
+        "ceil",
+        "trim",
+        "extract",
+        "substring",
+        "text",
+        "number",
+        "status",
+        "role",
+        "schema",
+        "table",
+        "zone",
+        "language",
+        "data",
+    ];
+    for name in names {
+        let column = Box::new(Expr::Column(name.to_owned()));
+        let one = Box::new(Expr::Literal(Literal::Number { digits: 1, scale: 0 }));
+        let expected = Expr::Compare { op: CompareOp::Eq, left: column.clone(), right: one };
+        assert_eq!(parse_filter(&format!("{name} = 1")).map_err(|e| e.to_string()), Ok(expected), "{name}");
+        assert_eq!(
+            parse_filter(&format!("{name} IS NULL")).map_err(|e| e.to_string()),
+            Ok(Expr::IsNull(column)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn reserved_words_are_advised_to_be_quoted() {
+    let error = parse_filter("select = 1").unwrap_err().to_string();
+    assert!(error.contains("double quotes: \"select\""), "{error}");
+    assert_eq!(parse_filter("\"select\" = 1").unwrap(), parse_filter("`select` = 1").unwrap());
+}
