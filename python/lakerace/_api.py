@@ -283,7 +283,7 @@ def copy(
     key = [key] if isinstance(key, str) else key
     dead_letter = None if dead_letter is None else os.fspath(dead_letter)
     overlap = None if overlap is None else str(overlap)
-    options = _options(locals(), "source", "target", "auto_compact")
+    options = _options(locals(), "source", "target")
     made: dict[str, Any]
     if isinstance(source, (str, os.PathLike)):
         made = _lakerace.copy(os.fspath(source), os.fspath(target), options)

@@ -8,8 +8,8 @@ use lakerace::{
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
-use crate::args::{Change, CopyArgs, CsvArgs, WriteArgs};
-use crate::session::{Session, csv_options, read_options};
+use crate::args::{Change, CopyArgs, WriteArgs};
+use crate::session::{Session, read_options};
 use crate::{human, maintain, value};
 
 pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
@@ -21,13 +21,14 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     let options = CopyOptions {
         // Rows of a batch are those of a checkpoint, here.
         read: ReadOptions { batch_rows: None, ..read_options(&args.input) },
-        write: write_options(&args.write, &args.input.csv),
+        write: write_options(&args.write),
         format: args.write.output_format.map(Into::into),
         mode: args.mode.into(),
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
         evolve: evolve(&args.write.evolve),
         keep_not_null: args.write.keep_not_null,
+        auto_compact: args.write.auto_compact,
         load: load_options(args),
     };
     let written = {
@@ -98,14 +99,10 @@ pub(crate) fn evolve(changes: &[Change]) -> Evolve {
     Evolve { add: changes.contains(&Change::Add), widen: changes.contains(&Change::Widen) }
 }
 
-fn write_options(args: &WriteArgs, csv: &CsvArgs) -> WriteOptions {
-    let read = csv_options(csv);
+fn write_options(args: &WriteArgs) -> WriteOptions {
     let csv = CsvOptions {
-        header: if args.output_no_header { Some(false) } else { None },
-        delimiter: args.output_delimiter.or(read.delimiter),
-        quote: read.quote,
-        escape: read.escape,
-        null_strings: read.null_strings,
+        header: args.output_no_header.then_some(false),
+        delimiter: args.output_delimiter,
         ..CsvOptions::default()
     };
     WriteOptions {

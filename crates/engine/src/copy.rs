@@ -5,6 +5,7 @@ use lakerace_io::{Error, Job, Pipe, Result};
 
 use crate::database::has_stable_order;
 use crate::load::{self, load_name};
+use crate::option_scope::check_read_scope;
 use crate::options::CopyOptions;
 use crate::target::Target;
 use crate::{Scan, csv_types, since, tpch};
@@ -23,17 +24,28 @@ pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOption
     let scan = match &target {
         Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, job)?,
         Target::Files(_) | Target::Stream(_) | Target::Database(_) => {
-            Scan::open(&tpch::for_files(source, target.format()), &options.read, job)?
+            let source = tpch::for_files(source, target.format());
+            Scan::open_for_target(&source, &options.read, target.scope(), job)?
         }
     };
     target.take_format(format_named(&scan.format()))?;
+    target.check_scope(&options.write)?;
     target.refuse_sources(scan.plan())?;
-    if let Some(rows) = scan.known_rows() {
-        job.meter().plan_write(rows);
-    }
+    job.meter().plan_write(scan.known_rows());
     let can_read_again = has_stable_order(source) && !Pipe::is_named(source);
     let load_name = can_read_again.then(|| load_name(source, &scan));
-    load::run(scan.batches()?, target, load_name, options, job)
+    load::run(scan.batches()?, target, load_name, &with_dialect(options), job)
+}
+
+/// The options with a target of the source's CSV dialect, where they name no other.
+fn with_dialect(options: &CopyOptions) -> CopyOptions {
+    let (read, mut options) = (options.read.csv.clone(), options.clone());
+    let write = &mut options.write.csv;
+    write.delimiter = write.delimiter.or(read.delimiter);
+    write.quote = write.quote.or(read.quote);
+    write.escape = write.escape.or(read.escape);
+    write.null_strings = write.null_strings.take().or(read.null_strings);
+    options
 }
 
 /// Whether rows can be written to a target at all, for callers whose rows cost much to make.
@@ -52,7 +64,11 @@ pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -
     }
     let mut target = Target::resolve(target, options, job)?;
     target.take_format(None)?;
-    load::run(batches, target, None, options, job)
+    target.check_scope(&options.write)?;
+    if let Some(kind) = target.scope() {
+        check_read_scope(&options.read, kind, Some(kind), &target.shown())?;
+    }
+    load::run(batches, target, None, &with_dialect(options), job)
 }
 
 /// The format of files that are written like what a source calls itself: the files of a Delta table are Parquet.

@@ -29,6 +29,7 @@ mod hive;
 mod keys;
 mod load;
 mod maintain;
+mod option_scope;
 mod options;
 mod piped;
 mod read_ahead;

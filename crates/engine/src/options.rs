@@ -86,6 +86,8 @@ pub struct CopyOptions {
     pub evolve: Evolve,
     /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
     pub keep_not_null: bool,
+    /// Delta tables: whether the caller compacts the table after the copy, which it does by itself.
+    pub auto_compact: bool,
     /// Databases, and Delta tables in batches.
     pub load: LoadOptions,
 }

@@ -55,6 +55,11 @@ impl StreamTarget {
         Ok(Some(Self { writer, name: target.to_owned(), format }))
     }
 
+    /// The name, as the user wrote it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The format, once it is known.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format

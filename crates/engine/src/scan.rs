@@ -8,9 +8,11 @@ use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRe
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
+use crate::database::shown;
 use crate::dataset::{self, Opened};
 use crate::explain::Explain;
 use crate::filter::parse_filter;
+use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
 use crate::rebatch::rebatch;
 
@@ -37,14 +39,35 @@ impl Scan {
         Self::open_for_fields(location, options, FieldPaths::new(), job)
     }
 
+    /// Like [`Self::open`], for rows that go to a target of this kind: options of the CSV dialect apply to it, too.
+    pub(crate) fn open_for_target(
+        location: &str,
+        options: &ReadOptions,
+        target: Option<PlaceKind>,
+        job: &Job,
+    ) -> Result<Self> {
+        Self::open_with(location, options, FieldPaths::new(), target, job)
+    }
+
     /// Like [`Self::open`], for a caller that uses of some columns no more than these fields: of Parquet, ORC and Delta the others
     /// are not read. Batches of other formats have them all.
     ///
     /// # Errors
     /// As those of [`Self::open`]. A column with a path that does not exist is read as a whole.
     pub fn open_for_fields(location: &str, options: &ReadOptions, fields: FieldPaths, job: &Job) -> Result<Self> {
+        Self::open_with(location, options, fields, None, job)
+    }
+
+    fn open_with(
+        location: &str,
+        options: &ReadOptions,
+        fields: FieldPaths,
+        target: Option<PlaceKind>,
+        job: &Job,
+    ) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
         let Opened { source, version } = dataset::open(location, options, filter.as_ref(), job)?;
+        check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &shown(location))?;
         let request = ReadRequest {
             columns: options.columns.clone(),
             fields,

@@ -7,7 +7,9 @@ use lakerace_format::SourceInfo;
 use lakerace_io::{Job, Result};
 use serde::Serialize;
 
+use crate::database::shown;
 use crate::dataset::Opened;
+use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::{ReadOptions, dataset};
 
 /// A source's columns and size.
@@ -50,6 +52,7 @@ pub struct ColumnReport {
 /// Reads what the schema of `location` needs and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
     let Opened { source, version } = dataset::open(location, options, None, job)?;
+    check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),
         r#type: field.data_type().to_string(),

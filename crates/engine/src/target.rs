@@ -16,7 +16,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location,
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
 use crate::files::{format_of, unknown_format};
-
+use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
 use crate::tpch;
@@ -48,6 +48,7 @@ impl Target {
         }
         let resolved = Self::find(target, options, job)?;
         options.load.check(resolved.kind(), options.mode)?;
+        resolved.check_scope(&options.write)?;
         Ok(resolved)
     }
 
@@ -121,6 +122,30 @@ impl Target {
             Self::Stream(_) => String::new(),
             Self::Database(database) => database.location().to_owned(),
         }
+    }
+
+    /// Its location, without what may be a password.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Stream(stream) => stream.name().to_owned(),
+            Self::Files(_) | Self::Table(_) | Self::Database(_) => shown(&self.place()),
+        }
+    }
+
+    /// Its kind, as far as options go; `None` where its format is that of the source, which is not known yet.
+    pub(crate) fn scope(&self) -> Option<PlaceKind> {
+        match self {
+            Self::Files(files) if files.is_folder => files.format.map(PlaceKind::Folder),
+            Self::Files(files) => files.format.map(PlaceKind::File),
+            Self::Stream(stream) => stream.format().map(PlaceKind::File),
+            Self::Table(_) => Some(PlaceKind::Table),
+            Self::Database(_) => Some(PlaceKind::Database),
+        }
+    }
+
+    /// Refuses options of writing that do not apply to it.
+    pub(crate) fn check_scope(&self, options: &WriteOptions) -> Result<()> {
+        self.scope().map_or(Ok(()), |kind| check_write_scope(options, kind, &self.shown()))
     }
 
     /// How rows of a schema are read back from it.
@@ -210,6 +235,11 @@ impl Target {
 fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.keep_not_null {
         return Err(Error::usage("only new Delta tables are told to keep NOT NULL (--keep-not-null, keep_not_null)")
+            .at(place)
+            .advice("leave it out, or put delta: before the folder of a new table"));
+    }
+    if options.auto_compact {
+        return Err(Error::usage("only Delta tables are compacted (--auto-compact, auto_compact)")
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }

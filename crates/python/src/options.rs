@@ -115,7 +115,7 @@ impl<'py> Keywords<'py> {
                 infer_rows: self.positive("infer_rows")?,
                 on_bad_row: self.parsed("on_bad_row", on_bad_row)?.unwrap_or_default(),
                 header: self.get("header")?,
-                ..self.dialect("delimiter")?
+                ..self.dialect()?
             },
             parquet: ParquetOptions { timestamp_unit, ..ParquetOptions::default() },
             orc: OrcOptions { timestamp_unit },
@@ -137,11 +137,11 @@ impl<'py> Keywords<'py> {
         }
     }
 
-    /// What source and target of a copy have in common.
-    fn dialect(&self, delimiter: &str) -> PyResult<CsvOptions> {
+    /// The dialect of CSV.
+    fn dialect(&self) -> PyResult<CsvOptions> {
         let quote = self.get::<String>("quote")?;
         Ok(CsvOptions {
-            delimiter: self.parsed(delimiter, character)?,
+            delimiter: self.parsed("delimiter", character)?,
             quote: match quote.as_deref() {
                 None => None,
                 Some("") => Some(None),
@@ -155,9 +155,11 @@ impl<'py> Keywords<'py> {
 
     pub(crate) fn copy(&self) -> PyResult<CopyOptions> {
         let read = self.read()?;
-        let mut csv = self.dialect("output_delimiter")?;
-        csv.delimiter = csv.delimiter.or(read.csv.delimiter);
-        csv.header = self.get("output_header")?;
+        let csv = CsvOptions {
+            delimiter: self.parsed("output_delimiter", character)?,
+            header: self.get("output_header")?,
+            ..CsvOptions::default()
+        };
         let write = WriteOptions {
             compression: self.parsed("compression", str::parse::<Compression>)?,
             row_group_rows: self.positive("row_group_rows")?,
@@ -180,6 +182,7 @@ impl<'py> Keywords<'py> {
             table_properties: self.get("table_properties")?.unwrap_or_default(),
             evolve: self.evolve()?,
             keep_not_null: self.get("keep_not_null")?.unwrap_or(false),
+            auto_compact: self.get("auto_compact")?.unwrap_or(false),
         })
     }
 

@@ -1,0 +1,109 @@
+#![allow(clippy::unwrap_used)]
+use lakerace_format::{Compression, CsvOptions, OrcOptions};
+use lakerace_io::ErrorKind;
+
+use super::*;
+
+/// Every kind of place, with a file and a folder of each format.
+fn places() -> Vec<PlaceKind> {
+    let files = Format::ALL.into_iter().flat_map(|format| [PlaceKind::File(format), PlaceKind::Folder(format)]);
+    files.chain([PlaceKind::Table, PlaceKind::Generated, PlaceKind::Database]).collect()
+}
+
+fn csv(csv: CsvOptions) -> ReadOptions {
+    ReadOptions { csv, ..ReadOptions::default() }
+}
+
+/// One set of options for each option of reading.
+fn reads() -> Vec<(&'static str, ReadOptions)> {
+    let text = || Some("x".to_owned());
+    vec![
+        ("--delimiter", csv(CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() })),
+        ("--quote", csv(CsvOptions { quote: Some(None), ..CsvOptions::default() })),
+        ("--escape", csv(CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() })),
+        ("--null-string", csv(CsvOptions { null_strings: Some(vec!["-".to_owned()]), ..CsvOptions::default() })),
+        ("--header", csv(CsvOptions { header: Some(true), ..CsvOptions::default() })),
+        ("--schema", csv(CsvOptions { schema: text(), ..CsvOptions::default() })),
+        ("--infer-rows", csv(CsvOptions { infer_rows: Some(1), ..CsvOptions::default() })),
+        ("--on-bad-row", csv(CsvOptions { on_bad_row: OnBadRow::Skip, ..CsvOptions::default() })),
+        (
+            "--timestamp-unit",
+            ReadOptions { orc: OrcOptions { timestamp_unit: TimestampUnit::Second }, ..ReadOptions::default() },
+        ),
+        ("--union-columns", ReadOptions { column_union: ColumnUnion::Any, ..ReadOptions::default() }),
+    ]
+}
+
+/// One set of options for each option of writing.
+fn writes() -> Vec<(&'static str, WriteOptions)> {
+    let with = |change: fn(&mut WriteOptions)| {
+        let mut options = WriteOptions::default();
+        change(&mut options);
+        options
+    };
+    vec![
+        ("--compression", with(|o| o.compression = Some("zstd".parse::<Compression>().unwrap()))),
+        ("--row-group-rows", with(|o| o.row_group_rows = Some(1))),
+        ("--row-group-bytes", with(|o| o.row_group_bytes = Some(1))),
+        ("--bloom-filter", with(|o| o.bloom_filter_columns = vec!["a".to_owned()])),
+        ("--file-bytes", with(|o| o.file_bytes = Some(1))),
+        ("--memory-limit", with(|o| o.memory_bytes = Some(1))),
+        ("--output-delimiter", with(|o| o.csv.delimiter = Some(b';'))),
+        ("--output-no-header", with(|o| o.csv.header = Some(false))),
+    ]
+}
+
+/// The places that an option applies to, as letters: Parquet, Orc, Csv, Tbl, Arrow, Jsonl as files and (capital) folders, table,
+/// generated, database.
+fn letters(applies: impl Fn(PlaceKind) -> bool) -> String {
+    places().into_iter().zip("pPoOcCtTaAjJ#~@".chars()).filter(|(place, _)| applies(*place)).map(|(_, c)| c).collect()
+}
+
+#[test]
+fn options_of_reading_apply_to_what_reads_them() {
+    let expected = ["cCtT", "cCtT", "cCtT", "cCtT", "cCtT", "cCtTjJ@", "cCtTjJ", "cCtTjJ", "oO", "pPoO"];
+    for ((name, options), expected) in reads().into_iter().zip(expected) {
+        assert_eq!(letters(|place| check_read_scope(&options, place, None, "x").is_ok()), expected, "{name}");
+        let refused =
+            places().into_iter().find_map(|place| check_read_scope(&options, place, None, "x").err()).unwrap();
+        assert_eq!(refused.kind(), ErrorKind::Usage, "{name}");
+        assert!(refused.to_string().contains(name), "{refused}");
+    }
+}
+
+#[test]
+fn options_of_writing_apply_to_what_reads_them() {
+    let expected = ["pPoOcCtTaAjJ#~", "pP#", "pPoO#", "pPoO#", "POCTAJ#", "#", "cCtT", "cCtT"];
+    for ((name, options), expected) in writes().into_iter().zip(expected) {
+        assert_eq!(letters(|place| check_write_scope(&options, place, "x").is_ok()), expected, "{name}");
+        let refused = places().into_iter().find_map(|place| check_write_scope(&options, place, "x").err()).unwrap();
+        assert!(refused.to_string().contains(name), "{refused}");
+    }
+}
+
+#[test]
+fn a_delimited_target_takes_the_dialect_and_nothing_else() {
+    let (parquet, csv) = (PlaceKind::File(Format::Parquet), Some(PlaceKind::File(Format::Csv)));
+    let taken: Vec<&str> = reads()
+        .into_iter()
+        .filter(|(_, options)| check_read_scope(options, parquet, csv, "x").is_ok())
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(taken, ["--delimiter", "--quote", "--escape", "--null-string", "--union-columns"]);
+}
+
+#[test]
+fn defaults_apply_everywhere() {
+    for place in places() {
+        check_read_scope(&ReadOptions::default(), place, None, "x").unwrap();
+        check_write_scope(&WriteOptions::default(), place, "x").unwrap();
+    }
+}
+
+#[test]
+fn unknown_settings_of_stores_name_the_nearest() {
+    let storage = [("aws_regoin".to_owned(), "x".to_owned())].into_iter().collect();
+    let options = ReadOptions { storage, ..ReadOptions::default() };
+    let error = check_read_scope(&options, PlaceKind::Table, None, "x").unwrap_err();
+    assert_eq!(error.to_string(), "unknown storage option \"aws_regoin\" (did you mean aws_region?)");
+}
