@@ -37,7 +37,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
     lines += ["## Machine", ""]
     lines += [f"- {name}: {_escape(value)}" for name, value in report.machine]
     lines += ["", "## Contestants", "", *_table(report.contestants), ""]
-    lines += ["How this is measured, and what it cannot tell: [docs/bench.md](../bench.md).", ""]
+    lines += ["How this is measured, and what it cannot tell: [docs/bench.md](../../bench.md).", ""]
     return "\n".join(lines)
 
 

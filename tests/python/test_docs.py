@@ -15,6 +15,7 @@ PAGES = sorted(
         "docs/*.md",
         "docs/design/*.md",
         "docs/guide/*.md",
+        "docs/results/*/*.md",
         "bench/*.md",
         "fuzz/*.md",
         "crates/*/README.md",
