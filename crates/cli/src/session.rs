@@ -4,8 +4,7 @@ use std::cell::Cell;
 
 use lakerace::{
     Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
-    ReadOptions,
-    Report, Result, StorageOptions,
+    ReadOptions, Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, printable};
 use serde::Serialize;

@@ -143,8 +143,8 @@ const READING: [OptionScope<ReadOptions>; 6] = [
     OptionScope {
         name: "--timestamp-unit (timestamp_unit)",
         is_given: |read| read.orc.timestamp_unit != TimestampUnit::Auto,
-        applies_to: |place| place.is_format(&[Format::Orc]),
-        places: "ORC",
+        applies_to: PlaceKind::has_columns,
+        places: "files of Parquet and ORC",
     },
     OptionScope {
         name: "--union-columns (union_columns)",

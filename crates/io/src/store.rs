@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
-use self::error::{no_credentials, store_error};
+use self::error::no_credentials;
 use self::local::LocalStore;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
 use crate::lock::lock;
 use crate::profile::Observations;
-use crate::{Job, JobStore, Result, StorageOptions, StoreKind};
+use crate::{Error, Job, JobStore, Result, StorageOptions, StoreKind};
 
 pub(crate) mod credentials;
 pub(crate) mod error;
@@ -144,8 +144,22 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
     if let Some(credentials) = settings.credentials() {
         builder = builder.with_credentials(Arc::new(credentials.clone()));
     }
-    let store = builder.build().map_err(|e| store_error(e, "S3 settings"))?;
+    let store = builder.build().map_err(|_| refused_setting(bucket, settings))?;
     Ok(Arc::new(store))
+}
+
+/// The error that names the setting which no client can be made with. Its value is not shown: it may be a secret.
+fn refused_setting(bucket: &str, settings: &Settings) -> Error {
+    let is_refused = |key: AmazonS3ConfigKey, value: &str| {
+        let alone = AmazonS3Builder::new().with_bucket_name(bucket).with_region("us-east-1");
+        let alone = alone.with_http_connector(AttemptConnector::new(Duration::ZERO)).with_config(key, value);
+        alone.build().is_err()
+    };
+    match settings.all().find(|(key, value)| is_refused(*key, value)) {
+        Some((key, _)) => Error::usage(format!("the value of the S3 setting {} is not valid", key.as_ref())),
+        None => Error::usage("the S3 settings contradict each other"),
+    }
+    .advice("check --storage-option (storage_options) and the variables AWS_*")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn letters(applies: impl Fn(PlaceKind) -> bool) -> String {
 
 #[test]
 fn options_of_reading_apply_to_what_reads_them() {
-    let expected = ["cCtT", "cCtT", "cCtT", "cCtT", "cCtT", "cCtTjJ@", "cCtTjJ", "cCtTjJ", "oO", "pPoO"];
+    let expected = ["cCtT", "cCtT", "cCtT", "cCtT", "cCtT", "cCtTjJ@", "cCtTjJ", "cCtTjJ", "pPoO", "pPoO"];
     for ((name, options), expected) in reads().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_read_scope(&options, place, None, "x").is_ok()), expected, "{name}");
         let refused =

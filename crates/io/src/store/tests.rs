@@ -48,3 +48,16 @@ fn bodies_are_hashed_where_settings_say_so() {
     // printf 'the body' | sha256sum
     assert_eq!(hashed, "fa8242e99f48966ca514092b4233b446851f42b57ad5031bf133e1dd76787f3e");
 }
+
+#[test]
+fn a_setting_that_cannot_be_used_is_named_without_its_value() {
+    for name in ["timeout", "connect_timeout", "aws_conditional_put", "aws_checksum_algorithm", "aws_unsigned_payload"] {
+        let options = [("aws_endpoint_url", "http://127.0.0.1:9"), ("aws_allow_http", "true"), ("aws_access_key_id", "me")];
+        let options = options.into_iter().chain([("aws_secret_access_key", "mine"), (name, "hunter2")]);
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let error = super::s3("bucket", &options, &Job::default()).err().unwrap();
+        assert_eq!(error.kind(), crate::ErrorKind::Usage, "{name}: {error}");
+        assert!(error.to_string().contains(name), "{name}: {error}");
+        assert!(!error.to_string().contains("hunter2"), "{name}: {error}");
+    }
+}
