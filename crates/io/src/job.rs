@@ -172,6 +172,7 @@ pub(crate) fn block_with_grace(work: impl Future<Output = ()> + Send + 'static) 
 pub fn runtime() -> Result<&'static tokio::runtime::Handle> {
     static RUNTIME: OnceLock<std::result::Result<tokio::runtime::Runtime, String>> = OnceLock::new();
     let started = RUNTIME.get_or_init(|| {
+        check_threads(IO_THREADS)?;
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
             .thread_name("lakerace-io")
@@ -181,6 +182,29 @@ pub fn runtime() -> Result<&'static tokio::runtime::Handle> {
     });
     match started {
         Ok(runtime) => Ok(runtime.handle()),
-        Err(e) => Err(Error::unavailable(format!("the I/O runtime could not start: {e}"))),
+        Err(e) => Err(Error::unavailable(format!("the I/O runtime could not start: {e}"))
+            .advice("raise the limit of threads (ulimit -u, or the container's), or end other programs")),
     }
+}
+
+/// Whether the system starts so many threads at a time. A runtime of tokio with fewer threads than it wants panics or waits for ever.
+fn check_threads(count: usize) -> std::result::Result<(), String> {
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let mut threads = Vec::with_capacity(count);
+    let mut outcome = Ok(());
+    for _ in 0..count {
+        let wait = Arc::clone(&wait);
+        // The channel has no message: the thread ends with the sender.
+        match std::thread::Builder::new().spawn(move || drop(lock(&wait).recv())) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                outcome = Err(error.to_string());
+                break;
+            }
+        }
+    }
+    drop(release);
+    threads.into_iter().for_each(|thread| drop(thread.join()));
+    outcome
 }

@@ -62,8 +62,11 @@ fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
     text.or_else(|| payload.downcast_ref::<String>().cloned())
 }
 
-/// The error for a panic that was caught: a fault of ours.
+/// The error for a panic that was caught: a shortage of threads or memory, or else a fault of ours.
 pub fn panicked(payload: &(dyn Any + Send)) -> Error {
+    if let Some(error) = shortage(payload) {
+        return error;
+    }
     let what = text_of(payload).unwrap_or_else(|| "a panic".to_owned());
     Error::internal(format!("internal error: {what}")).advice(concat!(
         "please report it at ",
