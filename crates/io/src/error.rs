@@ -215,9 +215,11 @@ impl From<std::io::Error> for Error {
         };
         let full = error.kind() == Io::StorageFull || error.kind() == Io::QuotaExceeded;
         let denied = error.kind() == Io::PermissionDenied;
+        let lacks_descriptors = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
         let made = Self::new(kind, error.to_string()).caused_by(error);
         match () {
             () if full => made.advice("free some space or choose another target, then run it again"),
+            () if lacks_descriptors => made.advice("raise the limit of open files (ulimit -n)"),
             () if denied => made.advice("have its permissions changed, or name another place"),
             () => made,
         }

@@ -9,6 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -58,6 +59,27 @@ pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metada
         return Err(not_a_file());
     }
     Ok((file, metadata))
+}
+
+/// The time that a read waits for other reads to close their files.
+const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens a regular file, as soon as the limit of open files allows it.
+async fn open_when_free(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
+    let started = Instant::now();
+    loop {
+        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
+        match open_file(path) {
+            Err(error) if is_out_of_descriptors(&error) && started.elapsed() < DESCRIPTOR_PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_out_of_descriptors(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 fn not_a_file() -> std::io::Error {
@@ -127,8 +149,7 @@ impl ObjectStore for LocalStore {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let path = file_path(location);
-        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
-        let (file, metadata) = open_file(&path).map_err(|e| io_error(e, &path))?;
+        let (file, metadata) = open_when_free(&path).await.map_err(|e| io_error(e, &path))?;
         let meta = object_meta(&metadata, location.clone());
         options.check_preconditions(&meta)?;
         let range = match resolve_range(options.range.as_ref(), meta.size) {
