@@ -28,6 +28,10 @@ impl Bloom {
 
     /// Takes in a float; one of 32 bits is widened first.
     pub(crate) fn add_float(&mut self, value: f64) {
+        if value == 0.0 {
+            // Readers ask for one of the zeros, and mean both.
+            self.add_int((-value).to_bits() as i64);
+        }
         // All that is not a number counts as one value.
         let value = if value.is_nan() { f64::NAN } else { value };
         self.add_int(value.to_bits() as i64);

@@ -40,6 +40,7 @@ pub(crate) struct Column {
     groups: Vec<proto::ColumnStatistics>,
     bloom: Option<Bloom>,
     indexed: bool,
+    is_struct: bool,
 }
 
 /// A column in a finished stripe.
@@ -74,6 +75,7 @@ impl Column {
             groups: Vec::new(),
             bloom: None,
             indexed: options.row_index_stride > 0,
+            is_struct: matches!(orc.kind, OrcKind::Struct(_)),
             path,
         };
         let asked = blooms.len();
@@ -109,6 +111,9 @@ impl Column {
         let children =
             self.values.append(&rows, &mut out).map_err(|error| error.at(format!("column {}", self.path)))?;
         self.streams.iter_mut().try_for_each(|stream| stream.relieve(compressor))?;
+        if self.is_struct && (nulls.is_some() || self.group.null_above) {
+            self.children.iter_mut().for_each(|child| child.group.null_above = true);
+        }
         self.children.iter_mut().zip(&children).try_for_each(|(child, array)| child.append(array, compressor))
     }
 

@@ -11,6 +11,8 @@ use crate::write::text_bounds::TextBounds;
 pub(crate) struct Statistics {
     pub(crate) values: u64,
     pub(crate) has_null: bool,
+    /// A struct around it is null in a row, which makes its value null to readers.
+    pub(crate) null_above: bool,
     /// Compressed bytes of the column's streams; set for stripes and files.
     pub(crate) bytes_on_disk: u64,
     kind: Kind,
@@ -28,7 +30,7 @@ enum Kind {
     Double {
         range: Option<(f64, f64)>,
         sum: f64,
-        /// Not a number has no place in a range, and readers would take the range as complete.
+        /// The range is of the numbers alone.
         nan: bool,
     },
     Text {
@@ -78,12 +80,12 @@ impl Statistics {
             OrcKind::List(_) | OrcKind::Map(..) => Kind::Collection { range: None, children: 0 },
             OrcKind::Struct(_) | OrcKind::Union(_) => Kind::None,
         };
-        Self { values: 0, has_null: false, bytes_on_disk: 0, kind }
+        Self { values: 0, has_null: false, null_above: false, bytes_on_disk: 0, kind }
     }
 
     /// Back to no values.
     pub(crate) fn clear(&mut self) {
-        (self.values, self.has_null, self.bytes_on_disk) = (0, false, 0);
+        (self.values, self.has_null, self.null_above, self.bytes_on_disk) = (0, false, false, 0);
         match &mut self.kind {
             Kind::None => (),
             Kind::Int { range, sum } => (*range, *sum) = (None, 0),
@@ -116,15 +118,14 @@ impl Statistics {
     pub(crate) fn add_floats(&mut self, values: impl Iterator<Item = f64>) {
         let Kind::Double { range, sum, nan } = &mut self.kind else { return };
         let (mut min, mut max) = range.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
-        let mut any = range.is_some();
         for value in values {
-            any = true;
             *nan |= value.is_nan();
+            // These leave NaN out.
             min = min.min(value);
             max = max.max(value);
             *sum += value;
         }
-        if any {
+        if min <= max {
             *range = Some((min, max));
         }
     }
@@ -182,6 +183,7 @@ impl Statistics {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.values += other.values;
         self.has_null |= other.has_null;
+        self.null_above |= other.null_above;
         self.bytes_on_disk += other.bytes_on_disk;
         match (&mut self.kind, &other.kind) {
             (Kind::Int { range, sum }, Kind::Int { range: other, sum: added }) => {
@@ -224,7 +226,7 @@ impl Statistics {
     pub(crate) fn to_proto(&self) -> proto::ColumnStatistics {
         let mut wire = proto::ColumnStatistics {
             number_of_values: Some(self.values),
-            has_null: Some(self.has_null),
+            has_null: Some(self.has_null || self.null_above),
             bytes_on_disk: (self.bytes_on_disk > 0).then_some(self.bytes_on_disk),
             ..Default::default()
         };
@@ -238,9 +240,11 @@ impl Statistics {
             Kind::Double { range, sum, nan } => {
                 // Both zeros lie between the bounds, whatever their order to the reader.
                 let zero = |bound: f64, zero: f64| if bound == 0.0 { zero } else { bound };
-                let range = range.filter(|_| !nan).map(|(min, max)| (zero(min, -0.0), zero(max, 0.0)));
-                let (minimum, maximum) = range.unzip();
-                let sum = (!nan).then_some(*sum);
+                let range = range.map(|(min, max)| (zero(min, -0.0), zero(max, 0.0)));
+                // The reference implementation takes bounds that are missing for bounds that no value lies between. A sum that
+                // is no number tells it, and others, to take no notice of them.
+                let (minimum, maximum) = range.or(nan.then_some((f64::NAN, f64::NAN))).unzip();
+                let sum = Some(if *nan { f64::NAN } else { *sum });
                 wire.double_statistics = Some(Box::new(proto::DoubleStatistics { minimum, maximum, sum }));
             }
             Kind::Text { bounds, bytes } => {

@@ -26,12 +26,23 @@ fn whole_numbers_have_a_sum_until_it_overflows() {
 }
 
 #[test]
-fn a_range_with_something_that_is_not_a_number_is_left_out() {
+fn a_sum_that_is_no_number_tells_of_nan() {
     let wire = merged(&OrcKind::Double, [|s| s.add_floats([1.5, -2.0].into_iter()), |_| ()]);
     let expected = proto::DoubleStatistics { minimum: Some(-2.0), maximum: Some(1.5), sum: Some(-0.5) };
     assert_eq!(wire.double_statistics.as_deref(), Some(&expected));
     let wire = merged(&OrcKind::Float, [|s| s.add_floats([1.5].into_iter()), |s| s.add_floats([f64::NAN].into_iter())]);
-    assert_eq!(wire.double_statistics.as_deref(), Some(&proto::DoubleStatistics::default()));
+    let wire = wire.double_statistics.unwrap();
+    assert_eq!((wire.minimum, wire.maximum), (Some(1.5), Some(1.5)));
+    assert!(wire.sum.unwrap().is_nan());
+    let nothing_else = merged(&OrcKind::Double, [|s| s.add_floats([f64::NAN].into_iter()), |_| ()]);
+    let wire = nothing_else.double_statistics.unwrap();
+    assert!([wire.minimum, wire.maximum, wire.sum].into_iter().all(|number| number.unwrap().is_nan()));
+    let infinite = [f64::INFINITY, f64::NEG_INFINITY];
+    let wire = merged(&OrcKind::Double, [|s| s.add_floats([f64::INFINITY, f64::NEG_INFINITY].into_iter()), |_| ()]);
+    let wire = wire.double_statistics.unwrap();
+    assert_eq!([wire.maximum, wire.minimum], infinite.map(Some));
+    let nothing = merged(&OrcKind::Double, [|_| (), |_| ()]).double_statistics.unwrap();
+    assert_eq!((nothing.minimum, nothing.maximum, nothing.sum), (None, None, Some(0.0)));
     let wire = merged(&OrcKind::Double, [|s| s.add_floats([0.0].into_iter()), |_| ()]).double_statistics.unwrap();
     assert!(wire.minimum.unwrap().is_sign_negative() && wire.maximum.unwrap().is_sign_positive());
 }
