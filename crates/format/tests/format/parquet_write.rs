@@ -497,8 +497,9 @@ fn floats_have_the_order_and_the_bounds_that_every_reader_knows() {
         value.to_bits()
     };
     for (values, nans, bounds) in [
-        (&[0.0, f64::NAN, 2.5, -f64::NAN][..], 2, Some((-0.0, 2.5))),
-        (&[-1.5, -0.0, f64::NAN], 1, Some((-1.5, 0.0))),
+        (&[0.0, 2.5][..], 0, Some((-0.0, 2.5))),
+        (&[-1.5, -0.0], 0, Some((-1.5, 0.0))),
+        (&[0.0, f64::NAN, 2.5, -f64::NAN], 2, None),
         (&[f64::NEG_INFINITY, f64::INFINITY], 0, Some((f64::NEG_INFINITY, f64::INFINITY))),
         (&[f64::NAN, f64::NAN], 2, None),
     ] {

@@ -14,6 +14,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::block::Blocks;
 use super::compress::Compressor;
+use super::encoder::with_both_zeros;
 use super::literals::Body;
 use super::rle::append_varint;
 use super::statistics::{Bounds, Order, chunk_statistics, is_utf8};
@@ -181,6 +182,7 @@ impl PageWriter {
         let column_index = if self.settings.statistics { self.column_index()? } else { None };
         let offset_index = Some(self.offset_index(dictionary_bytes));
         let pieces = self.dictionary.into_iter().chain(self.blocks.finish()).collect();
+        let bloom_filter = bloom_filter.map(|filter| with_both_zeros(filter, self.column.physical_type()));
         Ok(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter })
     }
 
@@ -212,7 +214,7 @@ impl PageWriter {
         stats
     }
 
-    /// `None` where a page with values has no bounds: there is no order, or a page of floats has nothing but NaNs.
+    /// `None` where a page with values has no bounds: there is no order, or a page of floats has a NaN.
     fn column_index(&self) -> Result<Option<ColumnIndexMetaData>> {
         let utf8 = is_utf8(&self.column);
         let mut builder = ColumnIndexBuilder::new(self.column.physical_type());

@@ -1,8 +1,9 @@
 //! Minima and maxima as Parquet orders them, in their PLAIN encoding.
 //!
 //! Source of the orders: parquet-format, `LogicalTypes.md` and the `ColumnOrder` union of `parquet.thrift`. Floating
-//! point columns use `TypeDefinedOrder`, the one that every reader knows: NaNs are counted apart and are never bounds, a
-//! minimum of zero is -0 and a maximum of zero is +0.
+//! point columns use `TypeDefinedOrder`, the one that every reader knows: a minimum of zero is -0 and a maximum of zero is
+//! +0. NaNs are counted, and a column chunk with a NaN has no bounds: to Spark, duckdb and polars NaN is above all numbers, and
+//! by bounds of the numbers alone they would leave it out.
 
 use std::cmp::Ordering;
 
@@ -36,7 +37,7 @@ pub(crate) enum Order {
 /// The bounds of a page or column chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Minimum and maximum; `None` where there are no values but NaNs, or no order.
+    /// Minimum and maximum of the numbers; `None` where there are no values but NaNs, or no order.
     pub(crate) min_max: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
     pub(crate) nans: u64,
@@ -147,10 +148,9 @@ impl Bounds {
         }
     }
 
-    /// The bounds shortened to [`BOUND_BYTES`], with whether each is exact. `None` where the maximum
-    /// can't be rounded up.
+    /// The bounds shortened to [`BOUND_BYTES`], with whether each is exact; `None` where there is a NaN.
     pub(crate) fn shortened(&self, order: Order, is_utf8: bool) -> Option<Shortened> {
-        let (min, max) = self.min_max.as_ref()?;
+        let (min, max) = self.min_max.as_ref().filter(|_| self.nans == 0)?;
         if !order.is_truncatable() {
             return Some(Shortened {
                 min: min.clone(),

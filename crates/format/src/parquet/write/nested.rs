@@ -21,7 +21,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::options::{ColumnLayout, Settings};
-use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
+use crate::parquet::encode::encoder::{
+    BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch, with_both_zeros,
+};
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
 use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics};
@@ -110,15 +112,11 @@ impl ColumnEncoder for NestedEncoder {
                 page.offset = offset;
                 offset += i64::from(page.compressed_page_size);
             }
+            let physical = metadata.column_type();
+            let bloom_filter = close.bloom_filter.clone().map(|filter| with_both_zeros(filter, physical));
             let (metadata, column_index) =
                 type_ordered(metadata, close.column_index.clone()).map_err(|e| failed(&self.field, e))?;
-            chunks.push(EncodedChunk {
-                pieces,
-                metadata,
-                column_index,
-                offset_index,
-                bloom_filter: close.bloom_filter.clone(),
-            });
+            chunks.push(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter });
         }
         Ok(chunks)
     }
@@ -145,7 +143,7 @@ fn type_ordered(
     Ok((metadata.into_builder().set_statistics(statistics).build()?, index))
 }
 
-/// The same of a column index; `None` where a page has nothing but NaNs.
+/// The same of a column index; `None` where a page has a NaN.
 fn type_ordered_pages(
     physical: Physical,
     order: Order,
@@ -158,6 +156,9 @@ fn type_ordered_pages(
             (histogram(index.repetition_level_histogram(page)), histogram(index.definition_level_histogram(page)));
         builder.append_histograms(&levels.0, &levels.1);
         let (nulls, nans) = (index.null_count(page).unwrap_or(0), Some(index.nan_count(page).unwrap_or(0)));
+        if nans.is_some_and(|nans| nans > 0) {
+            return Ok(None);
+        }
         if index.is_null_page(page) {
             builder.append(true, Vec::new(), Vec::new(), nulls, nans);
             continue;
