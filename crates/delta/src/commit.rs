@@ -28,7 +28,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions};
 pub(crate) use self::metadata::{Changes, metadata_action};
-pub(crate) use self::scan_rows::{counted, named, selected};
+pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use crate::commit::outcome::Outcome;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
@@ -41,6 +41,7 @@ use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::evolve::Evolved;
 use crate::write::fit::Target;
+use crate::write::log_text;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -81,6 +82,11 @@ pub(crate) trait CommitAction: Send {
     fn leaves_out(&self, file: &AddedFile) -> bool {
         let _ = file;
         false
+    }
+
+    /// The files that [`Self::stage`] has added itself.
+    fn written(&self) -> &[AddedFile] {
+        &[]
     }
 
     /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
@@ -297,6 +303,7 @@ impl<S: CommitAction> Commit<S> {
         if let Some(mut creation) = self.creation.take() {
             let batches = files.iter().map(added).collect::<Result<Vec<_>>>()?;
             batches.into_iter().for_each(|batch| creation.add_files(batch));
+            self.more.set(ExtraActions { statistics: stated(files)?, ..ExtraActions::default() });
             if let Some(load) = &self.load {
                 creation = creation.with_transaction_id(load.name.clone(), load.version());
             }
@@ -316,7 +323,7 @@ impl<S: CommitAction> Commit<S> {
         if !does_something && files.is_empty() && self.evolved.is_none() {
             return Ok(Attempt::Nothing);
         }
-        let batches = files.into_iter().map(added).collect::<Result<Vec<_>>>()?;
+        let batches = files.iter().copied().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
         if let Some(load) = &self.load {
             update = update.with_transaction_id(load.name.clone(), load.version());
@@ -342,7 +349,9 @@ impl<S: CommitAction> Commit<S> {
         if tracks_rows(snapshot) {
             update.ack_row_tracking_preservation();
         }
-        self.more.set(ExtraActions { batches: more, vectors: self.stage.vectors(), tells_changes, gives_ids });
+        let statistics = stated(files.iter().copied().chain(self.stage.written()))?;
+        let vectors = self.stage.vectors();
+        self.more.set(ExtraActions { batches: more, statistics, vectors, tells_changes, gives_ids });
         attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
@@ -419,7 +428,8 @@ impl<S: CommitAction> Commit<S> {
         }
         let (info, info_schema) = self.info()?;
         let builder = builder.with_commit_info(info, info_schema);
-        let created = self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone()))));
+        let created =
+            self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone(), self.more.clone()))));
         created.map_err(|error| match error.kind() {
             // There is no log yet that could be damaged: properties don't go together.
             ErrorKind::Corrupt => Error::invalid(error.message())
@@ -575,6 +585,11 @@ pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
     ]);
     let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
     Ok(Box::new(ArrowEngineData::new(batch)))
+}
+
+/// The statistics of files as the log states them, by their names.
+fn stated<'a>(files: impl IntoIterator<Item = &'a AddedFile>) -> Result<HashMap<String, String>> {
+    files.into_iter().map(|file| Ok((file.name.clone(), log_text(&file.statistics)?))).collect()
 }
 
 /// The action that names a change file.

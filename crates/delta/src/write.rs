@@ -39,6 +39,7 @@ pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, Published};
 pub use self::replace::Replaced;
 pub(crate) use self::split::{other_rows, write_split};
+pub(crate) use self::statistics::log_text;
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
 use crate::properties::{SINCE, check_properties, check_property};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};

@@ -16,11 +16,11 @@ use delta_kernel::expressions::ColumnName;
 use delta_kernel::{Engine, FilteredEngineData, KernelResult, KernelResultIterator};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
-use serde_json::{Value, json};
 
 use crate::Table;
 use crate::kernel::error::to_kernel;
 use crate::log::completeness::ACTION_COUNT;
+use crate::log::json_object::JsonObject;
 use crate::protocol::{lowest, protocol_action};
 
 /// What the next entry has beside the kernel's actions. Clones share it.
@@ -34,6 +34,8 @@ pub(crate) struct MoreActions {
 pub(crate) struct ExtraActions {
     /// Batches with one column, which has the action's name.
     pub batches: Vec<RecordBatch>,
+    /// The statistics of files that were written for it, as the log states them, by their names.
+    pub statistics: HashMap<String, String>,
     /// The deletion vectors of files that are added, by their names.
     pub vectors: HashMap<String, DeletionVectorDescriptor>,
     /// It changes data, though the kernel takes it for one that does not.
@@ -51,17 +53,17 @@ impl MoreActions {
         *lock(&self.more) = more;
     }
 
-    /// Whether there is none.
+    /// Whether it has nothing that the kernel would not say in other words.
     pub fn is_empty(&self) -> bool {
         let more = lock(&self.more);
-        let ExtraActions { batches, vectors, tells_changes, gives_ids } = &*more;
+        let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids } = &*more;
         batches.is_empty() && vectors.is_empty() && !tells_changes && !gives_ids
     }
 }
 
 /// Gives a new table the lowest protocol that has its features. The kernel lists features where it need not, and readers that
-/// know no lists refuse such a table.
-pub(crate) struct Lowest(pub Table);
+/// know no lists refuse such a table. The statistics of its files come from the second part.
+pub(crate) struct Lowest(pub Table, pub MoreActions);
 
 impl Committer for Lowest {
     fn commit(
@@ -75,8 +77,9 @@ impl Committer for Lowest {
         let features = [told.reader_features(), told.writer_features()].map(Option::unwrap_or_default);
         let protocol = lowest(features[0], features[1]).and_then(|protocol| protocol_action(&self.0, &protocol));
         let protocol = protocol.map_err(to_kernel)?;
+        let statistics = lock(&self.1.more).statistics.clone();
         let actions = actions.map(move |batch| {
-            let batch = batch?;
+            let batch = with_files(batch?, &statistics, &HashMap::new())?;
             let is_protocol = batch.data().has_field(&ColumnName::new(["protocol"]));
             Ok(if is_protocol { all_of(protocol.clone()) } else { batch })
         });
@@ -103,9 +106,9 @@ impl Committer for WithExtraActions {
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
         let more = lock(&self.0.more).clone();
-        let ExtraActions { batches, vectors, tells_changes, gives_ids } = more;
+        let ExtraActions { batches, statistics, vectors, tells_changes, gives_ids } = more;
         let actions = actions.map(move |batch| {
-            let mut batch = with_vectors(batch?, &vectors)?;
+            let mut batch = with_files(batch?, &statistics, &vectors)?;
             if tells_changes {
                 batch = with_field(batch, "dataChange", &|rows| Arc::new(BooleanArray::from(vec![true; rows])))?;
             }
@@ -189,48 +192,67 @@ fn ids_are_new(rows: usize) -> ArrayRef {
     Arc::new(tags.finish())
 }
 
-/// Gives the files that a batch adds their vectors.
-fn with_vectors(
+/// Gives the files that a batch adds their statistics and vectors.
+fn with_files(
     batch: FilteredEngineData,
+    statistics: &HashMap<String, String>,
     vectors: &HashMap<String, DeletionVectorDescriptor>,
 ) -> KernelResult<FilteredEngineData> {
-    if vectors.is_empty() || !batch.data().has_field(&ColumnName::new(["add"])) {
+    let has_more = !statistics.is_empty() || !vectors.is_empty();
+    if !has_more || !batch.data().has_field(&ColumnName::new(["add"])) {
         return Ok(batch);
     }
     let batch = batch.apply_selection_vector().try_into_record_batch()?;
     let Some(adds) = batch.column_by_name("add").and_then(|adds| adds.as_struct_opt()) else {
         return Ok(all_of(batch));
     };
-    let adds = adds_with_vectors(adds, vectors).map_err(to_kernel)?;
+    let adds = adds_with_statistics(adds, statistics, vectors).map_err(to_kernel)?;
+    let adds = if vectors.is_empty() { adds } else { adds_with_vectors(&adds, vectors).map_err(to_kernel)? };
     let field = Field::new("add", adds.data_type().clone(), true);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(adds)]);
     batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
 }
 
-fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVectorDescriptor>) -> Result<StructArray> {
-    let missing = |name: &str| Error::internal(format!("the kernel adds files without {name}"));
-    let text = |name: &str| adds.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-    let paths = text("path").ok_or_else(|| missing("path"))?;
-    let stats = text("stats").ok_or_else(|| missing("stats"))?;
-    let of_row: Vec<Option<&DeletionVectorDescriptor>> =
-        (0..adds.len()).map(|row| vectors.get(paths.value(row))).collect();
-    let texts = of_row.iter().enumerate().map(|(row, vector)| {
-        let text = stats.is_valid(row).then(|| stats.value(row));
-        match (text, vector) {
-            (Some(text), Some(_)) => wide(text).map(Some),
+/// A text of every file that is added.
+fn texts<'a>(adds: &'a StructArray, name: &str) -> Result<&'a StringArray> {
+    let column = adds.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    column.ok_or_else(|| Error::internal(format!("the kernel adds files without {name}")))
+}
+
+/// Gives files the statistics that the log is to state; those of files with a vector hold for more rows than these show.
+fn adds_with_statistics(
+    adds: &StructArray,
+    statistics: &HashMap<String, String>,
+    vectors: &HashMap<String, DeletionVectorDescriptor>,
+) -> Result<StructArray> {
+    let (paths, known) = (texts(adds, "path")?, texts(adds, "stats")?);
+    let of_row = |row: usize| {
+        let path = paths.value(row);
+        let known = known.is_valid(row).then(|| known.value(row));
+        match (statistics.get(path).map(String::as_str).or(known), vectors.contains_key(path)) {
+            (Some(text), true) => wide(text).map(Some),
             (text, _) => Ok(text.map(str::to_owned)),
         }
-    });
-    let texts: ArrayRef =
-        Arc::new(texts.collect::<Result<Vec<Option<String>>>>()?.into_iter().collect::<StringArray>());
-    let mut columns: Vec<(Arc<Field>, ArrayRef)> = Vec::new();
-    for (field, column) in adds.fields().iter().zip(adds.columns()) {
-        match field.name().as_str() {
-            "deletionVector" => {}
-            "stats" => columns.push((Arc::clone(field), Arc::clone(&texts))),
-            _ => columns.push((Arc::clone(field), Arc::clone(column))),
-        }
-    }
+    };
+    let stated: StringArray = (0..adds.len()).map(of_row).collect::<Result<Vec<_>>>()?.into_iter().collect();
+    let (fields, mut columns, nulls) = adds.clone().into_parts();
+    let at = fields.iter().position(|field| field.name() == "stats");
+    let at = at.ok_or_else(|| Error::internal("the kernel adds files without stats"))?;
+    columns[at] = Arc::new(stated);
+    StructArray::try_new(fields, columns, nulls).map_err(|e| Error::internal(e.to_string()))
+}
+
+fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVectorDescriptor>) -> Result<StructArray> {
+    let paths = texts(adds, "path")?;
+    let of_row: Vec<Option<&DeletionVectorDescriptor>> =
+        (0..adds.len()).map(|row| vectors.get(paths.value(row))).collect();
+    let mut columns: Vec<(Arc<Field>, ArrayRef)> = adds
+        .fields()
+        .iter()
+        .zip(adds.columns())
+        .filter(|(field, _)| field.name() != "deletionVector")
+        .map(|(field, column)| (Arc::clone(field), Arc::clone(column)))
+        .collect();
     let array = descriptors(&of_row)?;
     columns.push((Arc::new(Field::new("deletionVector", array.data_type().clone(), true)), Arc::new(array)));
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
@@ -239,8 +261,8 @@ fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVecto
 
 /// Statistics that hold for more rows than the file shows.
 fn wide(stats: &str) -> Result<String> {
-    let mut stats: Value = serde_json::from_str(stats).map_err(|e| Error::internal(e.to_string()))?;
-    stats["tightBounds"] = json!(false);
+    let mut stats = JsonObject::parse(stats).ok_or_else(|| Error::internal("statistics are no JSON object"))?;
+    stats.set("tightBounds", "false");
     Ok(stats.to_string())
 }
 

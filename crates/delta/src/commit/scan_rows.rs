@@ -8,12 +8,11 @@ use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::scan::StatsOptions;
 use lakerace_io::{Error, Result};
-use serde_json::{Map, Value, json};
 
 use crate::Snapshot;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
-use crate::snapshot::files::row_count;
+use crate::log::json_object::JsonObject;
 
 /// The files of a version, a row each: with statistics as JSON, and without anything parsed.
 pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
@@ -63,24 +62,19 @@ pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option
     guarded(|| FilteredEngineData::try_new(data, selection)).map(Some)
 }
 
-/// The same batch, in which the statistics of these files say how many rows they have. A file with a deletion vector must say so.
-/// Statistics that can't be read are left out.
-pub(crate) fn counted(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {
+/// The same batch, in which the statistics of these files are as those of a file with a deletion vector must be: they say how many
+/// rows it has, and that bounds hold for more rows than it shows. All else in them stays as it is written. Statistics that can't
+/// be read are left out.
+///
+/// The kernel would write them again by way of 64-bit floats, in which decimals lose digits, were the second not said.
+pub(crate) fn for_vectors(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {
     let text = |name: &str| {
         let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
         column.ok_or_else(|| Error::internal(format!("the kernel gives no {name}")))
     };
     let (names, stats) = (text("path")?, text("stats")?);
     let known = |row: usize| stats.is_valid(row).then(|| stats.value(row));
-    let missing = |row: &usize| {
-        let rows = names.is_valid(*row).then(|| rows.get(names.value(*row))).flatten()?;
-        (known(*row).and_then(row_count) != Some(*rows)).then_some((*row, *rows))
-    };
-    let missing: HashMap<usize, u64> = (0..batch.num_rows()).filter_map(|row| missing(&row)).collect();
-    if missing.is_empty() {
-        return Ok(batch.clone());
-    }
-    let of_row = |row: usize| match missing.get(&row) {
+    let of_row = |row: usize| match names.is_valid(row).then(|| rows.get(names.value(row))).flatten() {
         Some(rows) => Some(with_count(known(row), *rows)),
         None => known(row).map(str::to_owned),
     };
@@ -92,8 +86,12 @@ pub(crate) fn counted(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Resul
 }
 
 fn with_count(statistics: Option<&str>, rows: u64) -> String {
-    let known = statistics.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
-    let mut statistics = known.unwrap_or_default();
-    statistics.insert("numRecords".to_owned(), json!(rows));
-    Value::Object(statistics).to_string()
+    let rows = rows.to_string();
+    let mut statistics = statistics.and_then(JsonObject::parse).unwrap_or_default();
+    statistics.set("numRecords", &rows);
+    statistics.set("tightBounds", "false");
+    statistics.to_string()
 }
+
+#[cfg(test)]
+mod tests;

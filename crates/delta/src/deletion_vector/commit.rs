@@ -12,13 +12,13 @@ use roaring::RoaringTreemap;
 
 use crate::commit::outcome::Outcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{Commit, CommitAction, added, change_file, counted, selected};
+use crate::commit::{Commit, CommitAction, added, change_file, for_vectors, selected};
 use crate::kernel::error::guarded;
 use crate::probe::Probe;
 use crate::rewrite::{Rewrites, Touched};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::row_counts;
-use crate::write::Published;
+use crate::write::{AddedFile, Published};
 use crate::{Snapshot, deletion_vector, protocol};
 
 /// What an upsert or a delete did.
@@ -252,7 +252,7 @@ impl DvCommit {
         remove(&batches, &dead, update)?;
         let mut files = Vec::new();
         for batch in &batches {
-            let batch = counted(batch, &rows)?;
+            let batch = for_vectors(batch, &rows)?;
             files.extend(selected(&batch, &|name: &str| vectors.contains_key(name))?.map(Ok));
         }
         if !vectors.is_empty() {
@@ -324,6 +324,13 @@ impl CommitAction for DvCommit {
     fn keeps_row_ids(&self) -> bool {
         // Rows that an upsert replaces come back as new ones.
         self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
+    }
+
+    fn written(&self) -> &[AddedFile] {
+        match &self.removal {
+            Removal::Rewrite(rewrites) => rewrites.files(),
+            Removal::Vectors => &[],
+        }
     }
 
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {

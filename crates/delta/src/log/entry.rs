@@ -6,11 +6,11 @@ use bytes::Bytes;
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::Value;
 
 use super::completeness::check_entry;
 use super::distrust::DAMAGED_ADVICE;
 use super::files::LogFile;
+use super::json_object::JsonObject;
 use crate::Table;
 
 /// What one version changed. `F` is what is to be known of files: [`FileAction`] is what maintenance needs.
@@ -31,9 +31,30 @@ pub(crate) struct Entry<F = FileAction> {
 pub(crate) struct CommitInfo {
     pub in_commit_timestamp: Option<i64>,
     pub operation: Option<String>,
-    pub operation_parameters: Option<BTreeMap<String, Value>>,
-    pub operation_metrics: Option<BTreeMap<String, Value>>,
+    operation_parameters: Option<BTreeMap<String, IgnoredAny>>,
+    operation_metrics: Option<BTreeMap<String, IgnoredAny>>,
     pub engine_info: Option<String>,
+    /// The parameters of the operation: texts as they are, all else as its JSON is written.
+    #[serde(skip)]
+    pub parameters: BTreeMap<String, String>,
+    /// Its metrics, likewise.
+    #[serde(skip)]
+    pub metrics: BTreeMap<String, String>,
+}
+
+impl CommitInfo {
+    /// Takes parameters and metrics from the line that it stands in.
+    fn note_texts(&mut self, line: &[u8]) {
+        let line = str::from_utf8(line).ok().and_then(JsonObject::parse);
+        let Some(info) = line.and_then(|line| JsonObject::parse(line.get("commitInfo")?)) else { return };
+        let texts = |name: &str| {
+            let values = info.get(name).and_then(JsonObject::parse).unwrap_or_default();
+            let text = |value: &str| serde_json::from_str(value).unwrap_or_else(|_| value.to_owned());
+            values.members().map(|(name, value)| (name.to_owned(), text(value))).collect()
+        };
+        self.parameters = texts("operationParameters");
+        self.metrics = texts("operationMetrics");
+    }
 }
 
 /// A file that a version added or removed, or by which it tells of changes.
@@ -89,8 +110,12 @@ impl<F: DeserializeOwned> Entry<F> {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let line: Line<F> = serde_json::from_slice(line)
+            let text = line;
+            let mut line: Line<F> = serde_json::from_slice(text)
                 .map_err(|e| Error::corrupt(format!("line {} of an entry of the log: {e}", number + 1)))?;
+            if let Some(info) = &mut line.commit_info {
+                info.note_texts(text);
+            }
             entry.info = entry.info.or(line.commit_info);
             entry.added.extend(line.add);
             entry.removed.extend(line.remove);

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use lakerace_io::{Error, Result};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::log::entry::{Entry, FileAction};
 use crate::log::files as log_files;
@@ -72,8 +71,8 @@ fn told(version: u64, moment: i64, entry: Entry) -> HistoryEntry {
         version,
         timestamp: info.in_commit_timestamp.unwrap_or(moment),
         operation: info.operation,
-        parameters: texts(info.operation_parameters),
-        metrics: texts(info.operation_metrics),
+        parameters: info.parameters,
+        metrics: info.metrics,
         engine: info.engine_info,
         files_added,
         files_removed,
@@ -81,12 +80,4 @@ fn told(version: u64, moment: i64, entry: Entry) -> HistoryEntry {
         bytes_added,
         bytes_removed,
     }
-}
-
-fn texts(values: Option<BTreeMap<String, Value>>) -> BTreeMap<String, String> {
-    let text = |value: Value| match value {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    values.unwrap_or_default().into_iter().map(|(name, value)| (name, text(value))).collect()
 }

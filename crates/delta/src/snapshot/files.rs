@@ -13,6 +13,7 @@ use lakerace_io::{Error, Object, Result};
 
 use crate::Snapshot;
 use crate::kernel::error::from_kernel;
+use crate::log::json_object::JsonObject;
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]
@@ -184,6 +185,5 @@ fn long(array: &ArrayRef, row: usize) -> Option<i64> {
 
 /// The rows of a file by its statistics, where these say so soundly.
 pub(crate) fn row_count(statistics: &str) -> Option<u64> {
-    let statistics: serde_json::Value = serde_json::from_str(statistics).ok()?;
-    statistics.get("numRecords")?.as_u64()
+    JsonObject::parse(statistics)?.get("numRecords")?.parse().ok()
 }

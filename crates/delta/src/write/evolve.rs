@@ -17,6 +17,7 @@ use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
 use crate::Snapshot;
 use crate::commit::metadata::Changes;
+use crate::log::exact_numbers::ExactNumbers;
 use crate::snapshot::columns::TableColumns;
 
 mod fields;
@@ -66,9 +67,9 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
         return Ok(None);
     }
     let configuration = snapshot.kernel().table_configuration();
-    let mut schema: Value = serde_json::from_str(configuration.metadata().schema_string())
+    let mut schema = ExactNumbers::parse(configuration.metadata().schema_string())
         .map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
-    let fields = schema.get_mut("fields").and_then(Value::as_array_mut);
+    let fields = schema.tree.get_mut("fields").and_then(Value::as_array_mut);
     let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
     let table = snapshot.columns().logical();
     refuse_duplicates(source.fields())?;
@@ -97,7 +98,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     }
     let names: Vec<String> = added.iter().filter_map(|field| field["name"].as_str().map(str::to_owned)).collect();
     fields.extend(added);
-    let text = schema.to_string();
+    let text = schema.text();
     let kernel: StructType = serde_json::from_str(&text).map_err(|e| Error::internal(e.to_string()))?;
     let columns = Arc::new(TableColumns::new(&kernel, configuration.column_mapping_mode())?);
     changes.schema = Some(text);

@@ -14,6 +14,10 @@ use lakerace_io::{Error, Result};
 
 use crate::kernel::error::from_kernel;
 
+mod log_text;
+
+pub(crate) use self::log_text::log_text;
+
 /// Batches of which each column keeps two values: then it keeps two of these. So a file takes the same memory in many batches
 /// as in few.
 const KEPT_AT_MOST: usize = 64;
@@ -163,12 +167,13 @@ fn null_counts(counts: &StructArray, columns: &[Column]) -> Result<StructArray> 
     })
 }
 
-/// A struct with one of its fields changed, where it has it.
+/// A struct with one of its fields changed, type included, where it has it.
 fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<StructArray> {
     let Some(at) = of.fields().iter().position(|field| field.name() == name) else { return Ok(of.clone()) };
-    let mut columns = of.columns().to_vec();
+    let (mut fields, mut columns) = (of.fields().to_vec(), of.columns().to_vec());
     columns[at] = change(&columns[at])?;
-    StructArray::try_new(of.fields().clone(), columns, of.nulls().cloned()).map_err(Error::unexpected)
+    fields[at] = Arc::new(Field::clone(&fields[at]).with_data_type(columns[at].data_type().clone()));
+    StructArray::try_new(fields.into(), columns, of.nulls().cloned()).map_err(Error::unexpected)
 }
 
 /// The least and the largest value, in an array of its own. `None` where all are null, or are of a type that the log has no

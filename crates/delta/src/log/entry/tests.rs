@@ -16,10 +16,19 @@ fn entries_give_their_files_and_who_wrote_them() {
     let entry: Entry = Entry::parse(text).unwrap();
     let info = entry.info.unwrap();
     assert_eq!(info.operation.as_deref(), Some("WRITE"));
-    assert_eq!(info.operation_parameters.unwrap()["mode"], "Append");
+    assert_eq!(info.parameters["mode"], "Append");
     assert_eq!((entry.added[0].path.as_str(), entry.added[0].size), ("a", Some(10)));
     assert_eq!(entry.added[0].deletion_vector.as_ref().unwrap().storage_type, "u");
     assert_eq!((entry.removed[0].path.as_str(), entry.removed[0].size), ("b", None));
+}
+
+#[test]
+fn numbers_of_other_writers_keep_their_digits() {
+    let text = br#"{"commitInfo":{"operationParameters":{"a":"b\"c","n":12345678901234567890.123,"l":[1e400]},"operationMetrics":{"m":"5"}}}"#;
+    let info = <Entry>::parse(text).unwrap().info.unwrap();
+    let parameters: Vec<(&str, &str)> = info.parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
+    assert_eq!(parameters, [("a", r#"b"c"#), ("l", "[1e400]"), ("n", "12345678901234567890.123")]);
+    assert_eq!(info.metrics["m"], "5");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! - Numbers beyond 15 digits may have been through a double, which some writers compute in two steps. delta-rs writes all
 //!   decimals so, and lets those beyond 64 bits be the largest or the least number of 64 bits.
+//! - Doubles may have been floats of 32 bits, of which writers state the shortest text, before their column was widened.
 //! - Timestamps are cut to milliseconds.
 //! - A text may be the first characters of a longer one, without a character behind them that is above all.
 
@@ -33,6 +34,7 @@ pub(crate) fn at_least(min: Value, data_type: &DataType) -> Option<Value> {
             let wide = min.wrapping_sub(integer_slack(min));
             Some(Value::Integer(wide.max(i256::from(i64::MIN))))
         }
+        (Value::Float(min), DataType::Float64) => Some(Value::Float(min.min(narrowed(min)))),
         // Cut towards 1970, it is too late.
         (Value::Integer(min), DataType::Timestamp(..)) if min.is_negative() => {
             min.checked_sub(i256::from(CUT_MICROS)).map(Value::Integer)
@@ -53,10 +55,17 @@ pub(crate) fn at_most(max: Value, data_type: &DataType) -> Option<Value> {
             let wide = max.wrapping_add(integer_slack(max));
             Some(Value::Integer(wide.min(i256::from(i64::MAX))))
         }
+        (Value::Float(max), DataType::Float64) => Some(Value::Float(max.max(narrowed(max)))),
         (Value::Integer(max), DataType::Timestamp(..)) => max.checked_add(i256::from(CUT_MICROS)).map(Value::Integer),
         (Value::Bytes(max), DataType::Utf8 | DataType::Utf8View) => Some(Value::Bytes(text_at_most(max))),
         (max, _) => Some(max),
     }
+}
+
+/// The float of 32 bits that is nearest to a double, where that is finite; else the double itself.
+fn narrowed(value: f64) -> f64 {
+    let narrow = f64::from(value as f32);
+    if narrow.is_finite() { narrow } else { value }
 }
 
 fn magnitude(value: i256) -> i256 {

@@ -8,7 +8,8 @@ use arrow::datatypes::DataType;
 use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::schema::SchemaRef;
 use delta_kernel::{EngineData, JsonHandler, KernelResult};
-use serde_json::{Map, Value};
+
+use crate::log::json_object::JsonObject;
 
 /// What is kept of a file's statistics that can't be read as a whole; the first of these that can be.
 const KEPT: [&[&str]; 3] = [&["numRecords", "nullCount", "tightBounds"], &["numRecords"], &[]];
@@ -54,10 +55,11 @@ fn readable(handler: &dyn JsonHandler, text: &str, schema: &SchemaRef) -> Option
     if is_readable(text) {
         return Some(text.to_owned());
     }
-    let stated: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let stated = JsonObject::parse(text)?;
     let kept = KEPT.iter().map(|names| {
-        let kept = stated.iter().filter(|(name, _)| names.contains(&name.as_str()));
-        Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect()).to_string()
+        let mut kept = stated.clone();
+        kept.retain(|name| names.contains(&name));
+        kept.to_string()
     });
     kept.into_iter().find(|text| is_readable(text))
 }
