@@ -238,7 +238,8 @@ def copy(
         max_rate: At most this many rows a second.
         allow_narrowing: Databases: let values lose what the target's type can't hold, such as microseconds.
         verify: Read the target back, and fail unless it has the checksum of what was sent. Of an upsert, the rows are looked
-            for by their key; of a delete, none of them may be there.
+            for by their key; of a delete, none of them may be there. In Parquet, ORC and Delta, filters must find extremes,
+            zeros and nulls of the columns, too.
         since: With `mode="upsert"`: read from the highest value of this column on that the target has seen, and keep the new
             one with the target.
         overlap: How far below that value rows may still come: a number, or a time such as `"10m"` for dates and timestamps.

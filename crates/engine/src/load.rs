@@ -1,6 +1,7 @@
 //! Rows on their way into a target: checkpoints, resumption, pace and proof.
 
 mod proof;
+mod samples;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;

@@ -109,7 +109,8 @@ pub struct LoadOptions {
     pub allow_narrowing: bool,
     /// Read from the highest value on that the target has seen of a column.
     pub since: Option<Since>,
-    /// Read the target back behind the load, and compare its checksum with that of what was sent.
+    /// Read the target back after the load, and compare its checksum with that of what was sent. Where its format has statistics,
+    /// filters must find extremes, zeros and nulls, too.
     pub verify: bool,
 }
 

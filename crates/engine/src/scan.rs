@@ -230,6 +230,24 @@ impl Scan {
         Ok(rows)
     }
 
+    /// The number of rows for which a condition on a column holds; those that metadata exclude are not read.
+    pub(crate) fn count_where(&self, column: &str, condition: &str) -> Result<u64> {
+        let columns = Some(vec![column.to_owned()]);
+        let filter = Some(parse_filter(condition)?);
+        let plan = self.source.plan(&ReadRequest { columns, filter, batch_rows: None, ..self.plan.request.clone() })?;
+        let mut rows = 0;
+        for batch in self.source.read(&plan)? {
+            self.job.check()?;
+            rows += batch?.num_rows() as u64;
+        }
+        Ok(rows)
+    }
+
+    /// Whether the format has statistics, by which filtered reads leave out rows.
+    pub(crate) fn has_statistics(&self) -> bool {
+        COLUMNAR.contains(&self.format().as_str())
+    }
+
     /// Row count and checksum of all rows of the scan.
     pub fn checksum(&self) -> Result<Checksum> {
         checksum(self.batches()?, &self.job)

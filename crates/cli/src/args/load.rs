@@ -31,7 +31,8 @@ pub(crate) struct LoadArgs {
     /// How far below the highest value rows may still come: a number, or a time such as 10m for dates and timestamps.
     #[arg(long, value_name = "N|TIME", requires = "since")]
     pub(crate) overlap: Option<String>,
-    /// Read the target back, and fail unless it has the checksum of what was sent.
+    /// Read the target back, and fail unless it has the checksum of what was sent. In Parquet, ORC and Delta, filters must find
+    /// extremes, zeros and nulls of the columns, too.
     #[arg(long)]
     pub(crate) verify: bool,
 }

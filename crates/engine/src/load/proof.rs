@@ -9,9 +9,10 @@ use lakerace_format::{Batches, Written};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
-use crate::checksum::{Checksum, of_batch, row_hashes};
+use crate::checksum::{Checksum, checksum, of_batch, row_hashes};
 use crate::database::shown;
 use crate::keys::Key;
+use crate::load::samples::Samples;
 use crate::target::Target;
 use crate::{CopyMode, CopyOptions, ReadOptions, Scan};
 
@@ -154,8 +155,14 @@ impl Proof {
 
     fn end_added(&self, taken: Checksum, job: &Job) -> Result<String> {
         let expected = self.before.and(taken);
-        let found = Scan::open(&self.target, &self.read, job)?.checksum()?;
+        let scan = Scan::open(&self.target, &self.read, job)?;
+        let samples = Arc::new(Samples::new(&scan.schema()));
+        let found = match scan.has_statistics() {
+            true => checksum(Arc::clone(&samples).note(scan.batches()?), job)?,
+            false => scan.checksum()?,
+        };
         if found == expected {
+            self.check_filters(&samples, &scan)?;
             return Ok(taken.to_string());
         }
         let how = format!(
@@ -173,9 +180,12 @@ impl Proof {
     /// Looks for the rows that were sent: each as often as it was sent, and no more rows than were there and were sent.
     fn end_resent(&self, mut missing: HashMap<u128, u64>, sent: Checksum, job: &Job) -> Result<String> {
         let mut found = Checksum::default();
-        for batch in Scan::open(&self.target, &self.read, job)?.batches()? {
+        let scan = Scan::open(&self.target, &self.read, job)?;
+        let samples = Samples::new(&scan.schema());
+        for batch in scan.batches()? {
             job.check()?;
             let batch = batch?;
+            samples.add(&batch)?;
             found = found.and(of_batch(&batch)?);
             for hash in row_hashes(&batch)? {
                 if let Some(times) = missing.get_mut(&hash) {
@@ -184,11 +194,13 @@ impl Proof {
             }
         }
         if found == self.before.and(sent) {
+            self.check_filters(&samples, &scan)?;
             return Ok(sent.to_string());
         }
         let missing: u64 = missing.values().sum();
         let (before, most) = (self.before.rows, self.before.rows + sent.rows);
         if missing == 0 && (before..=most).contains(&found.rows) {
+            self.check_filters(&samples, &scan)?;
             return Ok(sent.to_string());
         }
         Err(self.differs(&format!(
@@ -230,6 +242,14 @@ impl Proof {
                 total.rows
             ))),
         }
+    }
+
+    /// Reads what was found again, by filters: statistics have to lead to it.
+    fn check_filters(&self, samples: &Samples, scan: &Scan) -> Result<()> {
+        if !scan.has_statistics() {
+            return Ok(());
+        }
+        samples.check(scan).map_err(|error| error.at(shown(&self.target)))
     }
 
     /// What the target has is another thing.
