@@ -342,3 +342,21 @@ def test_widened_columns(lakes: dict[str, Path], tmp_path: Path) -> None:
     for condition in WIDENED:
         where = re.sub(r"CAST\('(.*)' AS DOUBLE\)", r"\1", condition)
         assert lr.scan(folder, where=where).count() == lr.scan(rows, where=where).count(), where
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.orc", "delta:t"])
+def test_verify_finds_all_values_by_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = SIGNED if name != "t.parquet" else tuple(KINDS)
+    assert lr.copy(table(kinds), name, verify=True).checksum == lr.checksum(table(kinds)).checksum
+
+
+def test_verify_tells_of_wrong_statistics(tmp_path: Path) -> None:
+    """Those of a file that was there before: the rows are there, and a filter does not find them."""
+    lr.copy(pa.table({"n": [1, 2, 3]}), f"delta:{tmp_path}/t")
+    entry = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    stated = entry.read_text()
+    entry.write_text(stated.replace(r"\"maxValues\":{\"n\":3}", r"\"maxValues\":{\"n\":2}"))
+    assert entry.read_text() != stated
+    with pytest.raises(lr.CorruptDataError, match='0 rows where "n" = 3, of 1'):
+        lr.copy(pa.table({"n": [0]}), tmp_path / "t", mode="append", verify=True)
