@@ -176,6 +176,11 @@ impl ElasticsearchSink {
         Ok(())
     }
 
+    /// Notes the rows that are acknowledged, where the load has a name.
+    fn note_rows(&self) -> Result<()> {
+        if self.run.entry.load.is_empty() { Ok(()) } else { self.journal.write(&self.run.entry) }
+    }
+
     fn complete(&mut self) -> Result<Written> {
         self.acknowledge()?;
         let location = self.client.location().clone();
@@ -184,15 +189,15 @@ impl ElasticsearchSink {
         self.target.catalog.refresh(&self.target.index)?;
         self.check_searchable(&location)?;
         if self.target.is_staging {
+            // A load that is stopped after the switch is found by this, and sends no row again.
+            self.note_rows()?;
             // A load that is stopped behind this leaves jobs that begin anew.
             forget_states(&self.client, &self.job, self.job_state.as_deref())?;
             self.target.catalog.switch(&location.index, &self.target.index, self.must_be_new)?;
         }
         self.is_finished = true;
-        if !self.run.entry.load.is_empty() {
-            self.run.entry.is_finished = true;
-            self.journal.write(&self.run.entry)?;
-        }
+        self.run.entry.is_finished = true;
+        self.note_rows()?;
         let counts = self.sender()?.counts();
         Ok(Written {
             rows: counts.taken,
@@ -272,7 +277,7 @@ impl Sink for ElasticsearchSink {
 
     fn checkpoint(&mut self) -> Result<()> {
         self.acknowledge()?;
-        if self.run.entry.load.is_empty() { Ok(()) } else { self.journal.write(&self.run.entry) }
+        self.note_rows()
     }
 
     fn acknowledged_rows(&self) -> u64 {

@@ -72,6 +72,11 @@ impl Run {
     /// Begins anew where the index is gone that the load began with, or another one has its name.
     fn check_index(&mut self, found: &Found, mode: WriteMode, location: &Location) -> Result<()> {
         let entry = &mut self.entry;
+        let has_name = |index: &&Index| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
+        // It has its name already, and was stopped before the journal said so.
+        entry.is_finished |= self.was_begun
+            && found.is_alias
+            && found.indices.iter().find(has_name).is_some_and(|index| entry.is_of(index));
         let is_there = found.indices.iter().any(|index| entry.is_of(index) && !index.is_placeholder());
         let makes_index = matches!(mode, WriteMode::Error | WriteMode::Overwrite);
         let goes_on = match makes_index {

@@ -25,6 +25,8 @@ pub(super) struct Journal {
     pub acknowledged_rows: u64,
     /// Whether all rows are there and visible.
     pub is_finished: bool,
+    /// All rows are there, and the collection aside is about to get its name.
+    pub is_publishing: bool,
     schema: Vec<u8>,
 }
 
@@ -47,6 +49,7 @@ impl Journal {
             uuid: found.get("uuid").filter(|uuid| **uuid != Bson::Null).cloned(),
             acknowledged_rows: u64::try_from(rows).map_err(|_| damaged())?,
             is_finished: found.get_bool("finished").map_err(|_| damaged())?,
+            is_publishing: found.get_bool("publishing").unwrap_or(false),
             schema: found.get_binary_generic("schema").map_err(|_| damaged())?.clone(),
         }))
     }
@@ -61,7 +64,8 @@ impl Journal {
         schema: Vec<u8>,
     ) -> Result<Self> {
         let id = doc! { "collection": collection, "load": load };
-        let journal = Self { id, token, staging, uuid, acknowledged_rows: 0, is_finished: false, schema };
+        let journal =
+            Self { id, token, staging, uuid, acknowledged_rows: 0, is_finished: false, is_publishing: false, schema };
         let update = doc! { "q": { "_id": journal.id.clone() }, "u": journal.document(), "upsert": true };
         expect_written(&connection.command(command(update))?)?;
         Ok(journal)
@@ -76,6 +80,7 @@ impl Journal {
             "uuid": self.uuid.clone().unwrap_or(Bson::Null),
             "acknowledged_rows": self.acknowledged_rows as i64,
             "finished": self.is_finished,
+            "publishing": self.is_publishing,
             "schema": binary(&self.schema),
             "updated_at": DateTime::now(),
         }
@@ -108,7 +113,12 @@ impl Journal {
             "token": self.document().get("token").cloned().unwrap_or(Bson::Null),
             "acknowledged_rows": { "$in": before.to_vec() },
         };
-        let mut set = doc! { "acknowledged_rows": rows as i64, "finished": is_finished, "updated_at": DateTime::now() };
+        let mut set = doc! {
+            "acknowledged_rows": rows as i64,
+            "finished": is_finished,
+            "publishing": self.is_publishing,
+            "updated_at": DateTime::now(),
+        };
         if let Some(uuid) = &self.uuid {
             set.insert("uuid", uuid.clone());
         }

@@ -203,6 +203,9 @@ impl MongoSink {
             return Ok(());
         }
         // Another run of the load may have dropped the collection aside: then this is a conflict, before anything shows.
+        if let Some(journal) = self.journal.as_mut().filter(|_| self.target.is_aside()) {
+            journal.is_publishing = true;
+        }
         self.acknowledge(false)?;
         let published = self.target.publish(self.plan.kept.as_ref())?;
         if let (Some(journal), Some(uuid)) = (&mut self.journal, published) {

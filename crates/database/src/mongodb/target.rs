@@ -42,7 +42,7 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
         let encoding = Encoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
         let connection = Connection::open(location.clone(), job)?;
         let info = collection_info(&connection, &location.collection)?;
-        let earlier = still_there(earlier_load(&connection, options)?, options.mode, info.as_ref())?;
+        let earlier = still_there(&connection, earlier_load(&connection, options)?, options.mode, info.as_ref())?;
         check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
         let token = earlier.as_ref().map_or_else(new_token, |journal| journal.token);
         let opening = Opening { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
@@ -81,13 +81,24 @@ fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option
 }
 
 /// The load, unless its collection is gone or another one has its name.
-fn still_there(earlier: Option<Journal>, mode: WriteMode, info: Option<&CollectionInfo>) -> Result<Option<Journal>> {
+fn still_there(
+    connection: &Connection,
+    earlier: Option<Journal>,
+    mode: WriteMode,
+    info: Option<&CollectionInfo>,
+) -> Result<Option<Journal>> {
     let Some(mut journal) = earlier else { return Ok(None) };
     let is_there = journal.is_of(info);
     match mode {
         WriteMode::Error | WriteMode::Overwrite => {
             // It has its name already, and was stopped before the journal said so.
-            journal.is_finished |= is_there && journal.uuid.is_some() && journal.staging.is_some();
+            journal.is_finished |= is_there
+                && match (&journal.staging, &journal.uuid) {
+                    (Some(_), Some(_)) if info.is_some_and(|info| info.uuid.is_some()) => true,
+                    // Servers without ids of collections: what was about to get its name has it.
+                    (Some(staging), _) => journal.is_publishing && collection_info(connection, staging)?.is_none(),
+                    (None, _) => false,
+                };
             let is_gone = journal.staging.is_none() || (journal.is_finished && !is_there);
             Ok((!is_gone).then_some(journal))
         }

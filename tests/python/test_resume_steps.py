@@ -1,0 +1,170 @@
+"""Loads that are killed after each of their requests: the server has done what was asked, and its answer is lost. The next run
+goes on, and ends with the rows of the source.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import command, empty_place, ok, run
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: Requests of the end of a load that are tried, one after the other.
+STEPS = 9
+
+
+class Fuse:
+    """Counts requests, and kills a process when one of them was carried out."""
+
+    def __init__(self, burns_after: int | None) -> None:
+        """`burns_after` is the number of that request, `None` for none."""
+        self.burns_after = burns_after
+        self.requests = 0
+        self.process: subprocess.Popen[bytes] | None = None
+        self.lock = threading.Lock()
+
+    def take(self) -> bool:
+        """Counts a request; whether it is the last one."""
+        with self.lock:
+            self.requests += 1
+            return self.requests == self.burns_after
+
+    def burn(self) -> None:
+        """Kills the process."""
+        assert self.process is not None
+        self.process.kill()
+
+
+@contextmanager
+def http_proxy(server: str, fuse: Fuse) -> Iterator[str]:
+    """A way to a server of Elasticsearch."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0))) or None
+            is_last = fuse.take()
+            kind = {"content-type": self.headers.get("content-type", "application/json")}
+            request = urllib.request.Request(f"http://{server}{self.path}", body, kind, method=self.command)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as found:
+                    status, text = found.status, found.read()
+            except urllib.error.HTTPError as error:
+                status, text = error.code, error.read()
+            if is_last:
+                fuse.burn()
+                self.close_connection = True
+                return
+            self.send_response(status)
+            self.send_header("content-length", str(len(text)))
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(text)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{proxy.server_port}"
+        proxy.shutdown()
+
+
+def message(connection: socket.socket) -> bytes:
+    """One message of MongoDB's protocol; nothing at the end."""
+    whole = b""
+    while len(whole) < 4 or len(whole) < struct.unpack("<i", whole[:4])[0]:
+        least = 4 if len(whole) < 4 else struct.unpack("<i", whole[:4])[0]
+        part = connection.recv(least - len(whole))
+        if not part:
+            return b""
+        whole += part
+    return whole
+
+
+def carry(client: socket.socket, server: socket.socket, fuse: Fuse) -> None:
+    """Carries requests and answers of a connection, in turn."""
+    with client, server:
+        while request := message(client):
+            is_own = b"hello" in request[:200] or b"isMaster" in request[:200] or b"ping" in request[:60]
+            is_last = not is_own and fuse.take()
+            server.sendall(request)
+            answer = message(server)
+            if is_last:
+                fuse.burn()
+                return
+            client.sendall(answer)
+
+
+@contextmanager
+def mongo_proxy(server: str, fuse: Fuse) -> Iterator[str]:
+    """A way to a server of MongoDB."""
+    host, port = server.split(":")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                upstream = socket.create_connection((host, int(port)))
+                threading.Thread(target=carry, args=(client, upstream, fuse), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(params=["mongodb", "elasticsearch"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place in a database whose load has several steps."""
+    return empty_place(request, tmp_path)
+
+
+def load(source: Path, target: str, fuse: Fuse) -> int:
+    """A load on a way that breaks; gives its exit code."""
+    parts = urllib.parse.urlsplit(target)
+    way = mongo_proxy if parts.scheme == "mongodb" else http_proxy
+    with way(parts.netloc, fuse) as place:
+        arguments = command("copy", source, parts._replace(netloc=place).geturl(), "--batch-rows", 100)
+        fuse.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return fuse.process.wait(60)
+
+
+def test_a_load_goes_on_after_each_of_its_last_requests(target: str, tmp_path: Path) -> None:
+    source = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": range(300), "text": [f"row {n}" for n in range(300)]}), source)
+    wanted = lr.scan(source).checksum()
+    whole = Fuse(None)
+    assert load(source, f"{target}whole", whole) == 0
+    for step in range(STEPS):
+        place = f"{target}x{step}"
+        load(source, place, Fuse(whole.requests - step))
+        ok("copy", source, place, "--batch-rows", 100, "--resume")
+        assert lr.scan(place).checksum() == wanted, step
+        # It is done, and doing it again changes nothing. Without --resume it is a load of its own.
+        ok("copy", source, place, "--batch-rows", 100, "--resume")
+        assert run("copy", source, place, "--batch-rows", 100).code == 7
+        assert lr.scan(place).checksum() == wanted, step
