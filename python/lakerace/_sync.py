@@ -43,6 +43,8 @@ class SyncResult(NamedTuple):
     upserted: int
     #: Rows that were removed.
     deleted: int
+    #: The checksum of the rows, where the target was read and has those of the version (`verify`).
+    checksum: str | None = None
     #: Rows of a source that did not fit: none, as tables are read.
     bad_rows: int = 0
 
@@ -58,6 +60,7 @@ def sync(
     batch_rows: int | Literal["all"] | None = None,
     max_rate: int | None = None,
     allow_narrowing: bool = False,
+    verify: bool = False,
     threads: int | None = None,
     durability: JobDurability | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -78,12 +81,15 @@ def sync(
         batch_rows: Rows of a checkpoint. `"all"` (the default) is one for all rows.
         max_rate: Write at most so many rows a second.
         allow_narrowing: Let values lose what the target's type can't hold, such as microseconds.
+        verify: Count and sum the rows of the table and of the target in the end.
         threads: Threads that decode and encode. Default: the number of cores.
         durability: What a SQLite target survives, as for :func:`copy`.
         storage_options: Settings of the table's store; they override `AWS_*` variables.
 
     Raises:
-        ConflictError: The target exists and does not follow this table by this key, or has a version that the table lacks.
+        ConflictError: The target exists and does not follow this table by this key, has a version that the table lacks, or another
+            run writes to it.
+        CorruptDataError: The target does not have the rows of the table (`verify`).
         UsageError: The target is no database, or no key is known.
     """
     key = [key] if isinstance(key, str) else key

@@ -49,6 +49,10 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         let rejected = human::plural(written.rejected, "row");
         session.note(&format!("{rejected} rejected: see the file of --dead-letter"));
     }
+    if options.load.since.is_some() && written.rows == 0 && written.version.is_none() {
+        session.note("nothing is new since the last run: nothing was written");
+        more["unchanged"] = json!(true);
+    }
     if let Some(version) = written.version {
         more["version"] = json!(version);
         if args.write.auto_compact {

@@ -20,6 +20,7 @@ pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
             allow_narrowing: args.allow_narrowing,
             ..LoadOptions::default()
         },
+        verify: args.verify,
         storage: storage_options(&args.store),
     };
     let done = if args.follow {

@@ -51,8 +51,13 @@ pub(crate) fn shown(location: &str) -> Result<String> {
     Ok(location::Location::parse(location)?.shown)
 }
 
+/// A location in one spelling, without credentials.
+pub(crate) fn canonical(location: &str) -> Result<String> {
+    Ok(location::Location::parse(location)?.canonical())
+}
+
 /// What the index that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
     let location = Arc::new(location::Location::parse(location)?);
-    Ok(Box::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
+    Ok(Arc::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
 }

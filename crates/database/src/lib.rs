@@ -19,7 +19,7 @@ use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
 pub use dead_letter::DeadLetters;
-pub use options::{BatchRows, OnRejected, SinkOptions, SourceOptions, WriteMode};
+pub use options::{BatchRows, Fence, OnRejected, SinkOptions, SourceOptions, WriteMode};
 pub use state::TargetState;
 pub use system::System;
 
@@ -57,8 +57,20 @@ pub fn shown(system: System, location: &str) -> String {
     shown.unwrap_or_else(|_| system.name().to_owned())
 }
 
+/// A location in one spelling, without credentials: equal for locations that give the same rows.
+///
+/// # Errors
+/// `Usage` for a location that can't be read.
+pub fn canonical(system: System, location: &str) -> Result<String> {
+    match system {
+        System::MongoDb => mongodb::canonical(location),
+        System::Elasticsearch => elasticsearch::canonical(location),
+        System::Sqlite => sqlite::canonical(location),
+    }
+}
+
 /// What the collection, index or table that `location` names keeps. It need not exist.
-pub fn open_state(system: System, location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+pub fn open_state(system: System, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
     match system {
         System::MongoDb => mongodb::open_state(location, job),
         System::Elasticsearch => elasticsearch::open_state(location, job),

@@ -44,10 +44,15 @@ pub(crate) fn shown(location: &str) -> Result<String> {
     Ok(location::MongoLocation::parse(location)?.to_string())
 }
 
+/// A location in one spelling, without credentials.
+pub(crate) fn canonical(location: &str) -> Result<String> {
+    Ok(location::MongoLocation::parse(location)?.canonical())
+}
+
 /// What the collection that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
     let connection = connection::Connection::open(location::MongoLocation::parse(location)?, job)?;
-    Ok(Box::new(state::CollectionState(connection)))
+    Ok(Arc::new(state::CollectionState(connection)))
 }
 
 #[cfg(test)]

@@ -40,6 +40,18 @@ pub enum WriteMode {
 pub struct SourceOptions {
     /// The types of the columns, where the caller knows them; else what a load kept beside the rows, else what all rows have.
     pub schema: Option<SchemaRef>,
+    /// The types that an earlier read has found: not all rows are looked at again. A value or a field that does not fit them is an
+    /// error. They count where neither the caller nor the database knows a type.
+    pub known: Option<SchemaRef>,
+}
+
+/// The run that a state of a target belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fence {
+    /// The name of the state. Its text is JSON, with the run's token as `owner.token`.
+    pub state: String,
+    /// The token of the run.
+    pub token: String,
 }
 
 /// How to load into a database.
@@ -68,6 +80,9 @@ pub struct SinkOptions {
     /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
     /// target's states with them: jobs would go on behind rows that are gone. This state alone stays.
     pub job_state: Option<String>,
+    /// The run that the load is a part of. A target with transactions takes no row of a run that another one has taken over;
+    /// for the others, the caller looks between two writes.
+    pub fence: Option<Fence>,
     /// Whether a table gets the columns that it lacks, where its system has a schema and lakerace has made it.
     pub adds_columns: bool,
 }
@@ -75,10 +90,10 @@ pub struct SinkOptions {
 impl SinkOptions {
     /// What helps where the target rejects rows. A job that follows a table puts none aside.
     pub(crate) fn advice_on_rejected(&self) -> &'static str {
-        match self.job_state {
-            Some(_) => "mend such rows in the table that is followed, then run it again",
-            None => "mend such rows, or set them aside by --dead-letter FILE (dead_letter)",
+        if self.adds_columns {
+            return "mend such rows in the table that is followed, then run it again";
         }
+        "mend such rows, or set them aside by --dead-letter FILE (dead_letter)"
     }
 }
 

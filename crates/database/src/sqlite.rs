@@ -8,6 +8,7 @@ mod connect;
 mod decode;
 mod encode;
 mod error;
+mod identity;
 mod infer;
 mod json;
 mod kind;
@@ -44,7 +45,12 @@ pub(crate) fn shown(location: &str) -> Result<String> {
     Ok(location::Place::parse(location)?.shown())
 }
 
+/// A location in one spelling.
+pub(crate) fn canonical(location: &str) -> Result<String> {
+    Ok(location::Place::parse(location)?.canonical())
+}
+
 /// What the table that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Box<dyn TargetState>> {
-    Ok(Box::new(state::TableState::new(location, job)?))
+pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
+    Ok(Arc::new(state::TableState::new(location, job)?))
 }

@@ -2,17 +2,40 @@
 
 use lakerace_io::Result;
 
-/// Short texts by name, kept beside a collection, an index or a table.
-pub trait TargetState: Send {
+/// Short texts by name, kept next to a collection, an index or a table.
+pub trait TargetState: Send + Sync {
     /// The text of a name; `None` where there is none.
     ///
     /// # Errors
     /// `Unavailable` where the system can't be reached, `Corrupt` where what is kept can't be read.
     fn read(&self, name: &str) -> Result<Option<String>>;
 
-    /// Keeps a text: it is there, durable, when this returns.
+    /// Keeps a text in place of the one that was read: it is durable when this returns true. `false` says that another run has
+    /// written since, and that nothing was changed.
+    ///
+    /// Texts must differ from one another, as a request that is sent again recognises its own text.
     ///
     /// # Errors
     /// Like [`Self::read`].
-    fn write(&self, name: &str, text: &str) -> Result<()>;
+    fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool>;
+
+    /// Removes a text, whatever it is.
+    ///
+    /// # Errors
+    /// `Unavailable` where the system can't be reached.
+    fn forget(&self, name: &str) -> Result<()>;
+
+    /// A text that tells the collection, index or table from another one of its name; `None` where there is none.
+    ///
+    /// # Errors
+    /// Like [`Self::read`].
+    fn identity(&self) -> Result<Option<String>>;
+
+    /// Whether the collection, index or table is still the one that had this identity.
+    ///
+    /// # Errors
+    /// Like [`Self::read`].
+    fn is_same(&self, identity: &str) -> Result<bool> {
+        Ok(self.identity()?.as_deref() == Some(identity))
+    }
 }

@@ -9,10 +9,11 @@ use lakerace_database::{open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Error, ErrorKind, Job, Result};
+use lakerace_io::{Error, Job, Result};
 
 #[cfg(not(feature = "databases"))]
 use self::absent::{open_sink, open_source, shown as database_shown};
+use crate::lease::Guard;
 use crate::{CopyMode, CopyOptions, ReadOptions};
 
 #[cfg(not(feature = "databases"))]
@@ -31,16 +32,12 @@ pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &
             .advice("leave --input-format (format) out"));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
-    open_source(system, location, &SourceOptions { schema }, job)
+    open_source(system, location, &SourceOptions { schema, known: None }, job)
 }
 
-/// Whether there is the collection, index or table that a location names.
-pub(crate) fn exists(system: System, location: &str, job: &Job) -> Result<bool> {
-    match open(system, location, &ReadOptions::default(), job) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+/// Like [`open`], with the types that an earlier read has found.
+pub(crate) fn open_known(system: System, location: &str, known: SchemaRef, job: &Job) -> Result<Arc<dyn Source>> {
+    open_source(system, location, &SourceOptions { schema: None, known: Some(known) }, job)
 }
 
 /// A location as messages show it: that of a database may have a password.
@@ -59,7 +56,9 @@ pub(crate) struct DatabaseTarget {
     location: String,
     load_name: Option<String>,
     on_rejected: OnRejected,
-    job_state: Option<&'static str>,
+    job_state: Option<String>,
+    adds_columns: bool,
+    guard: Option<Guard>,
 }
 
 impl DatabaseTarget {
@@ -71,6 +70,8 @@ impl DatabaseTarget {
             load_name: None,
             on_rejected: OnRejected::default(),
             job_state: None,
+            adds_columns: false,
+            guard: None,
         }
     }
 
@@ -89,9 +90,14 @@ impl DatabaseTarget {
         (self.load_name, self.on_rejected) = (load_name, on_rejected);
     }
 
-    /// Names the state of the job that the load is a part of. The target follows what the job reads, new columns too.
-    pub(crate) fn of_job(self, state: &'static str) -> Self {
-        Self { job_state: Some(state), ..self }
+    /// Names the state of the job that the load is a part of, and the lease of its run.
+    pub(crate) fn of_job(self, state: &str, guard: Guard) -> Self {
+        Self { job_state: Some(state.to_owned()), guard: Some(guard), ..self }
+    }
+
+    /// The target follows what the job reads: it gets new columns, too.
+    pub(crate) fn adding_columns(self) -> Self {
+        Self { adds_columns: true, ..self }
     }
 
     /// Begins to write.
@@ -120,9 +126,14 @@ impl DatabaseTarget {
             dead_letter: load.dead_letter.clone(),
             allow_narrowing: load.allow_narrowing,
             on_rejected: self.on_rejected,
-            adds_columns: self.job_state.is_some(),
-            job_state: self.job_state.map(str::to_owned),
+            adds_columns: self.adds_columns,
+            job_state: self.job_state,
+            fence: self.guard.as_ref().map(Guard::fence),
         };
-        open_sink(self.system, &self.location, schema, &options, job)
+        let open = || open_sink(self.system, &self.location, schema, &options, job);
+        match &self.guard {
+            Some(guard) => guard.open(open),
+            None => open(),
+        }
     }
 }

@@ -27,6 +27,7 @@ mod files_store;
 mod filter;
 mod hive;
 mod keys;
+mod lease;
 mod load;
 mod maintain;
 mod option_scope;

@@ -1,6 +1,7 @@
 //! What a location's name says, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
 
 use lakerace_database::System;
+use lakerace_io::Location;
 
 /// What names of Delta tables begin with.
 pub(crate) const DELTA: &str = "delta:";
@@ -34,6 +35,17 @@ impl<'a> LocationKind<'a> {
             Self::Path
         }
     }
+}
+
+/// A location in one spelling, without credentials: equal for locations that give the same rows.
+pub(crate) fn canonical(location: &str) -> String {
+    let place = match LocationKind::of(location) {
+        LocationKind::Database(system) => lakerace_database::canonical(system, location),
+        LocationKind::Tpch => return location.to_owned(),
+        LocationKind::Table { folder } => Location::parse(folder).map(|location| location.canonical()),
+        LocationKind::Path => Location::parse(location).map(|location| location.canonical()),
+    };
+    place.unwrap_or_else(|_| location.to_owned())
 }
 
 /// What follows a scheme, in letters of any case; `None` where the location has another.

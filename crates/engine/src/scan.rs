@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use lakerace_database::System;
 use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
-use crate::database::shown;
+use crate::database;
 use crate::dataset::{self, Opened};
 use crate::explain::Explain;
 use crate::filter::parse_filter;
@@ -67,7 +68,7 @@ impl Scan {
     ) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
         let Opened { source, version } = dataset::open(location, options, filter.as_ref(), job)?;
-        check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &shown(location))?;
+        check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &database::shown(location))?;
         let request = ReadRequest {
             columns: options.columns.clone(),
             fields,
@@ -87,6 +88,21 @@ impl Scan {
         };
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
         Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
+    }
+
+    /// Opens a database with the types that an earlier read has found.
+    pub(crate) fn open_known(
+        system: System,
+        location: &str,
+        known: SchemaRef,
+        options: &ReadOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        let source = database::open_known(system, location, known, job)?;
+        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let request = ReadRequest { columns: options.columns.clone(), filter, ..ReadRequest::default() };
+        let plan = source.plan(&request)?;
+        Ok(Self { source, plan, version: None, filter: options.filter.clone(), job: job.clone() })
     }
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].

@@ -1,111 +1,175 @@
 //! Incremental unloads: a copy that reads from the highest value of a column on that the last one has seen.
 //!
-//! The value is kept with the target, behind the rows: a copy that is stopped is done again from the value before.
+//! The value is kept with the target, after the rows: a copy that is stopped is done again from the value before. One run at a
+//! time writes to a database ([`crate::lease`]). Rows of a run that was taken over may come late, so that the next one begins where
+//! that run has begun.
 
+mod incoming;
+mod kept;
 mod mark;
+mod table;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use lakerace_database::{BatchRows, System, TargetState, open_state};
-use lakerace_delta::{SourceRows, Table};
-use lakerace_format::{Batches, Format, Written};
-use lakerace_io::wait::lock;
+use lakerace_format::{Format, Written};
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 
+use self::incoming::Incoming;
+use self::kept::Kept;
 use self::mark::Mark;
-use crate::database::{self, shown};
-use crate::delta::open_table;
+use crate::database::{DatabaseTarget, shown};
+use crate::lease::{self, Claim, Doubt, Lease};
 use crate::load::{self, digest};
 use crate::options::Since;
-use crate::resolve::LocationKind;
+use crate::resolve::{LocationKind, canonical};
 use crate::target::Target;
-use crate::{CopyMode, CopyOptions, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
+use crate::{CopyMode, CopyOptions, ReadOptions};
 
-/// What keeps the value.
-enum Keeper {
-    Database(Box<dyn TargetState>),
-    /// A property of the table.
-    Delta(Table),
+/// An incremental unload.
+struct Unload<'a> {
+    source: &'a str,
+    target: &'a str,
+    since: &'a Since,
+    options: &'a CopyOptions,
+    job: &'a Job,
+    /// Tells it from other unloads into the target.
+    name: String,
+    /// The name that earlier versions gave it, by the location as it was spelled.
+    spelled_name: String,
 }
 
-/// What names of properties begin with that keep values.
-const PROPERTY: &str = "lakerace.since.";
-
-impl Keeper {
-    fn open(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        match System::of(target) {
-            Some(system) => open_state(system, target, job).map(Self::Database),
-            None => open_table(target, &options.read.storage, job).map(Self::Delta),
-        }
-    }
-
-    fn read(&self, name: &str) -> Result<Option<String>> {
-        match self {
-            Self::Database(state) => state.read(&format!("since/{name}")),
-            Self::Delta(table) if !table.exists()? => Ok(None),
-            Self::Delta(table) => Ok(table.snapshot(None)?.properties().remove(&format!("{PROPERTY}{name}"))),
-        }
-    }
-
-    /// The target, without what may be a password.
-    fn place(&self, target: &str) -> String {
-        match self {
-            Self::Database(_) => shown(target),
-            Self::Delta(table) => table.place().to_owned(),
-        }
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        match self {
-            Self::Database(state) => state.write(&format!("since/{name}"), text),
-            Self::Delta(table) => {
-                let set = [(format!("{PROPERTY}{name}"), text.to_owned())].into();
-                lakerace_delta::alter(table, &lakerace_delta::AlterOptions { set, unset: Vec::new() }).map(drop)
-            }
-        }
-    }
+/// What came of an attempt to run.
+enum Attempt {
+    Done(Written),
+    /// Another run has changed what is kept.
+    Again,
+    /// The types that earlier runs have found do not fit.
+    OtherTypes(Error),
 }
 
 /// Copies the rows from the highest value on, into an upsert.
 pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<Written> {
     check(target, options)?;
-    let keeper = Keeper::open(target, options, job)?;
-    let read = &options.read;
-    let name = digest(&json!([source, read.columns, read.filter, since.column]).to_string());
-    let kept = keeper
-        .read(&name)?
-        .map(|text| Mark::parse(&text))
-        .transpose()
-        .map_err(|error| error.at(keeper.place(target)))?;
-    // What a database keeps outlives the table beside it: a new one has none of the rows.
-    let kept = match System::of(target) {
-        Some(system) if kept.is_some() && !database::exists(system, target, job)? => None,
-        _ => kept,
-    };
-    let filter = match &kept {
-        None => read.filter.clone(),
-        Some(mark) => {
-            let has_nan = !matches!(System::of(source), Some(System::Sqlite | System::Elasticsearch));
-            let from = mark.condition(&since.column, since.overlap.as_deref(), has_nan)?;
-            Some(read.filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}")))
+    let name_of =
+        |source: &str| digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string());
+    let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
+    let unload = Unload { source, target, since, options, job, name, spelled_name };
+    let patience = lease::patience();
+    let mut knows_types = true;
+    loop {
+        let attempt = match System::of(target) {
+            Some(system) => unload.into_database(system, knows_types, patience)?,
+            None => table::copy(&unload, knows_types)?,
+        };
+        match attempt {
+            Attempt::Done(written) => return Ok(written),
+            Attempt::Again => {}
+            // All rows are looked at again.
+            Attempt::OtherTypes(_) if knows_types => knows_types = false,
+            Attempt::OtherTypes(error) => return Err(error),
         }
-    };
-    let read = ReadOptions { filter, batch_rows: None, ..read.clone() };
-    let highest = Arc::new(Mutex::new(kept.clone()));
-    let written = match System::of(target) {
-        Some(_) => {
-            let rows = noted(Scan::open(source, &read, job)?, &read, since, &highest)?;
-            let resolved = Target::resolve(target, options, job)?;
-            load::run(rows, resolved, None, options, job)?
-        }
-        None => into_table(source, target, since, &read, &highest, options, job)?,
-    };
-    let highest = lock(&highest).take();
-    if let Some(highest) = highest.filter(|highest| Some(highest) != kept.as_ref()) {
-        keeper.write(&name, &highest.print()?)?;
     }
-    Ok(written)
+}
+
+impl Unload<'_> {
+    /// Upserts the rows into a database.
+    fn into_database(&self, system: System, knows_types: bool, patience: Instant) -> Result<Attempt> {
+        // The last word of a run that is cancelled goes there, too.
+        let state = open_state(system, self.target, &self.job.uncancelled())?;
+        let key = format!("since/{}", self.name);
+        let text = state.read(&key)?;
+        let known = match &text {
+            Some(text) => Some(text.clone()),
+            None => state.read(&format!("since/{}", self.spelled_name))?,
+        };
+        let mut kept = known.map(|text| self.parse(&text)).transpose()?.unwrap_or_default();
+        let exists = state.identity()?.is_some();
+        let is_same = exists && kept.target.as_deref().map_or(Ok(true), |target| state.is_same(target))?;
+        if !is_same {
+            // What is kept is of a table that is gone: another one has none of the rows.
+            kept = Kept::default();
+        }
+        let has_doubts = lease::has_doubts(text.as_deref());
+        // They are of runs that another one has taken over before: the lease names the same ones again.
+        let rewound = if has_doubts { self.rewound(&kept, &lease::doubts_of(text.as_deref()))? } else { kept.clone() };
+        let target = exists.then_some(Target::Database(DatabaseTarget::new(system, self.target)));
+        let incoming = match self.incoming(&rewound, knows_types, target.as_ref()) {
+            Ok(incoming) => incoming,
+            Err(error) if knows_types && kept.schema.is_some() => return Ok(Attempt::OtherTypes(error)),
+            Err(error) => return Err(error),
+        };
+        if kept.mark.is_some() && incoming.is_empty() && !has_doubts {
+            return Ok(Attempt::Done(Written::default()));
+        }
+        let place = shown(self.target);
+        let place = (place.as_str(), system == System::Sqlite);
+        let claim = Lease::claim(&state, &key, text.as_deref(), place, patience, self.job)?;
+        let Claim::Held(lease) = claim else { return Ok(Attempt::Again) };
+        self.load(incoming, &rewound, system, &key, &state, lease)
+    }
+
+    fn load(
+        &self,
+        incoming: Incoming,
+        kept: &Kept,
+        system: System,
+        key: &str,
+        state: &Arc<dyn TargetState>,
+        lease: Lease,
+    ) -> Result<Attempt> {
+        let target = DatabaseTarget::new(system, self.target).of_job(key, lease.guard());
+        // What the mode and the options say is checked as for any other copy.
+        Target::resolve(self.target, self.options, self.job)?;
+        let (seen, has_failed, schema) = (incoming.seen, incoming.has_failed, incoming.schema);
+        let written = match load::run(incoming.batches, Target::Database(target), None, self.options, self.job) {
+            Ok(written) => written,
+            Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
+                return Ok(Attempt::OtherTypes(error));
+            }
+            Err(error) => return Err(error),
+        };
+        let mut now = seen.kept(kept, schema);
+        now.target = state.identity()?;
+        // A request of a run that was taken over just now may still be under way.
+        lease.end(&now.value()?, |doubt| !doubt.is_new)?;
+        Ok(Attempt::Done(written))
+    }
+
+    fn parse(&self, text: &str) -> Result<Kept> {
+        Kept::parse(text).map_err(|error| error.at(shown(self.target)))
+    }
+
+    /// What is kept, from the lowest value on that a run in doubt has begun with.
+    fn rewound(&self, kept: &Kept, doubts: &[Doubt]) -> Result<Kept> {
+        let mut lowest = kept.mark.clone();
+        for doubt in doubts {
+            let begun = self.parse(&doubt.state.to_string()).map(|kept| kept.mark).unwrap_or_default();
+            lowest = match (lowest, begun) {
+                (Some(lowest), Some(begun)) => Some(Mark::lower(lowest, begun)?),
+                // It has read all rows.
+                _ => None,
+            };
+        }
+        Ok(Kept { mark: lowest, rows: Vec::new(), ..kept.clone() })
+    }
+
+    /// The filter of the rows that are read.
+    fn filter(&self, mark: Option<&Mark>) -> Result<Option<String>> {
+        let filter = &self.options.read.filter;
+        let Some(mark) = mark else { return Ok(filter.clone()) };
+        let has_nan = !matches!(System::of(self.source), Some(System::Sqlite | System::Elasticsearch));
+        let from = mark.condition(&self.since.column, self.since.overlap.as_deref(), has_nan)?;
+        Ok(Some(filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}"))))
+    }
+
+    /// How the source is read from a value on.
+    fn read(&self, mark: Option<&Mark>) -> Result<ReadOptions> {
+        Ok(ReadOptions { filter: self.filter(mark)?, batch_rows: None, ..self.options.read.clone() })
+    }
 }
 
 fn check(target: &str, options: &CopyOptions) -> Result<()> {
@@ -149,55 +213,4 @@ fn check_table(options: &CopyOptions) -> Result<()> {
             .at("--since (since)")
             .advice("leave it out")),
     }
-}
-
-/// The rows of a scan; the highest value of the column is noted.
-fn noted(scan: Scan, read: &ReadOptions, since: &Since, highest: &Arc<Mutex<Option<Mark>>>) -> Result<Batches> {
-    let is_in_source = scan.source_schema().column_with_name(&since.column).is_some();
-    let batches = scan.batches()?;
-    let schema = Arc::clone(batches.schema());
-    let Ok(at) = schema.index_of(&since.column) else {
-        if is_in_source && read.columns.is_some() {
-            let message = format!("column {:?} is not among those that are copied", since.column);
-            return Err(Error::usage(message).at("--since (since)").advice("name it in --columns (columns), too"));
-        }
-        let known = schema.fields().iter().map(|field| field.name().as_str());
-        return Err(lakerace_format::suggestions::column_not_found(&since.column, known).at("--since (since)"));
-    };
-    Mark::check(schema.field(at).data_type(), since)?;
-    let highest = Arc::clone(highest);
-    let noted = batches.map(move |batch| {
-        let batch = batch?;
-        let mut highest = lock(&highest);
-        *highest = Mark::highest(highest.take(), batch.column(at))?;
-        Ok(batch)
-    });
-    Ok(Batches::new(schema, noted))
-}
-
-/// Upserts the rows into a Delta table, which is made where there is none.
-fn into_table(
-    source: &str,
-    target: &str,
-    since: &Since,
-    read: &ReadOptions,
-    highest: &Arc<Mutex<Option<Mark>>>,
-    options: &CopyOptions,
-    job: &Job,
-) -> Result<Written> {
-    let table = open_table(target, &read.storage, job)?;
-    let scan = csv_types::open(source, read, &table, options.evolve, job)?;
-    let upsert = UpsertOptions {
-        read: read.clone(),
-        rows: RowOptions {
-            key: options.load.key.clone(),
-            evolve: options.evolve,
-            write: options.write.clone(),
-            ..RowOptions::default()
-        },
-        partition_by: options.partition_by.clone(),
-        table_properties: options.table_properties.clone(),
-    };
-    let rows = SourceRows::from(noted(scan, read, since, highest)?);
-    Ok(upsert_rows(target, rows, &upsert, job)?.written)
 }

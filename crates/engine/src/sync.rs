@@ -3,7 +3,7 @@
 //! The target's own state names the version that it has. A run brings the rows that have changed since: those that are
 //! there now are put there by their key, and those that are gone are removed. Then it notes the new version.
 //!
-//! Before its first row, a run notes to which version it goes and how it finds changes ([`Begun`]). Where it is stopped, the
+//! One run at a time has the right to write ([`Lease`]). Before its first row, it notes to which version it goes and how it finds changes ([`Begun`]). Where it is stopped, the
 //! target has any part of these changes. The feed tells of each of them again, and so does the same comparison of
 //! versions. A comparison with a later version does not: a row that came and went between is in neither of its versions.
 
@@ -11,22 +11,25 @@ mod begun;
 mod compare;
 mod feed;
 mod keys;
+mod leased;
+mod turn;
+mod verify;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lakerace_database::{System, TargetState, open_state};
-use lakerace_delta::{Snapshot, Table, VersionSpec};
+use lakerace_delta::{Snapshot, Table};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
-use self::begun::{Begun, Run, Way};
-use crate::copy::into_target;
-use crate::database::{self, DatabaseTarget};
-use crate::delta::{named, open_table};
+use self::begun::Begun;
+use self::turn::Turn;
+use crate::ReadOptions;
+use crate::database;
+use crate::delta::open_table;
+use crate::lease::{self, Claim, Lease};
 use crate::options::LoadOptions;
-use crate::target::Target;
-use crate::{CopyMode, CopyOptions, ReadOptions};
 
 /// How a target is kept in step.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +40,8 @@ pub struct SyncOptions {
     pub overwrite: bool,
     /// Rows of a checkpoint, rows a second, and whether values may lose what the target can't hold.
     pub load: LoadOptions,
+    /// Count and sum the rows of the table and of the target in the end.
+    pub verify: bool,
     /// Settings of the table's store.
     pub storage: StorageOptions,
 }
@@ -52,6 +57,9 @@ pub struct Synced {
     pub upserted: u64,
     /// Rows that were removed.
     pub deleted: u64,
+    /// The checksum of the rows, where the target was read and has those of the version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
 }
 
 /// The name of the state in the target: one table is followed.
@@ -69,6 +77,9 @@ struct State {
     /// Changes are on their way: the target may have any part of them.
     #[serde(default)]
     begun: Option<Begun>,
+    /// What tells the target from another one of its name. States of earlier versions have noted nothing.
+    #[serde(default)]
+    target: Option<String>,
 }
 
 /// A table, and a target that follows it.
@@ -76,7 +87,7 @@ struct Follower<'a> {
     table: Table,
     target: &'a str,
     system: System,
-    state: Box<dyn TargetState>,
+    state: Arc<dyn TargetState>,
     options: &'a SyncOptions,
     job: &'a Job,
 }
@@ -84,8 +95,8 @@ struct Follower<'a> {
 /// Brings a collection, an index or a table of a database to the last version of a Delta table.
 ///
 /// # Errors
-/// `Conflict` for a target that exists and does not follow this table by this key, or that has a version which the table
-/// lacks; `Usage` for a target that is no database, or where no key is known.
+/// `Conflict` for a target that exists and does not follow this table by this key, that has a version which the table
+/// lacks, or to which another run writes; `Usage` for a target that is no database, or where no key is known.
 pub fn sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Result<Synced> {
     Follower::new(table, target, options, job)?.run(options.overwrite)
 }
@@ -119,6 +130,7 @@ pub fn follow(
                 version: run.version,
                 upserted: all.upserted + run.upserted,
                 deleted: all.deleted + run.deleted,
+                checksum: run.checksum,
                 ..all
             },
         });
@@ -144,21 +156,60 @@ impl<'a> Follower<'a> {
             )
         })?;
         let table = open_table(table, &options.storage, job)?;
-        Ok(Self { table, target, system, state: open_state(system, target, job)?, options, job })
+        // The last word of a run that is cancelled goes there, too.
+        let state = open_state(system, target, &job.uncancelled())?;
+        Ok(Self { table, target, system, state, options, job })
     }
 
     fn run(&self, overwrite: bool) -> Result<Synced> {
+        let patience = lease::patience();
+        loop {
+            if let Some(done) = self.attempt(overwrite, patience)? {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// One run. `None`: another run has changed the state after it was read.
+    fn attempt(&self, overwrite: bool, patience: Instant) -> Result<Option<Synced>> {
         let snapshot = self.table.snapshot(None)?;
         let key = self.key(&snapshot)?;
-        // A load anew needs no state: one that is damaged does not stop it.
-        let state = if overwrite { None } else { self.known_state()? };
-        let exists = database::exists(self.system, self.target, self.job)?;
-        let Some(state) = state else {
-            if exists && !overwrite {
-                return Err(self.conflict("it exists, and follows no table"));
+        let text = match self.state.read(STATE) {
+            // A load anew needs no state: one that is damaged does not stop it.
+            Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => {
+                self.state.forget(STATE)?;
+                None
             }
-            return self.load(&snapshot, key);
+            text => text?,
         };
+        let known = if overwrite { None } else { text.as_deref().map(|text| self.parse(text)).transpose()? };
+        let has_doubts = lease::has_doubts(text.as_deref());
+        let step = match known {
+            None => self.first_step(overwrite)?,
+            Some(state) => self.step(state, &snapshot, &key, has_doubts)?,
+        };
+        if let (Step::Nothing(version), false) = (&step, has_doubts) {
+            let done = Synced { from_version: Some(*version), version: *version, ..Synced::default() };
+            return self.verified(&snapshot, done).map(Some);
+        }
+        let place = database::shown(self.target);
+        let place = (place.as_str(), self.system == System::Sqlite);
+        let claim = Lease::claim(&self.state, STATE, text.as_deref(), place, patience, self.job)?;
+        let Claim::Held(lease) = claim else { return Ok(None) };
+        let done = Turn::new(self, lease).take(step, &snapshot, key)?;
+        self.verified(&snapshot, done).map(Some)
+    }
+
+    /// What is to be done with a target that follows no table, or whose rows are to be replaced.
+    fn first_step(&self, overwrite: bool) -> Result<Step> {
+        if !overwrite && self.state.identity()?.is_some() {
+            return Err(self.conflict("it exists, and follows no table"));
+        }
+        Ok(Step::Load)
+    }
+
+    /// What is to be done with a target that follows a table.
+    fn step(&self, state: State, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<Step> {
         if state.table_id != snapshot.table_id() {
             return Err(self.conflict("it follows another table"));
         }
@@ -166,19 +217,42 @@ impl<'a> Follower<'a> {
             let message = format!("it follows the table by the key {}, not {}", state.key.join(","), key.join(","));
             return Err(self.conflict(&message));
         }
-        if state.is_loading || !exists {
-            return self.load(&snapshot, key);
+        if state.is_loading || self.state.identity()?.is_none() {
+            return Ok(Step::Load);
+        }
+        if let Some(noted) = &state.target
+            && !self.state.is_same(noted)?
+        {
+            // A run that was taken over may have replaced it.
+            if has_doubts || self.is_empty()? {
+                return Ok(Step::Load);
+            }
+            return Err(self.conflict("it was made again after the last run, and has rows that are not of this table"));
         }
         let (from, to) = (state.version, snapshot.version());
         let highest = state.begun.map_or(from, |begun| begun.version.max(from));
         if highest > to {
             return Err(self.conflict(&format!("it has version {highest} of the table, whose last one is {to}")));
         }
-        let mut done = Synced { from_version: Some(from), version: to, ..Synced::default() };
-        if from < to && self.bring(state, &snapshot, &mut done)? == Outcome::Lost {
-            return self.load(&snapshot, key);
+        Ok(if from < to { Step::Bring(state) } else { Step::Nothing(from) })
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        let first = ReadOptions { limit: Some(1), ..ReadOptions::default() };
+        Ok(crate::Scan::open(self.target, &first, self.job)?.count()? == 0)
+    }
+
+    /// What a run has done, with its proof where one is asked for.
+    fn verified(&self, snapshot: &Snapshot, done: Synced) -> Result<Synced> {
+        if !self.options.verify {
+            return Ok(done);
         }
-        Ok(done)
+        let checksum = verify::verify(self, snapshot)?.map_err(|difference| {
+            Error::corrupt(format!("the target does not have version {}: {difference}", snapshot.version()))
+                .at(database::shown(self.target))
+                .advice("another program has written to it; load the table anew by --mode overwrite (mode)")
+        })?;
+        Ok(Synced { checksum: Some(checksum), ..done })
     }
 
     fn key(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
@@ -203,109 +277,23 @@ impl<'a> Follower<'a> {
             .advice("choose another target, or load the table anew over it by --mode overwrite (mode)")
     }
 
-    fn known_state(&self) -> Result<Option<State>> {
-        let text = self.state.read(STATE)?;
-        let damaged = |error: serde_json::Error| {
+    fn parse(&self, text: &str) -> Result<State> {
+        serde_json::from_str(text).map_err(|error| {
             Error::corrupt(format!("the target's state can't be read: {error}"))
                 .at(database::shown(self.target))
                 .advice("load the table anew by --mode overwrite (mode)")
-        };
-        text.map(|text| serde_json::from_str(&text).map_err(damaged)).transpose()
-    }
-
-    fn note(&self, state: &State) -> Result<()> {
-        let text = serde_json::to_string(state).map_err(|error| Error::internal(error.to_string()))?;
-        self.state.write(STATE, &text)
-    }
-
-    /// Loads a version whole. It appears at once, and what was there before goes.
-    fn load(&self, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
-        let version = snapshot.version();
-        let table_id = snapshot.table_id().to_owned();
-        let state = State { table_id, key: key.clone(), version, is_loading: true, begun: None };
-        self.note(&state)?;
-        let mut options = self.copy_options(CopyMode::Overwrite, &key);
-        options.read = ReadOptions {
-            at: Some(version.to_string()),
-            storage: self.options.storage.clone(),
-            ..ReadOptions::default()
-        };
-        let place = self.table.place();
-        let source = format!("delta:{}", named(place).unwrap_or(place));
-        let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
-        let written = into_target(&source, self.target(), &options, self.job).map_err(|error| match error.kind() {
-            // Some systems tell of the second row of a key themselves.
-            ErrorKind::Conflict => error.advice(format!("where rows of the table share a key, {how}")),
-            _ => error,
-        })?;
-        let there = crate::Scan::open(self.target, &ReadOptions::default(), self.job)?.count()?;
-        if there != written.rows {
-            return Err(Error::invalid(format!(
-                "{} rows were sent, and the target has {there}: rows of the table share a key",
-                written.rows
-            ))
-            .at(place)
-            .advice(how));
-        }
-        self.note(&State { is_loading: false, ..state })?;
-        Ok(Synced { from_version: None, version, upserted: written.rows, deleted: 0 })
-    }
-
-    /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
-    fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
-        let mut state = state;
-        if let Some(Begun { version, way: Way::Comparison }) = state.begun {
-            // What was sent is right in that version, and no other comparison finds all of it.
-            let between = self.table.snapshot(Some(VersionSpec::Version(version))).map_err(compare::lost)?;
-            state = self.compare(state, &between, done)?;
-        }
-        if state.version == to.version() {
-            return Ok(Outcome::Brought);
-        }
-        let run = Run::new(self, &state, to, Way::Feed);
-        if feed::bring(&run, done)? == feed::Outcome::Brought {
-            self.note(&State { version: to.version(), begun: None, ..state })?;
-            return Ok(Outcome::Brought);
-        }
-        if run.is_dirty() {
-            return Ok(Outcome::Lost);
-        }
-        self.compare(state, to, done)?;
-        Ok(Outcome::Brought)
-    }
-
-    /// Brings what differs between the version that the target has and a later one, and notes that.
-    fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
-        compare::bring(&Run::new(self, &state, to, Way::Comparison), done)?;
-        let state = State { version: to.version(), begun: None, ..state };
-        self.note(&state)?;
-        Ok(state)
-    }
-
-    /// The target of a load that is a part of this job.
-    fn target(&self) -> Target {
-        Target::Database(DatabaseTarget::new(self.system, self.target).of_job(STATE))
-    }
-
-    fn copy_options(&self, mode: CopyMode, key: &[String]) -> CopyOptions {
-        let load = LoadOptions {
-            key: key.to_vec(),
-            batch_rows: self.options.load.batch_rows,
-            max_rows_per_second: self.options.load.max_rows_per_second,
-            allow_narrowing: self.options.load.allow_narrowing,
-            ..LoadOptions::default()
-        };
-        CopyOptions { mode, load, ..CopyOptions::default() }
+        })
     }
 }
 
-/// What came of bringing changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// The target has the version.
-    Brought,
-    /// The target has a part of the feed, which does not tell of the rest: only a load makes it right.
-    Lost,
+/// What a run has to do.
+enum Step {
+    /// The target has this version.
+    Nothing(u64),
+    /// The table is loaded whole.
+    Load,
+    /// The changes since a version are brought.
+    Bring(State),
 }
 
 /// What an iterator over changes leaves behind for its caller.

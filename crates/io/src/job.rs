@@ -75,6 +75,11 @@ impl Job {
         Self { options: Arc::new(options), ..self.clone() }
     }
 
+    /// The same job, for a part of it that has to be done when the job is cancelled: it has a cancel flag of its own.
+    pub fn uncancelled(&self) -> Self {
+        Self { cancelled: Arc::default(), ..self.clone() }
+    }
+
     /// The limits of this job.
     pub fn options(&self) -> &JobOptions {
         &self.options

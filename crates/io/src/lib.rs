@@ -41,7 +41,7 @@ pub use fetch::Fetcher;
 pub use file_io::FileIo;
 pub use glob::Glob;
 pub use job::{Job, JobOptions, runtime};
-pub use location::Location;
+pub use location::{Location, canonical_path};
 pub use meter::{Counts, Meter, Prices, RequestKind, Requests};
 pub use output::hidden_file::{give_up_folders, make_folders, remove_folders};
 pub use output::orphaned_files::{hold, remove_orphaned_files};

@@ -63,6 +63,16 @@ impl Location {
         &self.text
     }
 
+    /// The location in one spelling: of a local path the one from the root, without links, and of a folder the one without a slash
+    /// at its end.
+    pub fn canonical(&self) -> String {
+        match &self.target {
+            Target::Local(path) => canonical_path(std::path::Path::new(&format!("/{path}"))).display().to_string(),
+            Target::S3 { bucket, path } => format!("s3://{bucket}/{path}"),
+            Target::Memory { name, path } => format!("memory://{name}/{path}"),
+        }
+    }
+
     /// The store behind this location, metered by `job`, and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         options.check_names()?;
@@ -79,6 +89,18 @@ impl Location {
         let (store, path) = self.open(options, job)?;
         Ok(store.object(path))
     }
+}
+
+/// A path from the root, without links as far as it exists.
+pub fn canonical_path(path: &std::path::Path) -> std::path::PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for ancestor in whole.ancestors() {
+        if let (Ok(found), Ok(rest)) = (std::fs::canonicalize(ancestor), whole.strip_prefix(ancestor)) {
+            // Nothing is joined without a slash at the end.
+            return if rest.as_os_str().is_empty() { found } else { found.join(rest) };
+        }
+    }
+    whole
 }
 
 /// The URL as errors show it: without what stands before the host, and without a query that may sign a request.

@@ -214,7 +214,8 @@ impl<'py> Keywords<'py> {
         let seconds = self.get::<f64>("interval")?.unwrap_or(1.0);
         let wrong = |_| errors::raised(self.0.py(), &Error::usage("interval: a number of seconds is needed"));
         let interval = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
-        let options = SyncOptions { key: load.key.clone(), overwrite, load, storage: self.storage()? };
+        let verify = load.verify;
+        let options = SyncOptions { key: load.key.clone(), overwrite, load, verify, storage: self.storage()? };
         Ok((options, self.get("follow")?.unwrap_or(false).then_some(interval)))
     }
 

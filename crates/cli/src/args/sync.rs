@@ -37,6 +37,9 @@ pub(crate) struct SyncArgs {
     /// Let values lose what the target's type can't hold, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
+    /// Count and sum the rows of the table and of the target in the end.
+    #[arg(long, conflicts_with = "allow_narrowing")]
+    pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]

@@ -87,6 +87,19 @@ impl Location {
         let is_loopback = host == "localhost" || host.starts_with("127.") || host == "[::1]";
         Ok(Self { base: format!("{transport}://{host}:{port}{prefix}"), index, shown, user, is_loopback, parameters })
     }
+
+    /// The location in one spelling: of the parameters those that rows depend on.
+    pub fn canonical(&self) -> String {
+        let place = self.base.split_once("://").map_or(self.base.as_str(), |(_, place)| place);
+        let Parameters { query, lists, metadata, .. } = &self.parameters;
+        let sorted = |names: &[String]| {
+            let mut names = names.to_vec();
+            names.sort();
+            names.join(",")
+        };
+        let query = query.as_ref().map(Value::to_string).unwrap_or_default();
+        format!("elasticsearch://{place}/{} {query} {} {}", self.index, sorted(lists), sorted(metadata))
+    }
 }
 
 /// A name as a segment of a path.

@@ -1,8 +1,11 @@
 //! How far jobs that follow a source have come, in a document each, in the index of all loads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Value, json};
 
+use super::catalog::Catalog;
 use super::client::{Answer, Client, Request, Said};
 use super::journal::{JOURNAL, Journal, path_of};
 use crate::TargetState;
@@ -30,15 +33,32 @@ pub(super) fn forget_states(client: &Client, job: &Job, job_state: Option<&str>)
 pub(super) struct IndexState {
     client: Client,
     job: Job,
+    /// The index of all loads is known to be there.
+    has_journal: AtomicBool,
 }
 
 impl IndexState {
     pub fn new(client: Client, job: &Job) -> Self {
-        Self { client, job: job.clone() }
+        Self { client, job: job.clone(), has_journal: AtomicBool::new(false) }
     }
 
     fn path(&self, name: &str) -> String {
         path_of(&self.client.location().index, &format!("state/{name}"))
+    }
+
+    /// The text of a name as far as it is of the rows that are there now, and the document that has it, by whatever it knows of.
+    fn find(&self, name: &str) -> Result<(Option<String>, Option<Value>)> {
+        let Some(answer) = self.client.found(&self.job, Request::bare("GET", self.path(name)))? else {
+            return Ok((None, None));
+        };
+        let replaced = self.replaced()?;
+        let is_of_now = answer["_source"]["generation"] == replaced["generation"];
+        if !is_of_now && replaced["stays"] != name {
+            return Ok((None, Some(answer)));
+        }
+        let damaged = || Error::corrupt("what is kept for the job is damaged").at(&self.client.location().shown);
+        let text = answer["_source"]["text"].as_str().map(str::to_owned).ok_or_else(damaged)?;
+        Ok((Some(text), Some(answer)))
     }
 
     /// What tells of the last rows that were replaced; null where none were.
@@ -51,24 +71,50 @@ impl IndexState {
 
 impl TargetState for IndexState {
     fn read(&self, name: &str) -> Result<Option<String>> {
-        let Some(answer) = self.client.found(&self.job, Request::bare("GET", self.path(name)))? else {
-            return Ok(None);
-        };
-        let replaced = self.replaced()?;
-        let is_of_now = answer["_source"]["generation"] == replaced["generation"];
-        if !is_of_now && replaced["stays"] != name {
-            return Ok(None);
-        }
-        let text = answer["_source"]["text"].as_str().map(str::to_owned);
-        let damaged = || Error::corrupt("what is kept for the job is damaged").at(&self.client.location().shown);
-        text.map(Some).ok_or_else(damaged)
+        Ok(self.find(name)?.0)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        Journal::new(&self.client, &self.job).create()?;
+    fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool> {
+        if !self.has_journal.load(Ordering::Relaxed) {
+            Journal::new(&self.client, &self.job).create()?;
+            self.has_journal.store(true, Ordering::Relaxed);
+        }
+        let (known, document) = self.find(name)?;
+        if known.as_deref() != before {
+            return Ok(known.as_deref() == Some(text));
+        }
+        let condition = match &document {
+            Some(found) => format!("if_seq_no={}&if_primary_term={}", found["_seq_no"], found["_primary_term"]),
+            None => "op_type=create".to_owned(),
+        };
         let generation = self.replaced()?["generation"].clone();
         let target = &self.client.location().index;
         let body = json!({ "target": target, "name": name, "text": text, "generation": generation });
-        self.client.object(&self.job, Request::json("PUT", self.path(name), &body)).map(drop)
+        let request = Request::json("PUT", format!("{}?{condition}", self.path(name)), &body);
+        let answer = self.client.call(&self.job, request)?;
+        match answer.status {
+            200..=299 => Ok(true),
+            // A request that is sent again finds its own text.
+            409 => Ok(self.read(name)?.as_deref() == Some(text)),
+            _ => Err(self.client.refusal(&answer)),
+        }
+    }
+
+    fn forget(&self, name: &str) -> Result<()> {
+        self.client.found(&self.job, Request::bare("DELETE", self.path(name))).map(drop)
+    }
+
+    fn identity(&self) -> Result<Option<String>> {
+        let found = Catalog::new(&self.client, &self.job).find(&self.client.location().index)?;
+        Ok(match found.indices.as_slice() {
+            [] => None,
+            [index] if !found.is_alias && index.is_placeholder() => None,
+            [index] => {
+                let setting = |name: &str| index.setting(name).unwrap_or_default();
+                Some(format!("{} {}", setting("index.uuid"), setting("index.creation_date")))
+            }
+            // A data stream gets indices and loses them.
+            _ => Some("several indices".to_owned()),
+        })
     }
 }

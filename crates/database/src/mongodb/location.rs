@@ -91,6 +91,25 @@ impl MongoLocation {
         Ok(parsed)
     }
 
+    /// The location in one spelling: hosts in order, with their ports, and of the options those that rows depend on.
+    pub(super) fn canonical(&self) -> String {
+        let (scheme, rest) = self.shown.split_once("://").unwrap_or(("mongodb", &self.shown));
+        let hosts = rest.split('/').next().unwrap_or_default();
+        let has_port = |host: &str| host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+        let with_port = |host: &str| match scheme == "mongodb+srv" || has_port(host) {
+            true => host.to_ascii_lowercase(),
+            false => format!("{}:27017", host.to_ascii_lowercase()),
+        };
+        let mut hosts: Vec<String> = hosts.split(',').map(with_port).collect();
+        hosts.sort();
+        let pipeline = self.pipeline.as_deref().map(|text| match super::json::parse(text) {
+            Some(parsed) => parsed.into_canonical_extjson().to_string(),
+            None => text.to_owned(),
+        });
+        let place = format!("{}/{}/{}", hosts.join(","), self.database, self.collection);
+        format!("mongodb://{place} {} {}", self.mixed_as_json, pipeline.unwrap_or_default())
+    }
+
     /// Keeps our own options; gives the driver's.
     fn take_options(&mut self, query: &str) -> Result<String> {
         let mut driver = form_urlencoded::Serializer::new(String::new());

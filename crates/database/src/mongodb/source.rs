@@ -46,10 +46,11 @@ pub(super) fn open(location: &str, options: &SourceOptions, job: &Job) -> Result
             (None, None) if !location.infers_schema => kept_schema::find(&connection, &location.collection, &info)?,
             _ => None,
         };
-        let (schema, unknown) = match (&options.schema, kept) {
-            (Some(schema), _) => (SchemaRef::clone(schema), Unknown::Skip),
-            (None, Some(kept)) => (kept.schema, Unknown::Refuse),
-            (None, None) => (infer(&connection, pipeline.as_deref())?.into(), Unknown::Refuse),
+        let (schema, unknown) = match (&options.schema, kept, &options.known) {
+            (Some(schema), _, _) => (SchemaRef::clone(schema), Unknown::Skip),
+            (None, Some(kept), _) => (kept.schema, Unknown::Refuse),
+            (None, None, Some(known)) => (SchemaRef::clone(known), Unknown::Refuse),
+            (None, None, None) => (infer(&connection, pipeline.as_deref())?.into(), Unknown::Refuse),
         };
         Ok(Arc::new(MongoSource { connection, pipeline, schema, unknown }))
     };

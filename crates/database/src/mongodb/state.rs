@@ -4,7 +4,7 @@ use bson::{Bson, DateTime, Document, doc};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
-use super::kept_schema::{expect_written, first_batch};
+use super::kept_schema::{collection_info, expect_written, first_batch};
 use crate::TargetState;
 
 /// The collection that has a document for each job.
@@ -39,10 +39,44 @@ impl TargetState for CollectionState {
         found.get_str("text").map(|text| Some(text.to_owned())).map_err(damaged)
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
+    fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool> {
+        // A request that is sent again finds its own text.
+        let known: Vec<&str> = before.into_iter().chain([text]).collect();
+        let query = doc! { "_id": self.id(name), "text": { "$in": known } };
         let set = doc! { "$set": { "text": text, "updated_at": DateTime::now() } };
-        let update = doc! { "q": { "_id": self.id(name) }, "u": set, "upsert": true };
+        // Where a document has another text, an upsert comes to its `_id`.
+        let update = doc! { "q": query, "u": set, "upsert": before.is_none() };
         let command = doc! { "update": STATES, "updates": [update], "writeConcern": { "w": "majority" } };
+        let answer = self.0.command(command)?;
+        if has_duplicate(&answer) {
+            return Ok(self.read(name)?.as_deref() == Some(text));
+        }
+        expect_written(&answer)?;
+        Ok(matches!(answer.get("n"), Some(Bson::Int32(1) | Bson::Int64(1))))
+    }
+
+    fn forget(&self, name: &str) -> Result<()> {
+        let delete = doc! { "q": { "_id": self.id(name) }, "limit": 1 };
+        let command = doc! { "delete": STATES, "deletes": [delete], "writeConcern": { "w": "majority" } };
         expect_written(&self.0.command(command)?)
     }
+
+    fn identity(&self) -> Result<Option<String>> {
+        let collection = &self.0.location.collection;
+        let Some(info) = collection_info(&self.0, collection)? else { return Ok(None) };
+        Ok(Some(match info.uuid {
+            Some(Bson::Binary(uuid)) => uuid.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Some(other) => other.to_string(),
+            // Servers without these ids have nothing better than the number of documents.
+            None => {
+                format!("{} documents", self.0.command(doc! { "count": collection })?.get("n").unwrap_or(&Bson::Null))
+            }
+        }))
+    }
+}
+
+/// Whether a document of this `_id` was there already.
+fn has_duplicate(answer: &Document) -> bool {
+    let errors = answer.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
+    errors.iter().filter_map(Bson::as_document).any(|error| error.get_i32("code").is_ok_and(|code| code == 11000))
 }

@@ -1,5 +1,7 @@
 //! What a database knows of its tables, and what lakerace keeps beside them.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{Field, Schema};
 use lakerace_format::schema_text::print_type;
 use lakerace_format::{schema_from_base64, schema_to_base64};
@@ -57,7 +59,8 @@ impl Table {
         let has_rowid = !is_view && !is_without_rowid && kind != "virtual";
         let is_free = |alias: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias));
         let rowid = ["rowid", "_rowid_", "oid"].into_iter().find(is_free).filter(|_| has_rowid);
-        let kept = kept_schema(connection, name)?;
+        let sql = table_sql(connection, name)?;
+        let kept = kept_schema(connection, name)?.map(|schema| only_ours(&schema, &sql));
         let sql = "SELECT count(*) > 0 FROM pragma_index_list(?1) WHERE origin = 'pk'";
         let has_key_index = connection.query_row(sql, [name], |row| row.get(0)).map_err(failed)?;
         Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, kept }))
@@ -141,6 +144,31 @@ fn kept_schema(connection: &Connection, table: &str) -> Result<Option<Schema>> {
     let Some(text) = text else { return Ok(None) };
     let damaged = || Error::corrupt(format!("the Arrow schema in {SCHEMAS} is damaged")).at(table);
     schema_from_base64(&text).map(Some).map_err(|_| damaged())
+}
+
+/// The SQL that a table was made by.
+pub(super) fn table_sql(connection: &Connection, table: &str) -> Result<String> {
+    let sql = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+    let found: Option<Option<String>> =
+        connection.query_row(sql, [table], |row| row.get(0)).optional().map_err(failed)?;
+    Ok(found.flatten().unwrap_or_default())
+}
+
+/// The types that the table's own SQL tells of: another program may have made a table of this name after ours was dropped.
+fn only_ours(kept: &Schema, sql: &str) -> Schema {
+    let is_ours = |field: &&Arc<Field>| {
+        let Ok(kind) = Kind::of(field.data_type()) else { return false };
+        let begin = format!("{} {}", quoted(field.name()), kind.declared());
+        let rest = sql.split_once(&begin).and_then(|(_, rest)| rest.split_once("/*"));
+        rest.and_then(|(_, rest)| rest.split_once("*/")).is_some_and(|(meant, _)| meant.trim() == shown_type(field))
+    };
+    let fields: Vec<Arc<Field>> = kept.fields().iter().filter(is_ours).cloned().collect();
+    Schema::new_with_metadata(fields, kept.metadata().clone())
+}
+
+/// A type as it stands in the table's SQL.
+fn shown_type(field: &Field) -> String {
+    print_type(field.data_type()).replace("*/", "* /")
 }
 
 /// Keeps the types of a table that was made.
@@ -234,7 +262,7 @@ pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
 /// A column as a STRICT table declares it, with what is demanded of it.
 fn definition(field: &Field, demanded: &str) -> Result<String> {
     let kind = Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
-    let meant = print_type(field.data_type()).replace("*/", "* /");
+    let meant = shown_type(field);
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
 

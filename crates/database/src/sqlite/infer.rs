@@ -13,6 +13,7 @@ use super::decode::decimal;
 use super::error::failed;
 use super::kind::{Affinity, Kind};
 use super::times::{parse_date, parse_timestamp};
+use crate::SourceOptions;
 
 /// A column of a source.
 #[derive(Debug, Clone)]
@@ -20,8 +21,25 @@ pub(super) struct Typed {
     pub field: Field,
     /// The user named the type.
     pub is_given: bool,
-    /// SQLite compares its values as the type's are compared, with the same outcome.
-    pub is_comparable: bool,
+    /// How far SQLite compares its values as those of the type are compared.
+    pub order: Order,
+}
+
+/// How far SQLite compares values as those of a type are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Not at all.
+    None,
+    /// A condition that values are above another one keeps all that are, and may keep values of other kinds.
+    LowerBounds,
+    /// With the same outcome.
+    All,
+}
+
+impl Order {
+    fn all_if(is_comparable: bool) -> Self {
+        if is_comparable { Self::All } else { Self::None }
+    }
 }
 
 /// The schema of what is read.
@@ -39,9 +57,10 @@ pub(super) struct Rows<'a> {
 
 /// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table declares,
 /// else what all values have in common.
-pub(super) fn typed(table: &Table, given: Option<&Schema>, rows: &Rows<'_>, job: &Job) -> Result<Vec<Typed>> {
-    let mut known: Vec<Option<Typed>> =
-        table.columns.iter().map(|column| declared(table, column, given)).collect::<Result<_>>()?;
+pub(super) fn typed(table: &Table, options: &SourceOptions, rows: &Rows<'_>, job: &Job) -> Result<Vec<Typed>> {
+    let (given, found) = (options.schema.as_deref(), options.known.as_deref());
+    let of = |column: &Column| Ok(declared(table, column, given)?.or_else(|| found_before(table, column, found)));
+    let mut known: Vec<Option<Typed>> = table.columns.iter().map(of).collect::<Result<_>>()?;
     if let Some(given) = given {
         let names = table.columns.iter().map(|column| column.name.as_str());
         for field in given.fields() {
@@ -56,7 +75,7 @@ pub(super) fn typed(table: &Table, given: Option<&Schema>, rows: &Rows<'_>, job:
             if known.is_none() {
                 let data_type = seen.data_type(column, rows.has_rowid)?;
                 let field = Field::new(&column.name, data_type, is_nullable(table, column));
-                *known = Some(Typed { field, is_given: false, is_comparable: false });
+                *known = Some(Typed { field, is_given: false, order: Order::None });
             }
         }
     }
@@ -73,7 +92,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
         Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let field = field.clone().with_nullable(field.is_nullable() && nullable);
-        return Ok(Some(Typed { field, is_given: true, is_comparable: false }));
+        return Ok(Some(Typed { field, is_given: true, order: Order::None }));
     }
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     if let Some(field) = kept
@@ -83,7 +102,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
     {
         let is_comparable = matches!(kind, Kind::Integer | Kind::Real | Kind::Text | Kind::Boolean);
         let field = field.clone().with_nullable(nullable);
-        return Ok(Some(Typed { field, is_given: false, is_comparable }));
+        return Ok(Some(Typed { field, is_given: false, order: Order::all_if(is_comparable) }));
     }
     let data_type = match column.declared.to_ascii_uppercase().as_str() {
         _ if is_rowid => DataType::Int64,
@@ -94,7 +113,19 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
         "BLOB" => DataType::Binary,
         _ => return Ok(None),
     };
-    Ok(Some(Typed { field: Field::new(&column.name, data_type, nullable), is_given: false, is_comparable: true }))
+    let field = Field::new(&column.name, data_type, nullable);
+    Ok(Some(Typed { field, is_given: false, order: Order::All }))
+}
+
+/// The type that an earlier read has found in the values of a column.
+fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<Typed> {
+    let field = found?.field_with_name(&column.name).ok()?;
+    let kind = Kind::of(field.data_type()).ok()?;
+    // Texts and bytes are above all numbers: a lower bound keeps them, and they are told as misfits.
+    let is_ordered = matches!(kind, Kind::Integer | Kind::Real)
+        && matches!(column.affinity, Affinity::Integer | Affinity::Real | Affinity::Numeric);
+    let field = field.clone().with_nullable(is_nullable(table, column));
+    Some(Typed { field, is_given: false, order: if is_ordered { Order::LowerBounds } else { Order::None } })
 }
 
 /// What the values of a column are.
@@ -145,7 +176,7 @@ fn look(columns: &[Column], known: &[Option<Typed>], rows: &Rows<'_>, job: &Job)
 impl Seen {
     fn new(column: &Column) -> Self {
         let declared = column.declared.to_ascii_uppercase();
-        let is_time = declared.contains("DATETIME") || declared.contains("TIMESTAMP");
+        let is_time = is_time(&declared);
         Self {
             first: [None; 4],
             is_boolean: declared.contains("BOOL"),
@@ -200,7 +231,7 @@ impl Seen {
     fn data_type(&self, column: &Column, has_rowid: bool) -> Result<DataType> {
         let has = self.first.map(|first| first.is_some());
         Ok(match has {
-            [false, false, false, false] => of_nothing(column.affinity),
+            [false, false, false, false] => of_nothing(column),
             [_, _, false, false] if self.decimal.is_some() => {
                 let (precision, scale) = self.decimal.unwrap_or((38, 0));
                 DataType::Decimal128(precision, scale)
@@ -232,13 +263,27 @@ impl Seen {
     }
 }
 
-fn of_nothing(affinity: Affinity) -> DataType {
-    match affinity {
+/// The type of a column that has no value: the one that its values would have, as far as it is declared.
+fn of_nothing(column: &Column) -> DataType {
+    let declared = column.declared.to_ascii_uppercase();
+    let decimal = decimal_arguments(&declared).filter(|_| column.affinity == Affinity::Numeric);
+    match column.affinity {
+        _ if declared.contains("BOOL") => DataType::Boolean,
+        _ if is_time(&declared) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        _ if declared.contains("DATE") => DataType::Date32,
+        _ if decimal.is_some() => {
+            decimal.map_or(DataType::Null, |(precision, scale)| DataType::Decimal128(precision, scale))
+        }
         Affinity::Integer => DataType::Int64,
         Affinity::Real | Affinity::Numeric => DataType::Float64,
         Affinity::Text => DataType::Utf8,
         Affinity::None => DataType::Null,
     }
+}
+
+/// Whether a declared type is a date with a time.
+fn is_time(declared: &str) -> bool {
+    declared.contains("DATETIME") || declared.contains("TIMESTAMP")
 }
 
 /// Precision and scale of `DECIMAL(10, 2)` or `NUMERIC(10)`.

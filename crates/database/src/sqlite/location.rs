@@ -58,6 +58,15 @@ impl Place {
         }
     }
 
+    /// The place in one spelling: the file's path from the root, without links.
+    pub fn canonical(&self) -> String {
+        let path = lakerace_io::canonical_path(&self.path);
+        match &self.relation {
+            Relation::Table(table) => format!("sqlite:{}#{}", path.display(), table.to_ascii_lowercase()),
+            Relation::Query(query) => format!("sqlite:{}?{}", path.display(), query.trim().trim_end_matches(';')),
+        }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -25,7 +25,7 @@ impl Mark {
     /// The mark of a table. `None` where it is not there, or is a view.
     pub fn of(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<Self>> {
         let Some(root_page) = root_page(connection, table)? else { return Ok(None) };
-        let last_row = row(connection, table, columns, None)?;
+        let last_row = last_row(connection, table, columns)?;
         Ok(Some(Self { schema_version: schema_version(connection)?, root_page, last_row }))
     }
 
@@ -43,31 +43,51 @@ impl Mark {
         }
         // Some table was changed or the file was packed: the rows tell whether it is this one.
         match mark.last_row {
-            Some((number, _)) => Ok(row(connection, table, columns, Some(number))? == mark.last_row),
+            Some((number, _)) => Ok(numbered_row(connection, table, columns, number)? == mark.last_row),
             None => Ok(mark.root_page == root_page),
         }
     }
 }
 
-fn schema_version(connection: &Connection) -> Result<i64> {
+pub(super) fn schema_version(connection: &Connection) -> Result<i64> {
     connection.query_row("PRAGMA schema_version", [], |row| row.get(0)).map_err(failed)
 }
 
-fn root_page(connection: &Connection, table: &str) -> Result<Option<i64>> {
+pub(super) fn root_page(connection: &Connection, table: &str) -> Result<Option<i64>> {
     let sql = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
     connection.query_row(sql, [table], |row| row.get(0)).optional().map_err(failed)
 }
 
-/// The row of a number, or the last one. Tables without numbers have none.
-fn row(connection: &Connection, table: &str, columns: &[&str], number: Option<i64>) -> Result<Option<(i64, u64)>> {
+/// The row of a number, with a hash of its values. Tables without numbers have none.
+pub(super) fn numbered_row(
+    connection: &Connection,
+    table: &str,
+    columns: &[&str],
+    number: i64,
+) -> Result<Option<(i64, u64)>> {
+    row(connection, table, columns, |rowid| format!("WHERE {rowid} = {number}"))
+}
+
+/// The row of the lowest number.
+pub(super) fn first_row(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<(i64, u64)>> {
+    row(connection, table, columns, |rowid| format!("ORDER BY {rowid} LIMIT 1"))
+}
+
+/// The row of the highest number.
+pub(super) fn last_row(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<(i64, u64)>> {
+    row(connection, table, columns, |rowid| format!("ORDER BY {rowid} DESC LIMIT 1"))
+}
+
+fn row(
+    connection: &Connection,
+    table: &str,
+    columns: &[&str],
+    choice: impl FnOnce(&str) -> String,
+) -> Result<Option<(i64, u64)>> {
     let Some(rowid) = Table::find(connection, table)?.and_then(|found| found.rowid) else { return Ok(None) };
     let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
-    let what = format!("SELECT {rowid}, {} FROM {}", columns.join(", "), quoted(table));
-    let found = match number {
-        Some(number) => connection.query_row(&format!("{what} WHERE {rowid} = ?1"), [number], hashed),
-        None => connection.query_row(&format!("{what} ORDER BY {rowid} DESC LIMIT 1"), [], hashed),
-    };
-    found.optional().map_err(failed)
+    let sql = format!("SELECT {rowid}, {} FROM {} {}", columns.join(", "), quoted(table), choice(rowid));
+    connection.query_row(&sql, [], hashed).optional().map_err(failed)
 }
 
 /// A row's number, and the FNV hash of its values with their types.

@@ -5,7 +5,7 @@
 use lakerace_format::{CompareOp, Expr, Literal};
 use rusqlite::types::Value;
 
-use super::infer::Typed;
+use super::infer::{Order, Typed};
 use super::kind::Kind;
 use super::location::quoted;
 
@@ -76,7 +76,8 @@ fn find<'a>(name: &str, columns: &'a [Typed]) -> Option<&'a Typed> {
 
 /// Where the column's values are of one storage class, SQLite compares numbers by value and texts by their bytes, as we do.
 fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    if !column.is_comparable {
+    let is_lower_bound = matches!(op, CompareOp::Greater | CompareOp::GreaterOrEq);
+    if column.order == Order::None || (column.order == Order::LowerBounds && !is_lower_bound) {
         return None;
     }
     let kind = Kind::of(column.field.data_type()).ok()?;

@@ -18,6 +18,7 @@ use super::encode::Values;
 use super::error::failed;
 use super::location::{Place, Relation, quoted};
 use super::mark::Mark;
+use super::state::check_owner;
 use super::target::{Input, Target, name_aside};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
@@ -79,7 +80,7 @@ impl SqliteSink {
             // A replaced table's rows are referred to by rows of others, which stay.
             let checks_references = options.mode != WriteMode::Overwrite;
             connection.pragma_update(None, "foreign_keys", checks_references).map_err(failed)?;
-            connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+            begin(&connection, &table, options)?;
             let load = known_load(&connection, &table, schema, options)?;
             let target = Target::prepare(&connection, &table, schema, options, load)?;
             let statements = Statements::prepare(&connection, &target, options).map_err(failed)?;
@@ -116,6 +117,12 @@ impl SqliteSink {
             job: job.clone(),
         }))
     }
+}
+
+/// Begins a transaction, in which no other run can take the target over.
+fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+    options.fence.as_ref().map_or(Ok(()), |fence| check_owner(connection, table, fence))
 }
 
 /// What the database knows of the load that goes on; `None` where it begins.
@@ -309,7 +316,7 @@ impl Sink for SqliteSink {
         let done = (|| {
             self.note(false)?;
             self.commit()?;
-            self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)
+            begin(&self.connection, &self.target.table, &self.options)
         })();
         done.map_err(|error| error.at(self.place.shown()))
     }

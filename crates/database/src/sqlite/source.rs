@@ -58,8 +58,7 @@ impl SqliteSource {
         let number = rowid.map(|rowid| format!("{rowid}, ")).unwrap_or_default();
         let sql = format!("SELECT {number}{} FROM {from}", names.join(", "));
         let rows = Rows { connection: &connection, sql: &sql, has_rowid: rowid.is_some() };
-        let given = options.schema.as_deref();
-        let columns = typed(&table, given, &rows, job).map_err(named)?;
+        let columns = typed(&table, options, &rows, job).map_err(named)?;
         let schema = infer::schema(&columns);
         Ok(Self { place, columns, schema, rowid, from, size_bytes, job: job.clone() })
     }

@@ -1,13 +1,14 @@
 //! How far jobs that follow a source have come, in a table beside.
 
 use lakerace_io::{Error, Job, Result};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::catalog::has_table;
 use super::connect::{to_read, to_write};
 use super::error::failed;
+use super::identity::Identity;
 use super::location::{Place, Relation};
-use crate::TargetState;
+use crate::{Fence, TargetState};
 
 /// The table of all jobs.
 const STATES: &str = "_lakerace_states";
@@ -20,6 +21,26 @@ pub(super) fn forget_states(connection: &Connection, table: &str, job_state: Opt
     // A table is found by its name in any case.
     let sql = format!("DELETE FROM {STATES} WHERE table_name = ?1 COLLATE NOCASE AND state_name IS NOT ?2");
     connection.execute(&sql, params![table, job_state]).map(drop).map_err(failed)
+}
+
+/// What is kept for a table under a name. A table is found by its name in any case.
+fn state_of(connection: &Connection, table: &str, name: &str) -> Result<Option<String>> {
+    if !has_table(connection, STATES)? {
+        return Ok(None);
+    }
+    let sql = format!("SELECT state FROM {STATES} WHERE table_name = ?1 COLLATE NOCASE AND state_name = ?2");
+    connection.query_row(&sql, [table, name], |row| row.get(0)).optional().map_err(failed)
+}
+
+/// Fails where the state of a name has another owner than the run that writes: inside the transaction that has the rows, no other
+/// run can become the owner.
+pub(super) fn check_owner(connection: &Connection, table: &str, fence: &Fence) -> Result<()> {
+    let state = state_of(connection, table, &fence.state)?.unwrap_or_default();
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap_or_default();
+    if state["owner"]["token"] == fence.token.as_str() {
+        return Ok(());
+    }
+    Err(Error::conflict("another run has taken the target over").advice("let it end, then run this again"))
 }
 
 /// What is kept for a table.
@@ -47,24 +68,55 @@ impl TargetState for TableState {
             return Ok(None);
         }
         let connection = to_read(self.place.path(), &self.job)?;
-        if !has_table(&connection, STATES)? {
-            return Ok(None);
-        }
-        let sql = format!("SELECT state FROM {STATES} WHERE table_name = ?1 AND state_name = ?2");
-        let found = connection.query_row(&sql, [self.table.as_str(), name], |row| row.get(0)).optional();
-        found.map_err(|error| failed(error).at(self.place.shown()))
+        state_of(&connection, &self.table, name).map_err(|error| error.at(self.place.shown()))
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let connection = to_write(self.place.path(), &self.job)?;
-        let write = || {
-            connection.execute_batch(&format!(
+    fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool> {
+        let mut connection = to_write(self.place.path(), &self.job)?;
+        let mut write = || {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+            if state_of(&transaction, &self.table, name)?.as_deref() != before {
+                return Ok(false);
+            }
+            let make = format!(
                 "CREATE TABLE IF NOT EXISTS {STATES} (table_name TEXT, state_name TEXT, state TEXT NOT NULL, \
                  PRIMARY KEY (table_name, state_name)) STRICT, WITHOUT ROWID"
-            ))?;
-            let sql = format!("INSERT OR REPLACE INTO {STATES} VALUES (?1, ?2, ?3)");
-            connection.execute(&sql, params![self.table, name, text]).map(drop)
+            );
+            transaction.execute_batch(&make).map_err(failed)?;
+            let delete = format!("DELETE FROM {STATES} WHERE table_name = ?1 COLLATE NOCASE AND state_name = ?2");
+            transaction.execute(&delete, [self.table.as_str(), name]).map_err(failed)?;
+            let insert = format!("INSERT INTO {STATES} VALUES (?1, ?2, ?3)");
+            transaction.execute(&insert, params![self.table, name, text]).map_err(failed)?;
+            transaction.commit().map_err(failed)?;
+            Ok(true)
         };
-        write().map_err(|error| failed(error).at(self.place.shown()))
+        write().map_err(|error: Error| error.at(self.place.shown()))
+    }
+
+    fn forget(&self, name: &str) -> Result<()> {
+        let connection = to_write(self.place.path(), &self.job)?;
+        if !has_table(&connection, STATES)? {
+            return Ok(());
+        }
+        let delete = format!("DELETE FROM {STATES} WHERE table_name = ?1 COLLATE NOCASE AND state_name = ?2");
+        let deleted = connection.execute(&delete, [self.table.as_str(), name]).map(drop);
+        deleted.map_err(|error| failed(error).at(self.place.shown()))
+    }
+
+    fn identity(&self) -> Result<Option<String>> {
+        if !self.place.path().exists() {
+            return Ok(None);
+        }
+        let connection = to_read(self.place.path(), &self.job)?;
+        let found = Identity::of(&connection, &self.table).and_then(|found| found.map(|it| it.text()).transpose());
+        found.map_err(|error| error.at(self.place.shown()))
+    }
+
+    fn is_same(&self, identity: &str) -> Result<bool> {
+        if !self.place.path().exists() {
+            return Ok(false);
+        }
+        let connection = to_read(self.place.path(), &self.job)?;
+        Identity::is_of(&connection, &self.table, identity).map_err(|error| error.at(self.place.shown()))
     }
 }

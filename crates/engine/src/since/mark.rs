@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, StringArray, UInt64Array};
-use arrow::compute::{SortOptions, cast, concat, nullif, sort_to_indices, take};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, Scalar, StringArray, UInt64Array,
+};
+use arrow::compute::kernels::cmp::{eq, gt};
+use arrow::compute::{SortOptions, cast, concat, is_null, nullif, sort_to_indices, take};
 use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimeUnit, UInt64Type};
 use lakerace_format::schema_text::{parse_type, print_type};
 use lakerace_io::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::options::Since;
 use crate::parse_duration;
@@ -35,6 +38,23 @@ fn kept_type(data_type: &DataType) -> Option<DataType> {
     })
 }
 
+/// The rows of a column by what they have.
+pub(super) struct Places {
+    /// The value of a mark.
+    pub at: BooleanArray,
+    /// No value.
+    pub without: BooleanArray,
+}
+
+/// A column in the type in which its values are kept, without floats that are not finite; `None` where its values have no order.
+fn values(column: &ArrayRef) -> Result<Option<ArrayRef>> {
+    let Some(kept) = kept_type(column.data_type()) else { return Ok(None) };
+    let column = cast(column, &kept).map_err(Error::unexpected)?;
+    let Some(floats) = column.as_primitive_opt::<Float64Type>() else { return Ok(Some(column)) };
+    let is_left_out = floats.iter().map(|float| Some(float.is_some_and(|float| !float.is_finite()))).collect();
+    nullif(&column, &is_left_out).map(Some).map_err(Error::unexpected)
+}
+
 impl Mark {
     /// Whether columns of this type have marks, and take this overlap.
     pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
@@ -51,15 +71,10 @@ impl Mark {
     ///
     /// No later value is above an infinity, and a filter has no literal for it.
     pub fn highest(mark: Option<Self>, column: &ArrayRef) -> Result<Option<Self>> {
-        let Some(kept) = kept_type(column.data_type()) else { return Ok(mark) };
-        let mut column = cast(column, &kept).map_err(Error::unexpected)?;
-        if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
-            let is_left_out = floats.iter().map(|float| Some(float.is_some_and(|float| !float.is_finite()))).collect();
-            column = nullif(&column, &is_left_out).map_err(Error::unexpected)?;
-        }
+        let Some(mut column) = values(column)? else { return Ok(mark) };
         if let Some(Self(mark)) = &mark {
             // The column's type may have become wider since.
-            let mark = cast(mark, &kept).map_err(Error::unexpected)?;
+            let mark = cast(mark, column.data_type()).map_err(Error::unexpected)?;
             column = concat(&[&mark, &column]).map_err(Error::unexpected)?;
         }
         let highest_first = SortOptions { descending: true, nulls_first: false };
@@ -68,23 +83,50 @@ impl Mark {
         Ok(if highest.null_count() == highest.len() { mark } else { Some(Self(highest)) })
     }
 
-    /// What is kept of it.
-    pub fn print(&self) -> Result<String> {
-        let data_type = print_type(self.0.data_type());
-        Ok(json!({ "type": data_type, "value": self.text()? }).to_string())
+    /// The lower one of two marks.
+    pub fn lower(one: Self, other: Self) -> Result<Self> {
+        let is_below = one.is_below(&other.0)?;
+        Ok(if is_below.is_valid(0) && is_below.value(0) { one } else { other })
+    }
+
+    /// Whether the mark is below the values of a column; null where a row has none.
+    pub fn is_below(&self, column: &ArrayRef) -> Result<BooleanArray> {
+        match values(column)? {
+            Some(column) => gt(&column, &self.scalar(&column)?).map_err(Error::unexpected),
+            None => Ok(BooleanArray::new_null(column.len())),
+        }
+    }
+
+    /// The rows of a column that have this value, and those that have none.
+    pub fn places(&self, column: &ArrayRef) -> Result<Places> {
+        let none = || BooleanArray::from(vec![false; column.len()]);
+        let Some(column) = values(column)? else { return Ok(Places { at: none(), without: none() }) };
+        let at = eq(&column, &self.scalar(&column)?).map_err(Error::unexpected)?;
+        let at = at.iter().map(|is_at| Some(is_at == Some(true))).collect();
+        Ok(Places { at, without: is_null(&column).map_err(Error::unexpected)? })
+    }
+
+    fn scalar(&self, column: &ArrayRef) -> Result<Scalar<ArrayRef>> {
+        cast(&self.0, column.data_type()).map(Scalar::new).map_err(Error::unexpected)
+    }
+
+    /// The type and the value, as they are kept.
+    pub fn print(&self) -> Result<(Value, Value)> {
+        Ok((print_type(self.0.data_type()).into(), self.text()?.into()))
+    }
+
+    /// An error that says that what is kept is damaged.
+    pub fn damaged() -> Error {
+        Error::corrupt("the value that is kept with the target can't be read")
+            .at("--since (since)")
+            .advice("read all rows again as an unload of its own, by another --where (where) such as 1 = 1")
     }
 
     /// Reads what is kept.
-    pub fn parse(text: &str) -> Result<Self> {
-        let damaged = || {
-            Error::corrupt("the value that is kept with the target can't be read")
-                .at("--since (since)")
-                .advice("read all rows again as an unload of its own, by another --where (where) such as 1 = 1")
-        };
-        let kept: Value = serde_json::from_str(text).map_err(|_| damaged())?;
-        let (Some(data_type), Some(value)) = (kept["type"].as_str(), kept["value"].as_str()) else {
-            return Err(damaged());
-        };
+    pub fn parse(kept: &Map<String, Value>) -> Result<Self> {
+        let damaged = Self::damaged;
+        let text_of = |key: &str| kept.get(key).and_then(Value::as_str);
+        let (Some(data_type), Some(value)) = (text_of("type"), text_of("value")) else { return Err(damaged()) };
         let data_type = parse_type(data_type).map_err(|_| damaged())?;
         let text: ArrayRef = Arc::new(StringArray::from(vec![value]));
         let value = match &data_type {

@@ -8,7 +8,8 @@ use lakerace_format::Batches;
 use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
 
-use super::{Follower, State};
+use super::State;
+use super::leased::LeasedTarget;
 use crate::{CopyMode, load};
 
 /// How changes are found.
@@ -32,7 +33,7 @@ pub(super) struct Begun {
 
 /// A run that brings the changes up to a version.
 pub(super) struct Run<'a> {
-    pub follower: &'a Follower<'a>,
+    pub target: &'a LeasedTarget<'a>,
     pub to: &'a Snapshot,
     /// What the target has noted.
     state: &'a State,
@@ -41,9 +42,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(follower: &'a Follower<'a>, state: &'a State, to: &'a Snapshot, way: Way) -> Self {
+    pub fn new(target: &'a LeasedTarget<'a>, state: &'a State, to: &'a Snapshot, way: Way) -> Self {
         let begun = Begun { version: to.version(), way };
-        Self { follower, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
+        Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
     }
 
     /// The version that the target has.
@@ -66,11 +67,11 @@ impl<'a> Run<'a> {
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
         let Some(first) = batches.next().transpose()? else { return Ok(0) };
         if !self.is_noted.get() {
-            self.follower.note(&State { begun: Some(self.begun), ..self.state.clone() })?;
+            self.target.note(&State { begun: Some(self.begun), ..self.state.clone() })?;
             self.is_noted.set(true);
         }
         let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));
-        let options = self.follower.copy_options(mode, self.key());
-        Ok(load::run(batches, self.follower.target(), None, &options, self.follower.job)?.rows)
+        let options = self.target.copy_options(mode, self.key());
+        Ok(load::run(batches, self.target.target(), None, &options, self.target.follower.job)?.rows)
     }
 }

@@ -21,7 +21,7 @@ use crate::keys::Key;
 
 /// Brings the changes between the version that the target has and a later one.
 pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<()> {
-    let before = run.follower.table.snapshot(Some(VersionSpec::Version(run.from()))).map_err(lost)?;
+    let before = run.target.follower.table.snapshot(Some(VersionSpec::Version(run.from()))).map_err(lost)?;
     let mut parts = 1;
     let mut part = 0;
     while part < parts {
@@ -90,7 +90,7 @@ impl Old {
         let key = Key::new(batches.schema(), run.key())?;
         self.schema = Some(Arc::clone(&key.schema));
         for batch in batches {
-            run.follower.job.check()?;
+            run.target.follower.job.check()?;
             let batch = batch.map_err(lost)?;
             let hashes = key.hashes(&batch)?;
             let mine: Vec<bool> = hashes.iter().map(|hash| part.has(*hash)).collect();

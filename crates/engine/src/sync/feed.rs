@@ -87,7 +87,7 @@ struct Seen {
 
 impl Part<'_> {
     fn bring(&self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
-        let feed = match ChangeFeed::open(&self.run.follower.table, self.from, Some(self.to)) {
+        let feed = match ChangeFeed::open(&self.run.target.follower.table, self.from, Some(self.to)) {
             Ok(feed) => feed,
             Err(error) if tells_of_no_feed(error.kind()) => return Ok(Sent::NoFeed),
             Err(error) => return Err(error),

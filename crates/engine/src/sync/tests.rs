@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::keys::MOST_KEYS;
 use super::*;
-use crate::{RowOptions, Scan, UpsertOptions, delete, upsert_rows, write};
+use crate::{CopyOptions, RowOptions, Scan, UpsertOptions, delete, upsert_rows, write};
 
 /// A table, and a target that follows it.
 struct Pair {

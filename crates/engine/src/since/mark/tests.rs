@@ -2,6 +2,7 @@
 
 use arrow::array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
 
+use super::super::kept::Kept;
 use super::*;
 
 fn of(column: ArrayRef) -> Mark {
@@ -9,7 +10,8 @@ fn of(column: ArrayRef) -> Mark {
 }
 
 fn again(mark: &Mark) -> Mark {
-    Mark::parse(&mark.print().unwrap()).unwrap()
+    let kept = Kept { mark: Some(mark.clone()), ..Kept::default() };
+    Kept::parse(&kept.text().unwrap()).unwrap().mark.unwrap()
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn nothing_lowers_a_mark() {
 #[test]
 fn damaged_marks_are_errors_with_a_way_on() {
     for text in ["", "{}", r#"{"type":"int64","value":"x"}"#, r#"{"type":"float64","value":"inf"}"#] {
-        let error = Mark::parse(text).unwrap_err();
+        let error = Kept::parse(text).unwrap_err();
         assert_eq!(error.kind(), lakerace_io::ErrorKind::Corrupt);
         assert!(error.to_string().contains("--where (where)"), "{error}");
     }
@@ -78,4 +80,17 @@ fn wrong_overlaps_are_named() {
     }
     assert!(Mark::check(&DataType::Boolean, &since("1")).is_err());
     Mark::check(&DataType::Date32, &since("7d")).unwrap();
+}
+
+#[test]
+fn rows_are_told_by_where_their_values_are() {
+    let mark = of(Arc::new(Float64Array::from(vec![1.5])));
+    let column: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), Some(2.5), None, Some(f64::NAN), Some(0.5)]));
+    let places = mark.places(&column).unwrap();
+    assert_eq!(places.at, BooleanArray::from(vec![true, false, false, false, false]));
+    assert_eq!(places.without, BooleanArray::from(vec![false, false, true, true, false]));
+    let below = mark.is_below(&column).unwrap();
+    assert_eq!(below, BooleanArray::from(vec![Some(false), Some(true), None, None, Some(false)]));
+    let higher = of(Arc::new(Float64Array::from(vec![9.0])));
+    assert_eq!(Mark::lower(higher, mark.clone()).unwrap(), mark);
 }

@@ -1,0 +1,72 @@
+//! What tells a table from another one that was made under its name later.
+
+use lakerace_io::{Error, Result};
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::catalog::{Table, table_sql};
+use super::mark::{first_row, last_row, numbered_row, root_page, schema_version};
+use crate::fnv::fnv;
+
+/// A table at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    /// It grows with every change of any table's definition: while it stays, no table was dropped.
+    schema_version: i64,
+    root_page: i64,
+    /// A hash of the table's SQL.
+    sql: u64,
+    columns: Vec<String>,
+    /// The first and the last row by their numbers, with hashes of their values.
+    rows: Vec<(i64, u64)>,
+}
+
+impl Identity {
+    /// The identity of a table. `None` where it is not there, or is a view.
+    pub fn of(connection: &Connection, table: &str) -> Result<Option<Self>> {
+        let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
+            return Ok(None);
+        };
+        let columns: Vec<String> = found.columns.into_iter().map(|column| column.name).collect();
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let ends = [first_row(connection, table, &names)?, last_row(connection, table, &names)?];
+        let rows = ends.into_iter().flatten().collect();
+        let sql = fnv(table_sql(connection, table)?.as_bytes());
+        Ok(Some(Self { schema_version: schema_version(connection)?, root_page, sql, columns, rows }))
+    }
+
+    /// What is kept of it.
+    pub fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::internal(format!("an identity without a text: {error}")))
+    }
+
+    /// Whether a table is the one of a text that was kept.
+    pub fn is_of(connection: &Connection, table: &str, noted: &str) -> Result<bool> {
+        let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
+            return Ok(false);
+        };
+        let Ok(noted) = serde_json::from_str::<Self>(noted) else { return Ok(false) };
+        if noted.schema_version == schema_version(connection)? {
+            return Ok(true);
+        }
+        // Some table was changed, or the file was packed: the rows tell whether it is this one.
+        if noted.rows.is_empty() {
+            let sql = fnv(table_sql(connection, table)?.as_bytes());
+            return Ok(noted.root_page == root_page && noted.sql == sql);
+        }
+        let has = |name: &String| found.columns.iter().any(|column| column.name == *name);
+        if !noted.columns.iter().all(has) {
+            return Ok(false);
+        }
+        let names: Vec<&str> = noted.columns.iter().map(String::as_str).collect();
+        for row in &noted.rows {
+            if numbered_row(connection, table, &names, row.0)? == Some(*row) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! A target that a run has the right to write to.
+
+use lakerace_io::Result;
+
+use super::{Follower, STATE, State};
+use crate::database::DatabaseTarget;
+use crate::lease::Lease;
+use crate::options::LoadOptions;
+use crate::target::Target;
+use crate::{CopyMode, CopyOptions};
+
+/// A target, and the right to write to it.
+pub(super) struct LeasedTarget<'a> {
+    pub follower: &'a Follower<'a>,
+    pub lease: Lease,
+}
+
+impl LeasedTarget<'_> {
+    /// Notes how far the run is.
+    pub fn note(&self, state: &State) -> Result<()> {
+        self.lease.write(state)
+    }
+
+    /// The target of a load that is a part of this job.
+    pub fn target(&self) -> Target {
+        let target = DatabaseTarget::new(self.follower.system, self.follower.target);
+        Target::Database(target.of_job(STATE, self.lease.guard()).adding_columns())
+    }
+
+    /// How rows go there.
+    pub fn copy_options(&self, mode: CopyMode, key: &[String]) -> CopyOptions {
+        let given = &self.follower.options.load;
+        let load = LoadOptions {
+            key: key.to_vec(),
+            batch_rows: given.batch_rows,
+            max_rows_per_second: given.max_rows_per_second,
+            allow_narrowing: given.allow_narrowing,
+            ..LoadOptions::default()
+        };
+        CopyOptions { mode, load, ..CopyOptions::default() }
+    }
+}

@@ -1,0 +1,144 @@
+//! A run that has the right to write to the target.
+
+use std::cell::Cell;
+
+use lakerace_delta::{Snapshot, VersionSpec};
+use lakerace_io::{Error, ErrorKind, Result};
+
+use super::begun::{Begun, Run, Way};
+use super::leased::LeasedTarget;
+use super::{Follower, State, Step, Synced, compare, feed, verify};
+use crate::copy::into_target;
+use crate::delta::named;
+use crate::lease::Lease;
+use crate::{CopyMode, ReadOptions};
+
+/// A run that has the right to write.
+pub(super) struct Turn<'a> {
+    follower: &'a Follower<'a>,
+    target: LeasedTarget<'a>,
+    /// The whole table was loaded.
+    has_loaded: Cell<bool>,
+}
+
+/// What came of bringing changes.
+enum Outcome {
+    /// The target has the version.
+    Brought(State),
+    /// The target has a part of the feed, which does not tell of the rest: only a load makes it right.
+    Lost,
+}
+
+impl<'a> Turn<'a> {
+    pub fn new(follower: &'a Follower<'a>, lease: Lease) -> Self {
+        Self { follower, target: LeasedTarget { follower, lease }, has_loaded: Cell::new(false) }
+    }
+
+    /// Does what is to be done, and gives the right back.
+    pub fn take(self, step: Step, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
+        let version = snapshot.version();
+        let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
+        let mut state = match step {
+            Step::Load => self.load(snapshot, &key, &mut done)?,
+            Step::Nothing(_) => State { begun: None, ..self.following(snapshot, &key) },
+            Step::Bring(state) => {
+                done.from_version = Some(state.version);
+                match self.bring(state, snapshot, &mut done)? {
+                    Outcome::Brought(state) => state,
+                    Outcome::Lost => self.load(snapshot, &key, &mut done)?,
+                }
+            }
+        };
+        if !self.target.lease.doubts().is_empty() && !self.is_right(snapshot)? {
+            state = self.load(snapshot, &key, &mut done)?;
+        }
+        state.target = self.follower.state.identity()?;
+        // A load that was verified, or has replaced all rows, leaves no doubt of what was sent before.
+        self.target.lease.end(&state, |_| true)?;
+        Ok(done)
+    }
+
+    /// Whether the target has the rows of a version, though rows of a run that was taken over may have come late.
+    fn is_right(&self, snapshot: &Snapshot) -> Result<bool> {
+        // Values that were narrowed can't be compared.
+        Ok(!self.follower.options.load.allow_narrowing && verify::verify(self.follower, snapshot)?.is_ok()
+            || self.follower.options.load.allow_narrowing && self.has_loaded.get())
+    }
+
+    fn following(&self, snapshot: &Snapshot, key: &[String]) -> State {
+        State {
+            table_id: snapshot.table_id().to_owned(),
+            key: key.to_vec(),
+            version: snapshot.version(),
+            is_loading: false,
+            begun: None,
+            target: None,
+        }
+    }
+
+    /// Loads a version whole. It appears at once, and what was there before goes.
+    fn load(&self, snapshot: &Snapshot, key: &[String], done: &mut Synced) -> Result<State> {
+        let version = snapshot.version();
+        let state = self.following(snapshot, key);
+        self.target.note(&State { is_loading: true, ..state.clone() })?;
+        let mut options = self.target.copy_options(CopyMode::Overwrite, key);
+        options.read = ReadOptions {
+            at: Some(version.to_string()),
+            storage: self.follower.options.storage.clone(),
+            ..ReadOptions::default()
+        };
+        let place = self.follower.table.place();
+        let source = format!("delta:{}", named(place).unwrap_or(place));
+        let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
+        let job = self.follower.job;
+        let written =
+            into_target(&source, self.target.target(), &options, job).map_err(|error| match error.kind() {
+                // Some systems tell of the second row of a key themselves. A lease that is lost has an advice of its own.
+                ErrorKind::Conflict if self.target.lease.is_held() => {
+                    error.advice(format!("where rows of the table share a key, {how}"))
+                }
+                _ => error,
+            })?;
+        let there = crate::Scan::open(self.follower.target, &ReadOptions::default(), job)?.count()?;
+        if there != written.rows {
+            return Err(Error::invalid(format!(
+                "{} rows were sent, and the target has {there}: rows of the table share a key",
+                written.rows
+            ))
+            .at(place)
+            .advice(how));
+        }
+        self.has_loaded.set(true);
+        *done = Synced { version, upserted: written.rows, ..Synced::default() };
+        Ok(state)
+    }
+
+    /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
+    fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
+        let mut state = state;
+        if let Some(Begun { version, way: Way::Comparison }) = state.begun {
+            // What was sent is right in that version, and no other comparison finds all of it.
+            let between = self.follower.table.snapshot(Some(VersionSpec::Version(version)));
+            state = self.compare(state, &between.map_err(compare::lost)?, done)?;
+        }
+        if state.version == to.version() {
+            return Ok(Outcome::Brought(state));
+        }
+        let run = Run::new(&self.target, &state, to, Way::Feed);
+        if feed::bring(&run, done)? == feed::Outcome::Brought {
+            return Ok(Outcome::Brought(State { version: to.version(), begun: None, ..state }));
+        }
+        if run.is_dirty() {
+            return Ok(Outcome::Lost);
+        }
+        self.compare(state, to, done).map(Outcome::Brought)
+    }
+
+    /// Brings what differs between the version that the target has and a later one, and notes that.
+    fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
+        compare::bring(&Run::new(&self.target, &state, to, Way::Comparison), done)?;
+        let state = State { version: to.version(), begun: None, ..state };
+        self.target.note(&state)?;
+        Ok(state)
+    }
+}
