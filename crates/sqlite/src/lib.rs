@@ -24,9 +24,15 @@ pub fn prepare() {
         unsafe {
             ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0);
         }
-        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        file_locks::install();
+        lock_by_descriptions();
     });
+}
+
+/// Has SQLite lock files by open file descriptions on Linux, and count its memory as it does otherwise. It must come before the first
+/// connection of the process.
+pub fn lock_by_descriptions() {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    file_locks::install();
 }
 
 /// Reads up to `out.len()` bytes from the start of a database file, and gives their number. No library of the process loses its locks of

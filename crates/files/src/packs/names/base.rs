@@ -103,7 +103,7 @@ impl Base {
             }
         }
         uri.push_str("?immutable=1");
-        lakerace_sqlite::prepare();
+        lakerace_sqlite::lock_by_descriptions();
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(uri, flags)
     }

@@ -64,7 +64,7 @@ struct Writing {
 
 impl Writing {
     fn begin(draft: Draft) -> Result<Self> {
-        lakerace_sqlite::prepare();
+        lakerace_sqlite::lock_by_descriptions();
         let connection = Connection::open(draft.path()).map_err(|e| from_rusqlite(&e))?;
         let table = if draft.is_new() { TABLE } else { "" };
         let script = format!(
