@@ -118,6 +118,21 @@ def test_a_copy_leaves_the_locks_of_an_open_connection(tmp_path: Path, journal: 
         assert connection.execute("SELECT count(*) FROM own").fetchone() == (6,)
 
 
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_log_that_was_removed_is_told(tmp_path: Path, durability: str) -> None:
+    path = tmp_path / "s.db"
+    store = lr.files.Store(path, durability=durability)
+    store.put("a", b"1")
+    store.flush()
+    store.put("b", b"2")
+    os.unlink(tmp_path / "s.db-wal")
+    with pytest.raises(lr.CorruptDataError, match=r"removed the log"):  # noqa: PT012  one of the writes tells
+        for i in range(100):
+            store.put(f"c{i}", b"3")
+    with pytest.raises(lr.CorruptDataError, match=r"removed the log"):
+        store.flush()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_takes_no_locks_from_its_parent(tmp_path: Path) -> None:
     path = tmp_path / "s.db"

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -248,3 +249,53 @@ def test_an_index_that_was_put_back_is_not_taken_for_the_one_before(
         assert store.get(names[7]) == b"v1"
         assert store.get("new") == b"3"
     assert before.verify().damage == []
+
+
+#: Children that are forked while other threads use a store.
+CHILDREN = 30
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("place", ["packs:", "memory:"])
+def test_a_child_reads_whatever_other_threads_did_at_the_fork(tmp_path: Path, place: str) -> None:
+    store = lr.files.Store(f"packs:{tmp_path}/store" if place == "packs:" else place)
+    store.put("base", b"0" * 1000)
+    store.flush()
+    is_over = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            store.put(f"t/{number % 50}", bytes(5000))
+            store.get("base")
+
+    def use() -> int:
+        is_right = store.get("base") == b"0" * 1000 and store.exists("base") and store.list("b") == ["base"]
+        return 0 if is_right else 1
+
+    threads = [threading.Thread(target=write) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    codes = [in_child(use) for _ in range(CHILDREN)]
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * CHILDREN
+    # The parent goes on.
+    store.put("after", b"1")
+    store.flush()
+    assert store.get("after") == b"1"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_may_write_to_a_store_in_memory(tmp_path: Path) -> None:
+    store = lr.files.Store("memory:")
+    store.put("a", b"1")
+
+    def use() -> int:
+        store.put("a", b"2")
+        return 0 if store.get("a") == b"2" else 1
+
+    assert in_child(use) == 0
+    assert store.get("a") == b"1"

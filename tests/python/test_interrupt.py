@@ -148,3 +148,38 @@ except KeyboardInterrupt:
     out, err = interrupt(process, lambda: True)
     assert process.returncode == 0, err
     assert out.split()[1:] == ["5", "True"]
+
+
+#: A transform that interrupts its own process in the middle of a long work, and counts what is done all the same.
+FILES = """
+import os, signal, sys, time
+import lakerace as lr
+
+class Counted:
+    calls = 0
+    def apply(self, data): return data[::-1]
+    def remove(self, data):
+        Counted.calls += 1
+        if Counted.calls == 200:
+            os.kill(os.getpid(), signal.SIGINT)
+        if Counted.calls > 200:
+            time.sleep(0.001)
+        return data[::-1]
+
+store = lr.files.Store(sys.argv[1], transforms=[Counted()])
+store.put_many((f"f{i:06}", b"content") for i in range(20_000))
+try:
+    store.verify()
+except KeyboardInterrupt:
+    print("interrupted", Counted.calls < 20_000)
+Counted.calls = 1000
+assert store.get("f000000") == b"content"
+assert len(store.list()) == 20_000
+"""
+
+
+@pytest.mark.parametrize("place", ["s.db", "memory:", "packs:p"])
+def test_a_verification_of_files(tmp_path: Path, place: str) -> None:
+    location = {"s.db": f"{tmp_path}/s.db", "packs:p": f"packs:{tmp_path}/p"}.get(place, place)
+    done = subprocess.run([sys.executable, "-c", FILES, location], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted True\n"), done.stderr

@@ -311,7 +311,7 @@ fn counted(verb: &str, files: u64, bytes: u64) -> String {
 }
 
 fn compact(opened: &Opened<'_>) -> Result<()> {
-    let done = opened.store.compact()?;
+    let done = opened.store.compact_with(&mut opened.progress())?;
     let (before, after) = (human::bytes(done.bytes_before), human::bytes(done.bytes_after));
     opened.done(&format!("{before} became {after}"), 0, json!(done))
 }

@@ -67,7 +67,7 @@ use crate::commit::{Commit, WriteBase, latest};
 use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, Published, within_memory};
-use crate::{Snapshot, Table, deletion_vector};
+use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// How to upsert.
 #[derive(Debug, Clone)]
@@ -84,6 +84,8 @@ pub struct UpsertOptions {
     pub memory_bytes: u64,
     /// A table without deletion vectors gets them where rows are to be hidden, whoever made it.
     pub enables_vectors: bool,
+    /// The version that the rows were made from. Where a later one has other rows with their keys, this is an error of kind `Conflict`.
+    pub from_version: Option<u64>,
     /// What may change of the table's schema.
     pub evolve: Evolve,
     /// How new files are written.
@@ -102,6 +104,7 @@ impl Default for UpsertOptions {
             insert_only: false,
             memory_bytes: MEMORY_BYTES,
             enables_vectors: false,
+            from_version: None,
             evolve: Evolve::default(),
             write: WriteOptions::default(),
         }
@@ -151,7 +154,7 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKin
 
 fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
-    let mut snapshot = table.snapshot(None)?;
+    let mut snapshot = table.snapshot(options.from_version.map(VersionSpec::Version))?;
     let rows = match ends {
         UpsertKind::Upsert => rows,
         UpsertKind::Delete => rows.only(&row_mapping::key(&snapshot, options).map_err(named)?),
@@ -176,6 +179,10 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
+            None if options.from_version.is_some() => {
+                return Err(named(Error::conflict("another writer has changed rows that these were made from"))
+                    .advice("make them again from the newest version"));
+            }
             None => snapshot = latest(&snapshot)?,
         }
     }
@@ -347,7 +354,11 @@ impl Upsert<'_> {
         match self.ends {
             UpsertKind::Upsert if self.options.insert_only => Depends::Presence,
             // Change files have the rows as they were.
-            UpsertKind::Upsert if self.feeds() || self.shape.operators.combine_rows() => Depends::Values,
+            UpsertKind::Upsert
+                if self.options.from_version.is_some() || self.feeds() || self.shape.operators.combine_rows() =>
+            {
+                Depends::Values
+            }
             UpsertKind::Upsert | UpsertKind::Delete => Depends::Nothing,
         }
     }

@@ -203,9 +203,9 @@ impl Index for DeltaIndex {
         }
     }
 
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed> {
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], from: Option<u64>) -> Result<Changed> {
         let table = self.table()?;
-        let options = UpsertOptions { memory_bytes: MEMORY_BYTES, ..UpsertOptions::default() };
+        let options = UpsertOptions { memory_bytes: MEMORY_BYTES, from_version: from, ..UpsertOptions::default() };
         let rows = || SourceRows::from(batches(changes));
         let changed = self.attempt(&table, |is_there| {
             if !is_there {

@@ -3,6 +3,7 @@
 //! Names are walked from the directory's own handle, one part after the other, and no part may be a symbolic link: nothing outside of the
 //! directory is reached. A content appears by a rename.
 
+mod append;
 mod batch;
 mod root;
 mod staged;
@@ -26,9 +27,11 @@ use self::root::Root;
 use self::staged::Staged;
 use self::syncs::FolderSyncs;
 use crate::name::{composed, shown};
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Content, Damage, Durability, Each, Home, IfExists, Options, PutOptions, Reads, Sink, Stat,
-    Verified, Write,
+    Batch, Compacted, Content, Damage, Durability, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink,
+    Stat, Tail, Verified, Write,
 };
 
 /// A store in a directory.
@@ -149,6 +152,14 @@ impl Home for DirectoryHome {
         Ok(Box::new(Staged::new(self, name, options)?))
     }
 
+    fn version(&self, name: &str) -> Result<Option<FileVersion>> {
+        self.0.version(name)
+    }
+
+    fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {
+        self.0.append(name, tail, options).map(|()| true)
+    }
+
     fn batch(&self) -> Result<Box<dyn Batch>> {
         self.0.is_writable()?;
         Ok(Box::new(DirectoryBatch::new(self)))
@@ -192,9 +203,10 @@ impl Home for DirectoryHome {
             .advice("take a SQLite store for that"))
     }
 
-    fn verify(&self) -> Result<Verified> {
+    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         let mut verified = Verified::default();
         for stat in walk::list(&self.0, "", "", usize::MAX)? {
+            go_on(progress(verified.files, verified.bytes))?;
             verified.files += 1;
             if let Some(composed) = composed(&stat.name)
                 && self.stat(&composed)?.is_some()
@@ -219,7 +231,7 @@ impl Home for DirectoryHome {
         Ok(verified)
     }
 
-    fn compact(&self) -> Result<Compacted> {
+    fn compact(&self, _: Progress<'_>) -> Result<Compacted> {
         self.0.is_writable()?;
         let bytes = walk::list(&self.0, "", "", usize::MAX)?.iter().map(|file| file.size).sum();
         let orphans = walk::remove_hidden(&self.0, LEFT_OVER)?;

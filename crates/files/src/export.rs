@@ -31,6 +31,9 @@ fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
     let if_exists = match if_exists {
         IfExists::Replace => lakerace_io::IfExists::Replace,
         IfExists::Error => lakerace_io::IfExists::Error,
+        IfExists::ReplaceVersion(_) => {
+            return Err(Error::usage("a local file has no version of a store").at(path));
+        }
     };
     Output::create(&store, &path, if_exists)
 }

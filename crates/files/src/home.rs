@@ -2,10 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 use serde::Serialize;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::Compression;
+use crate::name::{changed, taken};
+use crate::store::Progress;
 
 /// A file's properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,6 +27,13 @@ pub struct Stat {
     pub metadata: Option<String>,
 }
 
+impl Stat {
+    /// The version of a file that has a checksum.
+    pub(crate) fn version(&self) -> FileVersion {
+        FileVersion::new(self.size, self.mtime_ms, self.checksum.unwrap_or_default(), self.metadata.as_deref())
+    }
+}
+
 /// What a put does where the name is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfExists {
@@ -32,6 +42,42 @@ pub enum IfExists {
     Replace,
     /// An error of kind `Conflict`.
     Error,
+    /// The new content takes the place of the file as it was in this version. Of another one, or of none, it is an error of kind `Conflict`.
+    ReplaceVersion(FileVersion),
+}
+
+/// A state of a file: its content, its time and its metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileVersion(pub(crate) u128);
+
+impl FileVersion {
+    /// The version of a name that no file has.
+    pub(crate) const ABSENT: Self = Self(0);
+
+    /// The version of a file with these properties.
+    pub(crate) fn new(size: u64, mtime_ms: i64, checksum: u64, metadata: Option<&str>) -> Self {
+        let mut hash = Xxh3Default::new();
+        hash.update(&size.to_le_bytes());
+        hash.update(&mtime_ms.to_le_bytes());
+        hash.update(&checksum.to_le_bytes());
+        hash.update(&[u8::from(metadata.is_some())]);
+        hash.update(metadata.unwrap_or_default().as_bytes());
+        Self(hash.digest128())
+    }
+}
+
+impl IfExists {
+    /// An error where a content may not be put over what is there: `found`, which is asked only where it matters.
+    pub(crate) fn check(self, name: &str, found: impl FnOnce() -> Result<Option<FileVersion>>) -> Result<()> {
+        match self {
+            Self::Replace => Ok(()),
+            Self::Error => found()?.map_or(Ok(()), |_| Err(taken(name))),
+            Self::ReplaceVersion(version) => {
+                let is_same = found()?.unwrap_or(FileVersion::ABSENT) == version;
+                if is_same { Ok(()) } else { Err(changed(name)) }
+            }
+        }
+    }
 }
 
 /// How one file is put.
@@ -72,10 +118,27 @@ pub trait Content: Send {
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize>;
 }
 
+/// Bytes that are appended to a file.
+pub trait Tail {
+    /// Gives them to `each` in parts, from the first one each time.
+    fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
+}
+
+impl Tail for &[u8] {
+    fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        each(self)
+    }
+}
+
 /// A content that is being written. Dropped before [`Self::finish`], it leaves nothing.
 pub trait Write: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
+    /// Reads what was written, at `offset` into `out`, and gives the bytes read: fewer than asked for only at the end. An error of kind
+    /// `Unsupported` where the content does not go to a store.
+    fn read_back(&mut self, _offset: u64, _out: &mut [u8]) -> Result<usize> {
+        Err(Error::unsupported("what was written can't be read before it is complete"))
+    }
     /// Gives the content its name, in one step.
     fn finish(self: Box<Self>) -> Result<()>;
 }
@@ -168,6 +231,12 @@ pub trait Home: Reads {
     fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
     /// Begins a content that comes in parts.
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>>;
+    /// The state of a file; `None` where there is none. A content that is opened afterwards is of this version or a later one.
+    fn version(&self, name: &str) -> Result<Option<FileVersion>>;
+    /// Appends to a file in its place, and says whether the home can do so. Where it can't, a new content takes the place of the old one.
+    fn append_in_place(&self, _name: &str, _tail: &mut dyn Tail, _options: &PutOptions) -> Result<bool> {
+        Ok(false)
+    }
     /// Begins writes that become visible together.
     fn batch(&self) -> Result<Box<dyn Batch>>;
     /// Removes a file; an error of kind `NotFound` where there is none.
@@ -183,9 +252,9 @@ pub trait Home: Reads {
     /// One state of all files, for many reads.
     fn snapshot(&self) -> Result<Box<dyn Reads>>;
     /// Reads everything and says what is damaged.
-    fn verify(&self) -> Result<Verified>;
+    fn verify(&self, progress: Progress<'_>) -> Result<Verified>;
     /// Gives space back.
-    fn compact(&self) -> Result<Compacted>;
+    fn compact(&self, progress: Progress<'_>) -> Result<Compacted>;
     /// Makes all that was put durable.
     fn flush(&self) -> Result<()>;
     /// Ends the use of the store: what it would lose otherwise is made durable.

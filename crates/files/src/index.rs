@@ -71,8 +71,9 @@ pub trait Index: Send + Sync + std::fmt::Debug {
     /// its history does not go back that far.
     fn at(&self, ms: i64) -> Result<Option<Box<dyn IndexVersion>>>;
     /// Gives names other entries, and takes those of `None` away, all in one step; makes the table where there is none. Gives the
-    /// version that this has made.
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed>;
+    /// version that this has made. `from`: the version that the changes were made from; an error of kind `Conflict` where a later one
+    /// has changed the same names.
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], from: Option<u64>) -> Result<Changed>;
     /// Makes few files of many small ones, and removes those that no recent version needs.
     fn compact(&self) -> Result<()>;
 }

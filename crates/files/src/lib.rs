@@ -12,10 +12,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod append;
 mod archive;
 mod directory;
 mod encode;
 mod export;
+mod fork;
 mod home;
 mod import;
 mod index;
@@ -35,7 +37,8 @@ pub use archive::{Archive, ArchiveKind, check_archive};
 pub use encode::{Key, Transform};
 pub use export::local_file;
 pub use home::{
-    Batch, Compacted, Content, Damage, Each, Home, IfExists, PutOptions, Reads, Sink, Stat, Verified, Write,
+    Batch, Compacted, Content, Damage, Each, FileVersion, Home, IfExists, PutOptions, Reads, Sink, Stat, Tail,
+    Verified, Write,
 };
 pub use index::{Changed, EachName, Entry, Index, IndexVersion, Segment};
 pub use mount::{FileTree, FolderEntry, Mount, MountOptions, Node, NodeKind, Tell};

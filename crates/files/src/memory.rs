@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Deref, DerefMut};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use lakerace_io::wait::{read_lock, write_lock};
@@ -10,12 +10,15 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::encode::{self, Dictionary, Encoding, PIECE_BYTES, Samples, Toolbox};
+use crate::fork::{Opener, Running};
 use crate::home::Op;
-use crate::name::{check_name, composed, not_found, prefix_end, shown, taken};
+use crate::name::{check_name, composed, not_found, prefix_end, shown};
 use crate::sqlite::check_metadata;
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Compression, Content, Damage, Each, Home, IfExists, Options, PutOptions, Reads, Sink, Stat,
-    Verified, Write,
+    Batch, Compacted, Compression, Content, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads,
+    Sink, Stat, Verified, Write,
 };
 
 type Files = BTreeMap<Arc<str>, Arc<File>>;
@@ -33,6 +36,27 @@ struct Shared {
     compression: Compression,
     dictionary: RwLock<Option<Arc<Dictionary>>>,
     is_read_only: bool,
+    opener: Opener,
+}
+
+/// A lock of a store, during which the process does not fork.
+struct Locked<G> {
+    guard: G,
+    _running: Running,
+}
+
+impl<G: Deref> Deref for Locked<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.guard
+    }
+}
+
+impl<G: DerefMut> DerefMut for Locked<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.guard
+    }
 }
 
 #[derive(Debug)]
@@ -54,24 +78,28 @@ impl MemoryHome {
                 compression: options.compression.unwrap_or_default(),
                 dictionary: RwLock::default(),
                 is_read_only: options.read_only,
+                opener: Opener::new(),
             }),
         })
     }
 }
 
 impl Shared {
-    fn read(&self) -> RwLockReadGuard<'_, Files> {
-        read_lock(&self.files)
+    fn read(&self) -> Result<Locked<RwLockReadGuard<'_, Files>>> {
+        let running = self.opener.enter()?;
+        Ok(Locked { guard: read_lock(&self.files), _running: running })
     }
 
-    fn write(&self) -> Result<RwLockWriteGuard<'_, Files>> {
-        match self.is_read_only {
-            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
-            false => Ok(write_lock(&self.files)),
+    fn write(&self) -> Result<Locked<RwLockWriteGuard<'_, Files>>> {
+        if self.is_read_only {
+            return Err(Error::usage("the store is open for reading only").advice("open it without read_only"));
         }
+        let running = self.opener.enter()?;
+        Ok(Locked { guard: write_lock(&self.files), _running: running })
     }
 
     fn encode(&self, data: &[u8], options: &PutOptions) -> Result<Arc<File>> {
+        let _running = self.opener.enter()?;
         check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(self.compression);
         let dictionary = read_lock(&self.dictionary).clone();
@@ -98,9 +126,7 @@ impl Shared {
 }
 
 fn insert(files: &mut Files, name: &str, file: Arc<File>, if_exists: IfExists) -> Result<()> {
-    if if_exists == IfExists::Error && files.contains_key(name) {
-        return Err(taken(name));
-    }
+    if_exists.check(name, || Ok(files.get(name).map(|file| file.version())))?;
     files.insert(name.into(), file);
     Ok(())
 }
@@ -115,6 +141,10 @@ fn rename(files: &mut Files, from: &str, to: &str, if_exists: IfExists) -> Resul
 }
 
 impl File {
+    fn version(&self) -> FileVersion {
+        FileVersion::new(self.size, self.mtime_ms, self.checksum, self.metadata.as_deref())
+    }
+
     fn stat(&self, name: &str) -> Stat {
         Stat {
             name: name.to_owned(),
@@ -228,23 +258,23 @@ fn open(files: &Files, name: &str) -> Result<Box<dyn Content>> {
 
 impl Reads for MemoryHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        get(&self.shared.read(), name, sink)
+        get(&*self.shared.read()?, name, sink)
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        get_many(&self.shared.read(), names, each)
+        get_many(&*self.shared.read()?, names, each)
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
-        Ok(self.shared.read().get(name).map(|file| file.stat(name)))
+        Ok(self.shared.read()?.get(name).map(|file| file.stat(name)))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        Ok(list(&self.shared.read(), prefix, from, limit))
+        Ok(list(&*self.shared.read()?, prefix, from, limit))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        open(&self.shared.read(), name)
+        open(&*self.shared.read()?, name)
     }
 }
 
@@ -283,6 +313,13 @@ impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let rest = self.bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let len = rest.len().min(out.len());
+        out[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
@@ -348,6 +385,10 @@ impl Home for MemoryHome {
         Ok(Box::new(Upload { shared, name, options, bytes: Vec::new() }))
     }
 
+    fn version(&self, name: &str) -> Result<Option<FileVersion>> {
+        Ok(self.shared.read()?.get(name).map(|file| file.version()))
+    }
+
     fn batch(&self) -> Result<Box<dyn Batch>> {
         Ok(Box::new(MemoryBatch { shared: Arc::clone(&self.shared), work: Vec::new() }))
     }
@@ -394,13 +435,14 @@ impl Home for MemoryHome {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
-        Ok(Box::new(Snapshot(self.shared.read().clone())))
+        Ok(Box::new(Snapshot(self.shared.read()?.clone())))
     }
 
-    fn verify(&self) -> Result<Verified> {
-        let files = self.shared.read().clone();
+    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+        let files = self.shared.read()?.clone();
         let mut verified = Verified::default();
         for (name, file) in &files {
+            go_on(progress(verified.files, verified.bytes))?;
             verified.files += 1;
             if let Some(composed) = composed(name).filter(|composed| files.contains_key(composed.as_str())) {
                 verified.alike.push((name.to_string(), composed));
@@ -419,8 +461,8 @@ impl Home for MemoryHome {
         Ok(verified)
     }
 
-    fn compact(&self) -> Result<Compacted> {
-        let bytes = self.shared.read().values().flat_map(|file| &file.pieces).map(|piece| piece.len() as u64).sum();
+    fn compact(&self, _: Progress<'_>) -> Result<Compacted> {
+        let bytes = self.shared.read()?.values().flat_map(|file| &file.pieces).map(|piece| piece.len() as u64).sum();
         Ok(Compacted { bytes_before: bytes, bytes_after: bytes, ..Compacted::default() })
     }
 
@@ -429,8 +471,9 @@ impl Home for MemoryHome {
     }
 
     fn train(&self) -> Result<u32> {
+        let _running = self.shared.opener.enter()?;
         let mut samples = Samples::default();
-        for file in self.shared.read().values() {
+        for file in self.shared.read()?.values() {
             samples.add(&file.content()?);
         }
         let mut dictionary = write_lock(&self.shared.dictionary);

@@ -62,6 +62,13 @@ pub(crate) fn taken(name: &str) -> Error {
     Error::conflict("the file exists").at(shown(name)).advice("remove it first, or put it with leave to replace")
 }
 
+/// The error for a name whose file is another one than the one that was to be replaced.
+pub(crate) fn changed(name: &str) -> Error {
+    Error::conflict("the file was changed by another writer after it was opened")
+        .at(shown(name))
+        .advice("open it again, and repeat the change")
+}
+
 /// The composed form (NFC) of a name that has another one.
 pub(crate) fn composed(name: &str) -> Option<String> {
     (!name.is_ascii() && !is_nfc(name)).then(|| name.nfc().collect())

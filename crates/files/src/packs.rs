@@ -6,9 +6,12 @@
 mod names;
 mod pack;
 mod read;
+mod rebase;
 mod shared;
+mod staged;
 mod verify;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -23,9 +26,11 @@ use crate::encode::Encoding;
 use crate::home::Op;
 use crate::name::not_found;
 use crate::sqlite::{check_metadata, now_ms};
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Compression, Content, Each, Entry, Home, IfExists, Index, Options, PutOptions, Reads, Segment,
-    Sink, Stat, Verified, Write,
+    Batch, Compacted, Compression, Content, Each, Entry, FileVersion, Home, IfExists, Index, Options, PutOptions,
+    Reads, Segment, Sink, Stat, Tail, Verified, Write, append,
 };
 
 /// The content's bytes of a segment; the last one of a content is shorter.
@@ -147,6 +152,26 @@ impl Write for Upload {
         self.append(bytes).map_err(|e| e.at(&self.shared.location))
     }
 
+    fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let (mut done, total) = (0, self.size + self.rest.len() as u64);
+        while done < out.len() && offset + (done as u64) < total {
+            let at = offset + done as u64;
+            let part = (at / SEGMENT_BYTES as u64) as usize;
+            let bytes = match self.segments.get(part) {
+                None => Cow::Borrowed(self.rest.as_slice()),
+                Some(segment) => Cow::Owned(read::decode_part(&self.shared, &self.encoding, part, segment)?),
+            };
+            let rest = bytes.get((at % SEGMENT_BYTES as u64) as usize..).unwrap_or_default();
+            let len = rest.len().min(out.len() - done);
+            if len == 0 {
+                break;
+            }
+            out[done..done + len].copy_from_slice(&rest[..len]);
+            done += len;
+        }
+        Ok(done)
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         let (shared, name, if_exists) = (Arc::clone(&self.shared), self.name.clone(), self.options.if_exists);
         let done = self.entry().and_then(|entry| shared.apply(|staged| staged.put(&name, entry, if_exists)));
@@ -157,6 +182,26 @@ impl Write for Upload {
 fn entry_of(shared: &Arc<Shared>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<Entry>> {
     let mut upload = Upload::new(shared, name, options)?;
     upload.append(data)?;
+    upload.entry()
+}
+
+/// A content made of another one, which may be none, and more bytes. It keeps the other one's metadata where `options` have none.
+fn appended(
+    shared: &Arc<Shared>,
+    (name, before): (&str, Option<&Arc<Entry>>),
+    options: &PutOptions,
+    tail: &mut dyn Tail,
+) -> Result<Arc<Entry>> {
+    let mut options = options.clone();
+    if options.metadata.is_none() {
+        options.metadata = before.and_then(|entry| entry.metadata.clone());
+    }
+    let mut upload = Upload::new(shared, name, &options)?;
+    if let Some(before) = before {
+        let mut content = read::open(shared, name, Arc::clone(before));
+        append::copy(&mut *content, &mut |bytes| upload.append(bytes))?;
+    }
+    tail.give(&mut |bytes| upload.append(bytes))?;
     upload.entry()
 }
 
@@ -237,6 +282,21 @@ impl Home for PackHome {
         Ok(Box::new(upload))
     }
 
+    fn version(&self, name: &str) -> Result<Option<FileVersion>> {
+        self.place(self.0.find(name).map(|found| found.map(|entry| shared::version(&entry))))
+    }
+
+    fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {
+        let mut append = || loop {
+            let before = self.0.find(name)?;
+            let entry = appended(&self.0, (name, before.as_ref()), options, tail)?;
+            if self.0.apply_append(name, before.as_ref(), entry)? {
+                return self.0.commit_many();
+            }
+        };
+        self.place(append()).map(|()| true)
+    }
+
     fn batch(&self) -> Result<Box<dyn Batch>> {
         self.place(self.0.is_writable())?;
         Ok(Box::new(PackBatch { shared: Arc::clone(&self.0), work: Vec::new() }))
@@ -295,13 +355,13 @@ impl Home for PackHome {
         Ok(Box::new(Snapshot::new(&self.0)))
     }
 
-    fn verify(&self) -> Result<Verified> {
+    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         let done = if self.0.is_read_only { Ok(()) } else { self.0.commit() };
-        self.place(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0)))
+        self.place(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0, progress)))
     }
 
-    fn compact(&self) -> Result<Compacted> {
-        self.place(self.0.is_writable().and_then(|()| compact(&self.0)))
+    fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
+        self.place(self.0.is_writable().and_then(|()| compact(&self.0, progress)))
     }
 
     fn flush(&self) -> Result<()> {
@@ -331,13 +391,14 @@ impl Drop for PackHome {
 }
 
 /// Removes packs of which no file needs anything, and compacts the table.
-fn compact(shared: &Shared) -> Result<Compacted> {
+fn compact(shared: &Arc<Shared>, progress: Progress<'_>) -> Result<Compacted> {
     shared.commit()?;
     // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
     let packs = shared.packs()?;
     shared.refresh()?;
     let mut used = HashSet::new();
-    for found in shared.names().walk("", "", usize::MAX) {
+    for (seen, found) in (0_u64..).zip(shared.names().walk("", "", usize::MAX)) {
+        go_on(progress(seen, 0))?;
         used.extend(packs_of(&found?.1));
     }
     let before = now_ms() - UNUSED_MS;

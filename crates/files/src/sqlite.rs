@@ -12,6 +12,7 @@ mod encoder;
 mod fork;
 mod inner;
 mod keeper;
+mod log_file;
 mod open;
 mod pages;
 mod queue;
@@ -21,6 +22,7 @@ mod schema;
 mod statement;
 mod upload;
 mod verify;
+mod watch;
 mod writer;
 
 use std::sync::Arc;
@@ -31,7 +33,11 @@ pub(crate) use statement::from_rusqlite;
 use lakerace_io::{Error, Result};
 
 use crate::name::{check_name, shown};
-use crate::{Batch, Compacted, Content, Each, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified, Write};
+use crate::store::Progress;
+use crate::{
+    Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified,
+    Write,
+};
 
 use inner::Inner;
 
@@ -107,6 +113,10 @@ impl Home for SqliteHome {
         Ok(Box::new(upload::Upload::new(Arc::clone(&self.0), name, options)))
     }
 
+    fn version(&self, name: &str) -> Result<Option<FileVersion>> {
+        self.stat(name).map(|found| found.map(|stat| stat.version()))
+    }
+
     fn batch(&self) -> Result<Box<dyn Batch>> {
         self.place(self.0.connections.is_writable())?;
         Ok(Box::new(batch::SqliteBatch::new(Arc::clone(&self.0))))
@@ -156,12 +166,12 @@ impl Home for SqliteHome {
         self.place(open::Snapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
     }
 
-    fn verify(&self) -> Result<Verified> {
-        self.place(verify::verify(&self.0))
+    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+        self.place(verify::verify(&self.0, progress))
     }
 
-    fn compact(&self) -> Result<Compacted> {
-        self.place(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0)))
+    fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
+        self.place(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0, progress)))
     }
 
     fn flush(&self) -> Result<()> {

@@ -13,8 +13,8 @@ use crate::own::Own;
 use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
-    Batch, Compacted, Content, Each, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Verified, Write,
-    random,
+    Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Tail,
+    Verified, Write, append, random,
 };
 
 /// Names that one look at a home gives.
@@ -171,6 +171,19 @@ impl Store {
         Ok(Box::new(WholeWrite { writer, place: format!("{}: {}", self.location(), shown(name)), is_failed: false }))
     }
 
+    /// The state of a file; `None` where there is none. What is read afterwards is of it or of a later one.
+    pub fn version(&self, name: &str) -> Result<Option<FileVersion>> {
+        self.home.version(name)
+    }
+
+    /// Appends to a file, or puts one where there is none, in one step: what others append at the same time stays. The file keeps its metadata,
+    /// unless `options` have others.
+    ///
+    /// The content is written as a whole, but in a directory, where bytes are appended to the file itself.
+    pub fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+        append::append(self, name, tail, options)
+    }
+
     /// Begins writes that become visible together; in a directory, one after the other.
     pub fn batch(&self) -> Result<Box<dyn Batch>> {
         self.home.batch()
@@ -278,12 +291,22 @@ impl Store {
 
     /// Reads everything and says what is damaged.
     pub fn verify(&self) -> Result<Verified> {
-        self.home.verify()
+        self.verify_with(&mut |_, _| true)
+    }
+
+    /// The same, as long as `progress` is true.
+    pub fn verify_with(&self, progress: Progress<'_>) -> Result<Verified> {
+        self.home.verify(progress)
     }
 
     /// Gives space back.
     pub fn compact(&self) -> Result<Compacted> {
-        self.home.compact()
+        self.compact_with(&mut |_, _| true)
+    }
+
+    /// The same, as long as `progress` is true. What was done until then stays done.
+    pub fn compact_with(&self, progress: Progress<'_>) -> Result<Compacted> {
+        self.home.compact(progress)
     }
 
     /// Makes all that was put durable.
@@ -353,6 +376,11 @@ impl Write for WholeWrite {
         let written = self.writer.write(bytes);
         self.is_failed = written.is_err();
         written
+    }
+
+    fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        self.check()?;
+        self.writer.read_back(offset, out)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

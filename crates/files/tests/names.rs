@@ -100,7 +100,7 @@ impl Index for Table {
         Ok(None)
     }
 
-    fn change(&self, _: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<Changed> {
+    fn change(&self, _: &[(Arc<str>, Option<Arc<Entry>>)], _: Option<u64>) -> Result<Changed> {
         let before = self.version.fetch_add(1, Ordering::Relaxed);
         Ok(Changed { version: before + 1, commit: Some(before + 1), before: Some(before) })
     }

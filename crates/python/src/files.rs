@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use lakerace::{DurabilityLevel, Error, Job, JobOptions, Result};
-use lakerace_files::{Archive, ArchiveKind, Child, Key, Options, PutOptions, Store};
+use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Key, Options, PutOptions, Store};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::{convert, errors, interrupt};
 use read::{FileReader, FileSnapshot, StatTuple, get, get_many, list_page, skips, stat_tuple};
-use write::{FileBatch, FileWriter, bytes_of, put_options};
+use write::{AppendedBytes, FileBatch, FileState, FileWriter, bytes_of, put_options};
 
 fn raise<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
     outcome.map_err(|e| errors::raised(py, &e))
@@ -248,7 +248,8 @@ impl FileStore {
         Ok(FileReader::new(content))
     }
 
-    #[pyo3(signature = (name, *, if_exists=None, compression=None, metadata=None, mtime_ms=None))]
+    #[pyo3(signature = (name, *, if_exists=None, compression=None, metadata=None, mtime_ms=None, replaced=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn _create(
         &self,
         py: Python<'_>,
@@ -257,12 +258,42 @@ impl FileStore {
         compression: Option<&str>,
         metadata: Option<&Bound<'_, PyAny>>,
         mtime_ms: Option<i64>,
+        replaced: Option<PyRef<'_, FileState>>,
     ) -> PyResult<FileWriter> {
         let store = self.open_store(py)?;
-        let options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        let mut options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        if let Some(state) = replaced {
+            options.if_exists = IfExists::ReplaceVersion(state.0);
+        }
         let writer = raise(py, py.detach(|| store.create(name, &options)))?;
         warn(py, &store)?;
         Ok(FileWriter::new(writer))
+    }
+
+    /// The state of a file; None where there is none.
+    fn _version(&self, py: Python<'_>, name: &str) -> PyResult<Option<FileState>> {
+        let store = self.open_store(py)?;
+        Ok(raise(py, py.detach(|| store.version(name)))?.map(FileState))
+    }
+
+    /// Appends bytes, or those of a file of this machine by its descriptor, in one step.
+    #[pyo3(signature = (name, data, *, start=0, compression=None, metadata=None, mtime_ms=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    fn _append(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        data: &Bound<'_, PyAny>,
+        start: u64,
+        compression: Option<&str>,
+        metadata: Option<&Bound<'_, PyAny>>,
+        mtime_ms: Option<i64>,
+    ) -> PyResult<()> {
+        let store = self.open_store(py)?;
+        let options = put_options(py, None, compression, metadata, mtime_ms)?;
+        let mut tail = AppendedBytes::of(data, start)?;
+        raise(py, py.detach(|| store.append(name, &mut tail, &options)))?;
+        warn(py, &store)
     }
 
     fn _batch(&self, py: Python<'_>) -> PyResult<FileBatch> {
@@ -345,13 +376,13 @@ impl FileStore {
 
     fn _verify(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let store = self.open_store(py)?;
-        let verified = long(py, None, move |_| store.verify())?;
+        let verified = long(py, None, move |go| store.verify_with(go))?;
         convert::to_python(py, &verified)
     }
 
     fn _compact(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let store = self.open_store(py)?;
-        let compacted = long(py, None, move |_| store.compact())?;
+        let compacted = long(py, None, move |go| store.compact_with(go))?;
         convert::to_python(py, &compacted)
     }
 
@@ -391,5 +422,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FileSnapshot>()?;
     module.add_class::<FileReader>()?;
     module.add_class::<FileWriter>()?;
+    module.add_class::<FileState>()?;
     module.add_class::<FileBatch>()
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lakerace::{Error, Job, Result};
 use pyo3::prelude::*;
@@ -51,6 +51,46 @@ pub(crate) fn run<T: Send + 'static>(
                 return Err(raised);
             }
             interrupted = Some(raised);
+        }
+    }
+}
+
+/// Looks for signals from within a loop that runs on the calling thread with the interpreter released.
+pub(crate) struct SignalWatch {
+    looked: Instant,
+    calls: u32,
+    raised: Option<PyErr>,
+}
+
+/// Calls between two looks at the clock.
+const CALLS: u32 = 64;
+
+impl SignalWatch {
+    pub(crate) fn new() -> Self {
+        Self { looked: Instant::now(), calls: 0, raised: None }
+    }
+
+    /// An error where a signal's handler has raised; seldom more than a count.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.calls += 1;
+        if self.calls % CALLS != 0 || self.looked.elapsed() < SIGNAL_POLL {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => Ok(()),
+            Err(raised) => {
+                self.raised = Some(raised);
+                Err(Error::cancelled())
+            }
+        }
+    }
+
+    /// The outcome of the loop: what a handler has raised comes before it.
+    pub(crate) fn end<T>(self, py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
+        match self.raised {
+            Some(raised) => Err(raised),
+            None => outcome.map_err(|error| errors::raised(py, &error)),
         }
     }
 }

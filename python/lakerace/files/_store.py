@@ -261,6 +261,11 @@ class Store(_lakerace.FileStore, _Reads):
         super().close()
         _UNFLUSHED.discard(self)
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing is written."""
+        return bool(self._arguments[1]["read_only"])
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.exists(name)
 
@@ -318,7 +323,7 @@ class Store(_lakerace.FileStore, _Reads):
 
     def open(
         self,
-        name: str,
+        name: str | bytes | os.PathLike[str],
         mode: str = "r",
         buffering: int = -1,
         encoding: str | None = None,
@@ -330,6 +335,9 @@ class Store(_lakerace.FileStore, _Reads):
 
         What is written appears when the file is closed, all at once; nothing appears where a `with` ends by an exception. `options`
         as of `put`: `compression`, `metadata`, `mtime_ms`. A file that is appended to or changed keeps its metadata.
+
+        What is appended (`a`, `a+`) follows what others have appended by then. A file that is changed (`r+`) and that others have changed meanwhile
+        is a :class:`ConflictError` when it is closed; nothing is written then.
         """
         return _io.opened(self, name, mode, buffering, encoding, errors, newline, options)
 

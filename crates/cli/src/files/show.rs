@@ -133,7 +133,7 @@ pub(super) fn stat(args: &FileStatArgs, opened: &Opened<'_>) -> Result<()> {
 
 /// Gives the exit code.
 pub(super) fn verify(opened: &Opened<'_>) -> Result<u8> {
-    let verified = opened.store.verify()?;
+    let verified = opened.store.verify_with(&mut opened.progress())?;
     for damage in &verified.damage {
         let place = match (&damage.name, &damage.between) {
             (Some(name), _) => name.clone(),

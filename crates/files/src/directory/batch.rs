@@ -108,6 +108,9 @@ impl<'a> Foreseen<'a> {
 
     /// Looks at a file that gets a name. One that is staged has its folders already.
     fn place(&mut self, name: &'a str, if_exists: IfExists, is_staged: bool) -> Result<()> {
+        if let IfExists::ReplaceVersion(_) = if_exists {
+            if_exists.check(name, || self.root.version(name))?;
+        }
         for (end, _) in name.match_indices('/') {
             let is_file = match self.changed.get(&name[..end]) {
                 Some(is_file) => *is_file,
@@ -167,10 +170,20 @@ enum Kept {
     Lost,
 }
 
+/// What a step does where its look at the version has been taken.
+fn held(if_exists: IfExists) -> IfExists {
+    match if_exists {
+        IfExists::ReplaceVersion(_) => IfExists::Replace,
+        other => other,
+    }
+}
+
 impl Done<'_> {
     fn step(&mut self, op: &mut DirectoryOp, is_last: bool) -> Result<()> {
         let step = match op {
             Op::Put((hidden, id)) => {
+                // The version was looked at; what the step keeps of the file changes it.
+                hidden.if_exists = held(hidden.if_exists);
                 let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
                 let kept = self.checked(hidden.publish(None), kept)?;
                 Step::Placed(hidden.name.clone(), *id, kept)
@@ -182,6 +195,7 @@ impl Done<'_> {
             }
             Op::Rename(from, to, _) if from == to => return self.root.read(from).map(drop),
             Op::Rename(from, to, if_exists) => {
+                *if_exists = held(*if_exists);
                 let id = id(&self.root.read(from)?.0)?;
                 let kept = self.keep(to, *if_exists, is_last)?;
                 let kept = self.checked(self.root.rename(from, to, *if_exists), kept)?;

@@ -293,6 +293,7 @@ impl Root {
         if from == to {
             return Ok(());
         }
+        let _lock = self.hold_version(to, if_exists)?;
         // Another program may have written it, or this one before it was to be durable.
         self.syncs.sync_file(&file).map_err(|e| e.at(shown(from)))?;
         let (source, old) = self.parent(from)?.ok_or_else(|| not_found(from))?;
@@ -331,7 +332,8 @@ pub(super) fn moved(
     if_exists: IfExists,
 ) -> Result<(), Errno> {
     match if_exists {
-        IfExists::Replace => rustix::fs::renameat(source, old, target, new),
+        // Of a version, its holder has looked.
+        IfExists::Replace | IfExists::ReplaceVersion(_) => rustix::fs::renameat(source, old, target, new),
         IfExists::Error => match rustix::fs::renameat_with(source, old, target, new, RenameFlags::NOREPLACE) {
             // Not every file system knows the flag; a hard link does not replace either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use lakerace_io::{Error, Result};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
@@ -42,6 +42,7 @@ impl Hidden {
                 &found
             }
         };
+        let _lock = root.hold_version(name, self.if_exists)?;
         root.publish(folder, part, self.if_exists, name)?;
         self.part = None;
         Ok(())
@@ -71,7 +72,7 @@ pub(super) struct Staged {
 impl Staged {
     pub(super) fn new(home: &DirectoryHome, name: &str, options: &PutOptions) -> Result<Self> {
         home.0.may_write(name, options)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let part = hidden_part();
         let (folder, file) = home.0.in_parent(name, |folder, _| {
             rustix::fs::openat(folder, part.as_str(), flags, Mode::from_raw_mode(0o666))
@@ -113,6 +114,19 @@ impl Staged {
 impl Write for Staged {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)
+    }
+
+    fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.file.read_at(&mut out[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::from(error).at(shown(&self.hidden.name))),
+            }
+        }
+        Ok(done)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

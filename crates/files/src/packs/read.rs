@@ -9,8 +9,9 @@ use lakerace_io::{Error, Result};
 use super::SEGMENT_BYTES;
 use super::names::Names;
 use super::shared::{self, Shared};
+use crate::encode::Encoding;
 use crate::name::{not_found, shown};
-use crate::{Content, Each, Entry, Reads, Sink, Stat};
+use crate::{Content, Each, Entry, Reads, Segment, Sink, Stat};
 
 /// Stored bytes that are fetched at once for many contents; one longer content is fetched for itself.
 const FETCH_BYTES: u64 = 64 << 20;
@@ -26,6 +27,17 @@ pub(super) fn decode(shared: &Shared, entry: &Entry, stored: &[Bytes], out: &mut
         None => Ok(()),
         Some(_) => Err(Error::corrupt("the index has fewer parts of the content than its length takes")),
     }
+}
+
+/// One part of a content that is as long as parts are.
+pub(super) fn decode_part(shared: &Shared, encoding: &Encoding, part: usize, segment: &Segment) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let stored = shared.fetch(std::slice::from_ref(segment))?.pop();
+    let stored = stored.ok_or_else(|| Error::internal("a segment was not read"))?;
+    encoding.decode(part as u64, &stored, bytes.begin(SEGMENT_BYTES)?)?;
+    // SAFETY: decoding has written all of it.
+    unsafe { bytes.set_len(SEGMENT_BYTES) };
+    Ok(bytes)
 }
 
 fn give(shared: &Shared, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
@@ -106,6 +118,7 @@ impl Snapshot {
     }
 
     fn find(&self, name: &str) -> Result<Arc<Entry>> {
+        let _running = self.shared.opener.enter()?;
         self.names.find(name)?.ok_or_else(|| not_found(name))
     }
 
@@ -120,15 +133,18 @@ impl Reads for Snapshot {
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
+        let _running = self.shared.opener.enter()?;
         let found: Result<Vec<_>> = names.iter().map(|name| self.names.find(name)).collect();
         self.place(found.and_then(|found| get_many(&self.shared, names, &found, each)))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        let _running = self.shared.opener.enter()?;
         self.place(self.names.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+        let _running = self.shared.opener.enter()?;
         let files = self.names.walk(prefix, from, limit).take(limit);
         self.place(files.map(|found| found.map(|(name, entry)| shared::stat(&name, &entry))).collect())
     }

@@ -11,12 +11,17 @@ use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Outpu
 
 use super::names::{Cache, Changes, Names, VersionId, changes, merged};
 use super::pack::{OpenPack, Part, SealedPack, check_sum};
+use super::staged::{Base, Bases, Staged};
 use crate::encode::{Encoding, Toolbox};
-use crate::name::{composed, normalisation_warning, not_found, prefix_end, taken};
-use crate::{Changed, Compression, Entry, IfExists, Index, Segment, Stat};
+use crate::fork::Opener;
+use crate::name::{changed, composed, normalisation_warning, prefix_end};
+use crate::{Changed, Compression, Entry, FileVersion, Index, Segment, Stat};
 
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
+
+/// How often contents are made again from what other writers have committed.
+const ATTEMPTS: u32 = 100;
 
 /// Names that wait for a flush: with more, a put makes a version of the table.
 const PENDING_NAMES: usize = 131_072;
@@ -31,9 +36,9 @@ pub(super) struct Shared {
     pub(super) toolbox: Toolbox,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
-    /// The process that opened it: what speaks with a remote store does not survive a fork.
-    process: u32,
-    state: Mutex<State>,
+    /// Who opened it: what speaks with a remote store does not survive a fork.
+    pub(super) opener: Opener,
+    pub(super) state: Mutex<State>,
     /// Held by who commits: commits of one process are one behind the other.
     committing: Mutex<()>,
     encodings: Mutex<HashMap<Arc<str>, Arc<Encoding>>>,
@@ -42,10 +47,12 @@ pub(super) struct Shared {
 
 /// What reads look at.
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     /// The names of a version of the table.
     names: Names,
-    pending: Changes,
+    pub(super) pending: Changes,
+    /// What pending contents were made from, where that counts.
+    pub(super) based: Bases,
     open: Option<OpenPack>,
     unsent: Vec<Arc<SealedPack>>,
 }
@@ -65,7 +72,7 @@ impl Shared {
             toolbox: Toolbox::new(options)?,
             compression: options.compression.unwrap_or_default(),
             is_read_only: options.read_only,
-            process: std::process::id(),
+            opener: Opener::new(),
             state: Mutex::default(),
             committing: Mutex::default(),
             encodings: Mutex::default(),
@@ -80,7 +87,7 @@ impl Shared {
 
     /// Whether this process is a child of the one that opened the store.
     pub(super) fn is_forked(&self) -> bool {
-        self.process != std::process::id()
+        self.opener.is_forked()
     }
 
     /// An error in a child of the process that opened a remote store.
@@ -100,6 +107,7 @@ impl Shared {
 
     /// Takes in what other writers have committed. False where there is no store yet.
     pub(super) fn refresh(&self) -> Result<bool> {
+        let _running = self.opener.enter()?;
         self.check_process()?;
         let known = self.names();
         let Some(version) = self.index.newest()? else { return Ok(known.id.is_some()) };
@@ -121,16 +129,18 @@ impl Shared {
 
     /// The committed names: those of a version.
     pub(super) fn names(&self) -> Names {
+        let _running = crate::fork::enter();
         lock(&self.state).names.clone()
     }
 
     /// Reads the committed names; where their file here is damaged, it is made again first.
-    fn with_names<T>(&self, read: impl Fn(&Names) -> Result<T>) -> Result<T> {
+    pub(super) fn with_names<T>(&self, read: impl Fn(&Names) -> Result<T>) -> Result<T> {
         self.with_state(|_| (), |names, ()| read(names))
     }
 
     /// Reads the committed names and what is picked of the pending ones, both of one moment.
     fn with_state<P, T>(&self, pick: impl Fn(&Changes) -> P, read: impl Fn(&Names, P) -> Result<T>) -> Result<T> {
+        let _running = self.opener.enter()?;
         let look = || {
             let state = lock(&self.state);
             (state.names.clone(), pick(&state.pending))
@@ -172,6 +182,7 @@ impl Shared {
     }
 
     pub(super) fn may_write(&self, name: &str) -> Result<()> {
+        let _running = self.opener.enter()?;
         self.is_writable()?;
         crate::check_name(name)?;
         if let Some(warning) = normalisation_warning(name) {
@@ -184,10 +195,12 @@ impl Shared {
     }
 
     pub(super) fn take_warnings(&self) -> Vec<String> {
+        let Ok(_running) = self.opener.enter() else { return Vec::new() };
         std::mem::take(&mut lock(&self.warnings).0)
     }
 
     pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        let _running = self.opener.enter()?;
         let pending = lock(&self.state).pending.get(name).cloned();
         pending.map_or_else(|| self.with_names(|names| names.find(name)), Ok)
     }
@@ -214,23 +227,37 @@ impl Shared {
 
     /// Makes changes pending, all of them or none. `make` sees the names as they are.
     pub(super) fn apply(&self, make: impl FnOnce(&mut Staged<'_>) -> Result<()>) -> Result<()> {
+        let _running = self.opener.enter()?;
         self.is_writable()?;
         let mut state = lock(&self.state);
-        let mut staged = Staged { state: &state, changes: Changes::new() };
+        let mut staged = Staged::new(&state.names, &state.pending, &state.based);
         make(&mut staged)?;
-        let changes = staged.changes;
+        let (changes, based) = staged.end();
+        state.based.retain(|name, _| !changes.contains_key(name));
+        state.based.extend(based);
         state.pending.extend(changes);
         Ok(())
     }
 
+    /// Makes a content pending that was made from `before` and more bytes. False where the name stands for another one by now.
+    pub(super) fn apply_append(&self, name: &str, before: Option<&Arc<Entry>>, entry: Arc<Entry>) -> Result<bool> {
+        let mut is_made = false;
+        self.apply(|staged| {
+            is_made = staged.find(name)?.as_ref() == before;
+            if is_made { staged.append(name, entry) } else { Ok(()) }
+        })?;
+        Ok(is_made)
+    }
+
     /// Makes a version where more names wait than memory is for.
-    pub(super) fn commit_many(&self) -> Result<()> {
+    pub(super) fn commit_many(self: &Arc<Self>) -> Result<()> {
         let many = lock(&self.state).pending.len() > PENDING_NAMES;
         if many { self.commit() } else { Ok(()) }
     }
 
     /// Stores a part of a content in the pack that is being filled.
     pub(super) fn add(&self, part: &Part<'_>) -> Result<Segment> {
+        let _running = self.opener.enter()?;
         self.check_owner()?;
         let (segment, full) = {
             let mut state = lock(&self.state);
@@ -272,12 +299,30 @@ impl Shared {
     }
 
     /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
-    pub(super) fn commit(&self) -> Result<()> {
+    ///
+    /// What was appended to a file that another writer has changed meanwhile is appended to the other content. A content that was to replace
+    /// another version is given up, with an error that names it, once all others are durable.
+    pub(super) fn commit(self: &Arc<Self>) -> Result<()> {
+        let _running = self.opener.enter()?;
         if self.is_forked() {
             return if lock(&self.state).pending.is_empty() { Ok(()) } else { self.check_owner() };
         }
         let _committing = lock(&self.committing);
-        let (changes, unsent) = {
+        let mut given_up = Ok(());
+        for attempt in 0.. {
+            let done = self.commit_pending();
+            match done {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS && self.has_bases() => {}
+                done => return done.and(given_up),
+            }
+            given_up = given_up.and(self.rebase()?);
+        }
+        given_up
+    }
+
+    /// Does so once. An error of kind `Conflict` where what a pending content was made from is not there any more.
+    fn commit_pending(&self) -> Result<()> {
+        let (changes, unsent, based, from) = {
             let mut state = lock(&self.state);
             if state.pending.is_empty() {
                 return Ok(());
@@ -285,10 +330,16 @@ impl Shared {
             state.seal()?;
             let changes: Vec<_> =
                 state.pending.iter().map(|(name, change)| (Arc::clone(name), change.clone())).collect();
-            (changes, state.unsent.clone())
+            let from = state.names.id.as_ref().map_or(0, |id| id.version);
+            (changes, state.unsent.clone(), state.based.clone(), from)
         };
         unsent.iter().try_for_each(|pack| self.send(pack))?;
-        let changed = self.index.change(&changes)?;
+        for (name, base) in &based {
+            if self.with_names(|names| names.find(name))? != base.entry {
+                return Err(changed(name));
+            }
+        }
+        let changed = self.index.change(&changes, (!based.is_empty()).then_some(from))?;
         // Until they are among the committed names, reads find them among the pending ones.
         let taken_in = match self.take_in(&changes, changed) {
             Ok(true) => Ok(()),
@@ -313,6 +364,10 @@ impl Shared {
             };
             if is_same {
                 state.pending.remove(&name);
+                state.based.remove(&name);
+            } else if let Some(base) = state.based.get_mut(&name) {
+                // It was made from what is committed now.
+                *base = Base { entry: change, is_append: base.is_append };
             }
         }
         drop(state);
@@ -348,6 +403,7 @@ impl Shared {
     }
 
     pub(super) fn encoding(&self, text: &Arc<str>) -> Result<Arc<Encoding>> {
+        let _running = self.opener.enter()?;
         if let Some(known) = lock(&self.encodings).get(text) {
             return Ok(Arc::clone(known));
         }
@@ -361,6 +417,7 @@ impl Shared {
 
     /// The stored bytes of segments, in their order: those in memory, and others in the requests that cost least.
     pub(super) fn fetch(&self, segments: &[Segment]) -> Result<Vec<Bytes>> {
+        let _running = self.opener.enter()?;
         let mut found: Vec<Option<Bytes>> = {
             let state = lock(&self.state);
             segments.iter().map(|segment| state.stored(segment)).collect()
@@ -453,44 +510,6 @@ pub(super) struct ListedPack {
     pub(super) modified_ms: i64,
 }
 
-/// Changes that are being made, over the names as they are.
-pub(super) struct Staged<'a> {
-    state: &'a State,
-    changes: Changes,
-}
-
-impl Staged<'_> {
-    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
-        match self.changes.get(name).or_else(|| self.state.pending.get(name)) {
-            Some(change) => Ok(change.clone()),
-            None => self.state.names.find(name),
-        }
-    }
-
-    pub(super) fn put(&mut self, name: &str, entry: Arc<Entry>, if_exists: IfExists) -> Result<()> {
-        if if_exists == IfExists::Error && self.find(name)?.is_some() {
-            return Err(taken(name));
-        }
-        self.changes.insert(name.into(), Some(entry));
-        Ok(())
-    }
-
-    pub(super) fn remove(&mut self, name: &str) -> Result<()> {
-        self.find(name)?.ok_or_else(|| not_found(name))?;
-        self.changes.insert(name.into(), None);
-        Ok(())
-    }
-
-    pub(super) fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
-        let entry = self.find(from)?.ok_or_else(|| not_found(from))?;
-        if from != to {
-            self.put(to, entry, if_exists)?;
-            self.changes.insert(from.into(), None);
-        }
-        Ok(())
-    }
-}
-
 impl State {
     fn seal(&mut self) -> Result<Option<Arc<SealedPack>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
@@ -527,6 +546,11 @@ pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
         encoding: entry.encoding.to_string(),
         metadata: entry.metadata.clone(),
     }
+}
+
+/// The version of a file.
+pub(super) fn version(entry: &Entry) -> FileVersion {
+    FileVersion::new(entry.size, entry.mtime_ms, entry.checksum, entry.metadata.as_deref())
 }
 
 /// The composed form of a name, where another file has it.

@@ -7,6 +7,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::names::{Named, Names};
 use super::read::decode;
 use super::shared::{Shared, alike};
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{Damage, Entry, Sink, Verified};
 
 /// Stored bytes that are fetched at once.
@@ -16,7 +18,7 @@ const FETCH_BYTES: u64 = 32 << 20;
 const FETCH_FILES: usize = 10_000;
 
 /// Reads every content. Long ones are held whole.
-pub(super) fn verify(shared: &Shared) -> Result<Verified> {
+pub(super) fn verify(shared: &Shared, progress: Progress<'_>) -> Result<Verified> {
     let names = shared.names();
     let mut verified = Verified::default();
     let (mut group, mut bytes) = (Vec::new(), 0);
@@ -24,6 +26,7 @@ pub(super) fn verify(shared: &Shared) -> Result<Verified> {
         let own = named.1.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
         if !group.is_empty() && (bytes + own > FETCH_BYTES || group.len() >= FETCH_FILES) {
             fetched(shared, &names, &group, &mut verified)?;
+            go_on(progress(verified.files, verified.bytes))?;
             group.clear();
             bytes = 0;
         }

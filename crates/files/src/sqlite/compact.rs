@@ -8,8 +8,10 @@ use super::encoder::now_ms;
 use super::inner::Inner;
 use super::reader::{Located, filled};
 use super::record::Place;
-use super::statement::{Statement, Value, pragma};
+use super::statement::{Statement, Value, is_full, pragma};
 use super::writer::Checkpoint;
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{Compacted, PutOptions};
 
 /// An upload of which nothing was heard for so long is given up, in milliseconds.
@@ -18,12 +20,15 @@ const UPLOAD_MS: i64 = 3_600_000;
 /// Free pages that one transaction gives back: the log stays short.
 const VACUUM_PAGES: i64 = 4_000;
 
+/// The fewest pages that one transaction gives back on a disk that is nearly full.
+const LEAST_VACUUM_PAGES: i64 = 16;
+
 /// Files that one transaction encodes anew.
 const REWRITE_FILES: usize = 1_000;
 
-pub(super) fn compact(inner: &Inner) -> Result<Compacted> {
+pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted> {
     let mut compacted = Compacted { bytes_before: inner.bytes(), ..Compacted::default() };
-    compacted.rewritten = from_sparse_blocks(inner)? + with_dictionary(inner)?;
+    compacted.rewritten = from_sparse_blocks(inner, progress)? + with_dictionary(inner, progress)?;
     inner.write(|writer| {
         writer.is_dirty = true;
         let since = now_ms() - UPLOAD_MS;
@@ -33,12 +38,21 @@ pub(super) fn compact(inner: &Inner) -> Result<Compacted> {
         compacted.orphans = Statement::prepare(&writer.connection, orphans)?.run(&[])?;
         Ok(())
     })?;
+    let mut pages = VACUUM_PAGES;
     while inner.read(|reader, _| pragma(&reader.connection, "PRAGMA freelist_count"))? > 0 {
-        inner.write(|writer| {
+        go_on(progress(compacted.rewritten, 0))?;
+        let done = inner.write(|writer| {
             writer.is_dirty = true;
-            Statement::prepare(&writer.connection, &format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?
+            Statement::prepare(&writer.connection, &format!("PRAGMA incremental_vacuum({pages})"))?
                 .each(&[], |_| Ok(true))
-        })?;
+        });
+        match done {
+            // On a disk that is nearly full, the log has room for fewer pages.
+            Err(e) if is_full(&e) && pages > LEAST_VACUUM_PAGES => pages /= 4,
+            Err(e) => return Err(e),
+            Ok(()) if pages < VACUUM_PAGES => inner.connections.checkpoint(Checkpoint::Truncate)?,
+            Ok(()) => {}
+        }
     }
     // Where a reader needs the log, it is emptied later.
     inner.connections.checkpoint(Checkpoint::Truncate)?;
@@ -57,7 +71,7 @@ impl Inner {
 }
 
 /// Moves files out of blocks that are less than half in use.
-fn from_sparse_blocks(inner: &Inner) -> Result<u64> {
+fn from_sparse_blocks(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     let mut used: HashMap<i64, u64> = HashMap::new();
     let mut sparse = Vec::new();
     inner.read(|reader, _| {
@@ -84,22 +98,24 @@ fn from_sparse_blocks(inner: &Inner) -> Result<u64> {
         return Ok(0);
     }
     sparse.sort_unstable();
-    rewrite(inner, |_, start, place| start && sparse.binary_search(&place).is_ok())
+    rewrite(inner, progress, |_, start, place| start && sparse.binary_search(&place).is_ok())
 }
 
 /// Encodes small files anew that were put before the store had its dictionary.
-fn with_dictionary(inner: &Inner) -> Result<u64> {
+fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     if !inner.compression.dictionary || inner.put_as(inner.compression)?.encoding.dictionary.is_none() {
         return Ok(0);
     }
     let plain = inner.put_as(crate::Compression { dictionary: false, ..inner.compression })?.id;
     let newest = inner.put_as(inner.compression)?.id;
-    rewrite(inner, |encoding, in_block, place| !in_block && place == 0 && encoding == plain && encoding != newest)
+    rewrite(inner, progress, |encoding, in_block, place| {
+        !in_block && place == 0 && encoding == plain && encoding != newest
+    })
 }
 
 /// Puts files anew for which `is_wanted(encoding, is in a block, place)`, with their times and metadata, and says how many. Nobody
 /// writes between the reading and the putting of a file.
-fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
+fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
         Statement::prepare(&reader.connection, "SELECT name, encoding, place, start FROM files ORDER BY name")?.each(
@@ -114,6 +130,7 @@ fn rewrite(inner: &Inner, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> 
     })?;
     let mut rewritten = 0;
     for names in names.chunks(REWRITE_FILES) {
+        go_on(progress(rewritten, 0))?;
         inner.write_alone(|writer| {
             let mut work = Vec::new();
             for name in names {

@@ -10,8 +10,12 @@ use lakerace_io::{Error, Result};
 use super::keeper::Keeper;
 use super::queue::{Company, Queue};
 use super::reader::Reader;
+use super::statement::{is_full, pragma};
 use super::writer::{Checkpoint, Writer};
 use crate::Options;
+
+/// What the log of a removal takes, about.
+const LOG_BYTES: u64 = 1 << 20;
 
 /// Connections that wait for the next read.
 const IDLE_READERS: usize = 64;
@@ -72,7 +76,35 @@ impl Connections {
     /// Runs `work` in a transaction, with that of other threads where `company` says so. It may run twice then.
     pub(super) fn write(&self, company: Company, mut work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
         let _gate = self.enter()?;
-        self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work)
+        let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work);
+        match run() {
+            // What the log has may go to the file, and the log begins again in the space that it has.
+            Err(e) if is_full(&e) && self.checkpoint(Checkpoint::Restart).is_ok() => match run() {
+                Err(e) if is_full(&e) => Err(self.full(e)),
+                done => done,
+            },
+            Err(e) if is_full(&e) => Err(self.full(e)),
+            done => done,
+        }
+    }
+
+    /// The error of a full disk, with what it takes to remove files all the same: what the log has needs its place in the file.
+    fn full(&self, error: Error) -> Error {
+        let pages = |reader: &Reader| {
+            Ok::<_, Error>((
+                pragma(&reader.connection, "PRAGMA page_count")?,
+                pragma(&reader.connection, "PRAGMA page_size")?,
+            ))
+        };
+        let whole =
+            self.reader().and_then(|reader| pages(&reader)).map_or(0, |(count, bytes)| (count * bytes).max(0) as u64);
+        let now = std::fs::metadata(&self.path).map_or(0, |found| found.len());
+        let needed = whole.saturating_sub(now) + LOG_BYTES;
+        let advice = format!(
+            "free {} MB of its disk elsewhere; then remove files of the store and compact it, which gives their space back",
+            needed.div_ceil(1 << 20)
+        );
+        Error::unavailable(error.message().to_owned()).advice(advice)
     }
 
     fn open_writer(&self) -> Result<Writer> {
@@ -86,8 +118,9 @@ impl Connections {
 
     /// Moves the log into the file, as far as readers allow it.
     pub(super) fn checkpoint(&self, how: Checkpoint) -> Result<()> {
-        let writer = self.lease()?;
-        let moved = self.keeper.apart(|| writer.checkpoint(how)).map(drop);
+        let mut writer = self.lease()?;
+        let checked = writer.check_log();
+        let moved = checked.and_then(|()| self.keeper.apart(|| writer.checkpoint(how)).map(drop));
         self.queue.give_back(Some(writer));
         moved
     }

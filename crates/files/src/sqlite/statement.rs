@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use lakerace_sqlite::Failure;
 pub(super) use lakerace_sqlite::Row;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -89,13 +89,19 @@ pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
     Ok(found.unwrap_or(0))
 }
 
+/// The message for a disk that is full.
+const NO_SPACE: &str = "no space is left for the store";
+
+/// Whether a write failed as the disk is full.
+pub(super) fn is_full(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable && error.message() == NO_SPACE
+}
+
 fn classify(code: c_int, extended: c_int, text: String) -> Error {
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::unavailable("the store is being written by another process")
             .advice("try again, or wait for longer (busy_timeout)"),
-        ffi::SQLITE_FULL => {
-            Error::unavailable("no space is left for the store").advice("free some space, then try again")
-        }
+        ffi::SQLITE_FULL => Error::unavailable(NO_SPACE).advice("free some space on its disk, then try again"),
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_FORMAT => {
             Error::corrupt(text).advice("verifying the store says what is damaged")
         }

@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::catalog::PutAs;
 use super::encoder::now_ms;
 use super::inner::Inner;
-use super::record::Place;
+use super::reader::filled;
+use super::record::{Place, chunk_id};
+use super::statement::{Statement, Value};
 use super::writer::{Body, Prepared};
 use crate::encode::PIECE_BYTES;
 use crate::name::shown;
-use crate::{PutOptions, Write};
+use crate::{PutOptions, Sink, Write};
 
 /// Encoded pieces that wait for a transaction, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -93,6 +95,31 @@ impl Upload {
         Ok(())
     }
 
+    /// A piece of what was written: it waits in memory, or is in the store.
+    fn written_piece(&self, piece: u64) -> Result<Cow<'_, [u8]>> {
+        if piece >= self.stored + self.encoded.len() as u64 {
+            return Ok(Cow::Borrowed(&self.partial));
+        }
+        let put_as = self.put_as.as_ref().ok_or_else(|| Error::internal("pieces without an encoding"))?;
+        let mut bytes = Vec::new();
+        let mut decode = |stored: &[u8]| {
+            put_as.encoding.decode(piece, stored, bytes.begin(PIECE_BYTES)?)?;
+            filled(&mut bytes, PIECE_BYTES);
+            Ok(())
+        };
+        match (self.place, piece.checked_sub(self.stored)) {
+            (_, Some(waiting)) => decode(&self.encoded[waiting as usize])?,
+            (Some(place), None) => self.inner.read(|reader, _| {
+                let id = Value::Int(chunk_id(place, piece));
+                let find = "SELECT data FROM chunks WHERE id=?1";
+                let found = Statement::prepare(&reader.connection, find)?.first(&[id], |row| decode(row.bytes(0)))?;
+                found.ok_or_else(|| Error::conflict("the upload was given up, as nothing came for an hour"))
+            })?,
+            (None, None) => return Err(Error::internal("pieces without a place")),
+        }
+        Ok(Cow::Owned(bytes))
+    }
+
     fn publish(&mut self) -> Result<()> {
         // Small after all.
         if self.place.is_none() && self.encoded.is_empty() {
@@ -141,6 +168,23 @@ impl Write for Upload {
         };
         let written: Result<()> = { write }();
         written.map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))
+    }
+
+    fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < out.len() && offset + (done as u64) < self.size {
+            let at = offset + done as u64;
+            let piece = at / PIECE_BYTES as u64;
+            let read = self.written_piece(piece).map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))?;
+            let rest = read.get((at % PIECE_BYTES as u64) as usize..).unwrap_or_default();
+            let len = rest.len().min(out.len() - done);
+            if len == 0 {
+                break;
+            }
+            out[done..done + len].copy_from_slice(&rest[..len]);
+            done += len;
+        }
+        Ok(done)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

@@ -10,9 +10,12 @@ use super::reader::{Located, Reader, not_as_written};
 use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema;
 use super::statement::{Statement, Value, pragma};
+use super::watch::Watch;
 use super::writer::Checkpoint;
 use crate::encode::PIECE_BYTES;
 use crate::name::composed;
+use crate::store::Progress;
+use crate::stream::go_on;
 use crate::{Damage, Verified};
 
 /// Files that are looked at between two looks at the tree.
@@ -21,15 +24,15 @@ const PAGE: i64 = 500;
 /// Problems that SQLite is asked for.
 const PROBLEMS: u32 = 100;
 
-pub(super) fn verify(inner: &Inner) -> Result<Verified> {
+pub(super) fn verify(inner: &Inner, progress: Progress<'_>) -> Result<Verified> {
     let mut verified = Verified::default();
     check_small_tables(inner, &mut verified)?;
-    let mut scan = Scan { inner, verified: &mut verified, last: None, is_lost: false };
+    let mut scan = Scan { inner, verified: &mut verified, progress, last: None, is_lost: false };
     if scan.range(Start::Behind(Vec::new()), None)?.is_some() {
         let after = scan.last.clone();
         scan.beyond_damage(after)?;
     }
-    quick_check(inner, &mut verified)?;
+    quick_check(inner, &mut verified, progress)?;
     Ok(verified)
 }
 
@@ -38,14 +41,22 @@ fn damaged(name: Option<String>, error: &Error) -> Damage {
 }
 
 /// What SQLite itself finds wrong with the file: lists of free pages, pages that two trees have.
-fn quick_check(inner: &Inner, verified: &mut Verified) -> Result<()> {
+fn quick_check(inner: &Inner, verified: &mut Verified, progress: Progress<'_>) -> Result<()> {
     let mut problems = Vec::new();
+    let (files, bytes) = (verified.files, verified.bytes);
+    let mut is_stopped = false;
     let checked = inner.read(|reader, _| {
+        let mut look = || {
+            is_stopped = !progress(files, bytes);
+            is_stopped
+        };
+        let _watch = Watch::begin(&reader.connection, &mut look);
         Statement::prepare(&reader.connection, &format!("PRAGMA quick_check({PROBLEMS})"))?.each(&[], |row| {
             problems.push(String::from_utf8_lossy(row.bytes(0)).into_owned());
             Ok(true)
         })
     });
+    go_on(!is_stopped)?;
     problems.retain(|problem| problem != "ok");
     match checked {
         Err(e) if e.kind() == ErrorKind::Corrupt => problems.push(e.message().to_owned()),
@@ -99,6 +110,7 @@ enum Seen {
 struct Scan<'a> {
     inner: &'a Inner,
     verified: &'a mut Verified,
+    progress: Progress<'a>,
     /// The last name that was read.
     last: Option<Vec<u8>>,
     /// Whether the last damage is a range whose end is not known.
@@ -174,6 +186,7 @@ impl Scan<'_> {
             }
         };
         self.found(name.as_bytes());
+        go_on((self.progress)(self.verified.files, self.verified.bytes))?;
         self.verified.files += 1;
         if let Some(composed) = composed(&name) {
             let known = self.inner.read(|reader, _| reader.locate(&composed));

@@ -12,17 +12,21 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::connect::connect;
 use super::keeper::Keeper;
+use super::log_file::LogFile;
 use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
 use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite, pragma};
 use crate::name::{not_found, prefix_end, shown, taken};
-use crate::{Durability, IfExists, Options};
+use crate::{Durability, FileVersion, IfExists, Options};
 
 /// The pages that the writing connection keeps, in KiB.
 const CACHE_KIB: u32 = 64 << 10;
 
 /// What the log takes at most before its pages go to the store, in bytes: a page that commits change again and again goes there once.
 const CHECKPOINT_BYTES: u64 = 32 << 20;
+
+/// Commits that don't wait for the disk, after which the log's file is looked at.
+const CHECKED_COMMITS: u32 = 64;
 
 /// How long a log beyond its limit waits for readers.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
@@ -60,6 +64,10 @@ pub(super) struct Writer {
     checkpoint_bytes: u64,
     looked_at_bytes: u64,
     busy_timeout: Duration,
+    log_file: LogFile,
+    /// Commits after which the log is looked at.
+    checked_every: u32,
+    unchecked_commits: u32,
     pub(super) connection: Connection,
 }
 
@@ -168,6 +176,9 @@ impl Writer {
             checkpoint_bytes: CHECKPOINT_BYTES.min(options.wal_limit_bytes / 2),
             looked_at_bytes: 0,
             busy_timeout: options.busy_timeout,
+            log_file: LogFile::new(path),
+            checked_every: if options.durability == Durability::Full { 1 } else { CHECKED_COMMITS },
+            unchecked_commits: 0,
             connection,
         })
     }
@@ -179,6 +190,10 @@ impl Writer {
 
     pub(super) fn commit(&mut self) -> Result<()> {
         self.commit.run(&[]).map(drop).inspect_err(|_| self.rollback())?;
+        self.unchecked_commits += 1;
+        if self.unchecked_commits >= self.checked_every {
+            self.check_log()?;
+        }
         let log_bytes = self.log_pages.load(Ordering::Relaxed).max(0) as u64 * self.page_bytes;
         // Smaller than when it was looked at, the log has begun anew.
         if log_bytes < self.looked_at_bytes {
@@ -189,6 +204,14 @@ impl Writer {
             self.bound_log(log_bytes);
         }
         Ok(())
+    }
+
+    /// An error where the log is not the store's any more.
+    pub(super) fn check_log(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.unchecked_commits) {
+            0 => self.log_file.check(),
+            _ => self.log_file.look(),
+        }
     }
 
     /// Moves the log's pages into the store, so that it begins anew. Beyond its limit, this waits for readers of other processes
@@ -247,6 +270,7 @@ impl Writer {
     }
 
     pub(super) fn put(&mut self, name: &str, file: &Prepared<'_>) -> Result<()> {
+        self.check_version(name, file.if_exists)?;
         match &file.body {
             Body::Inline(content) => self.put_row(name, file, Place::Inline, Some(content)),
             Body::At(place) => self.put_row(name, file, *place, None),
@@ -298,6 +322,16 @@ impl Writer {
             self.free(old)?;
         }
         self.update.run(&values).map(drop)
+    }
+
+    /// An error where the file is not of the version that is to be replaced. That it is there at all is for the writes themselves to see.
+    fn check_version(&mut self, name: &str, if_exists: IfExists) -> Result<()> {
+        let IfExists::ReplaceVersion(_) = if_exists else { return Ok(()) };
+        let found = self.row.first(&[Value::Text(name.as_bytes())], |row| {
+            let record = Record::of(row, name)?;
+            Ok(FileVersion::new(record.size, record.mtime_ms, record.checksum, record.metadata))
+        });
+        if_exists.check(name, || found.map_err(|e| e.at(shown(name))))
     }
 
     /// Where a file's stored bytes are; `None` where there is no such file.
@@ -386,6 +420,7 @@ impl Writer {
     }
 
     fn put_whole(&mut self, name: &str, row: Whole, place: Place, if_exists: IfExists) -> Result<()> {
+        self.check_version(name, if_exists)?;
         let file = Prepared {
             size: row.size,
             mtime_ms: row.mtime_ms,

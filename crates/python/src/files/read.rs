@@ -13,9 +13,13 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::raise;
 use crate::errors;
+use crate::interrupt::SignalWatch;
 
 /// Contents up to this are read into memory that the thread keeps; Python gets a copy.
 const SMALL_BYTES: usize = 64 << 10;
+
+/// Objects that are made between two looks for signals.
+pub(super) const SIGNAL_NAMES: usize = 4_096;
 
 thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -108,7 +112,8 @@ pub(super) fn get_many<'py>(
     skip: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
-    let (got, bytes, parts) = py.detach(|| {
+    let (got, bytes, parts, watch) = py.detach(|| {
+        let mut watch = SignalWatch::new();
         let mut bytes = Vec::new();
         // Start and length of each content.
         let mut parts: Vec<Option<(usize, usize)>> = vec![None; asked.len()];
@@ -117,13 +122,16 @@ pub(super) fn get_many<'py>(
                 *part = content.map(|content| (bytes.len(), content.len()));
             }
             bytes.extend_from_slice(content.unwrap_or_default());
-            Ok(())
+            watch.check()
         });
-        (got, bytes, parts)
+        (got, bytes, parts, watch)
     });
-    raise(py, got)?;
+    watch.end(py, got)?;
     let all = PyDict::new(py);
-    for (name, part) in names.iter().zip(parts) {
+    for (at, (name, part)) in names.iter().zip(parts).enumerate() {
+        if at % SIGNAL_NAMES == 0 {
+            py.check_signals()?;
+        }
         match part {
             Some((start, len)) => all.set_item(name, PyBytes::new(py, &bytes[start..start + len]))?,
             None if skip => {}

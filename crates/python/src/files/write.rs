@@ -1,9 +1,12 @@
 //! Writes: options, files that are written in parts, batches.
 
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use lakerace::{Error, Result};
-use lakerace_files::{Batch, IfExists, PutOptions, Store, Write};
+use lakerace_files::{Batch, FileVersion, IfExists, PutOptions, Store, Tail, Write};
 use lakerace_io::wait::{lock, value_mut};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -14,6 +17,9 @@ use crate::errors;
 
 /// What goes to a batch at once, in files and bytes: the interpreter is released meanwhile.
 const CHUNK: (usize, usize) = (1_000, 4 << 20);
+
+/// What is read of a file at once.
+const PART_BYTES: usize = 1 << 20;
 
 /// The bytes of anything with a buffer.
 pub(super) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
@@ -56,6 +62,48 @@ pub(super) fn put_options(
     })
 }
 
+/// What is appended: bytes, or a file of this machine from a position on.
+pub(super) enum AppendedBytes {
+    Bytes(PyBackedBytes),
+    File(File, u64),
+}
+
+impl AppendedBytes {
+    pub(super) fn of(data: &Bound<'_, PyAny>, start: u64) -> PyResult<Self> {
+        let Ok(descriptor) = data.extract::<i32>() else { return Ok(Self::Bytes(bytes_of(data)?)) };
+        // SAFETY: the caller has the file open during the call, and the descriptor is only copied.
+        let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+        Ok(Self::File(file.into(), start))
+    }
+}
+
+impl Tail for AppendedBytes {
+    fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Bytes(bytes) => each(bytes),
+            Self::File(file, start) => {
+                let (mut part, mut at) = (vec![0; PART_BYTES], *start);
+                loop {
+                    match file.read_at(&mut part, at) {
+                        Ok(0) => return Ok(()),
+                        Ok(read) => {
+                            each(&part[..read])?;
+                            at += read as u64;
+                        }
+                        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A state of a file, which a new content may be put in the place of.
+#[pyclass(frozen, eq, hash, module = "lakerace._lakerace")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct FileState(pub(super) FileVersion);
+
 /// A content that is being written.
 #[pyclass(frozen, module = "lakerace._lakerace")]
 pub(crate) struct FileWriter {
@@ -78,6 +126,20 @@ impl FileWriter {
         });
         raise(py, written)?;
         Ok(data.len())
+    }
+
+    /// At most `length` bytes at `offset` of what was written; fewer only at its end.
+    fn read_back<'py>(&self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let read = py.detach(|| match &mut *lock(&self.writer) {
+            Some(writer) => {
+                let mut bytes = vec![0; length];
+                let read = writer.read_back(offset, &mut bytes)?;
+                bytes.truncate(read);
+                Ok(bytes)
+            }
+            None => Err(Error::usage("the file is closed")),
+        });
+        Ok(PyBytes::new(py, &raise(py, read)?))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
@@ -127,7 +189,7 @@ impl FileBatch {
 
 #[pymethods]
 impl FileBatch {
-    #[pyo3(signature = (name, data, *, if_exists=None, compression=None, metadata=None, mtime_ms=None))]
+    #[pyo3(signature = (name, data, *, if_exists=None, compression=None, metadata=None, mtime_ms=None, replaced=None))]
     #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn put(
         &self,
@@ -138,8 +200,12 @@ impl FileBatch {
         compression: Option<&str>,
         metadata: Option<&Bound<'_, PyAny>>,
         mtime_ms: Option<i64>,
+        replaced: Option<PyRef<'_, FileState>>,
     ) -> PyResult<()> {
-        let options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        let mut options = put_options(py, if_exists, compression, metadata, mtime_ms)?;
+        if let Some(state) = replaced {
+            options.if_exists = IfExists::ReplaceVersion(state.0);
+        }
         let data = bytes_of(data)?;
         self.with(py, |batch| batch.put(&name, &data, &options))
     }
@@ -161,6 +227,7 @@ impl FileBatch {
             count += 1;
             chunk.push((name, data));
             if chunk.len() >= CHUNK.0 || bytes >= CHUNK.1 {
+                py.check_signals()?;
                 self.put_chunk(py, &chunk, &options)?;
                 chunk.clear();
                 bytes = 0;

@@ -1,0 +1,84 @@
+//! Appending to files that others append to at the same time.
+
+use std::time::Duration;
+
+use lakerace_io::{Error, ErrorKind, Result};
+
+use crate::{Content, FileVersion, IfExists, PutOptions, Store, Tail};
+
+/// What is copied of an old content at once, in bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// Attempts after which the next one waits a moment: other writers were faster each time.
+const QUICK_ATTEMPTS: u32 = 8;
+
+/// The longest such moment, in milliseconds.
+const MOMENT_MS: u64 = 20;
+
+/// Appends in one step: to the file itself where the home can do so, else by a new content in the place of the old one. Where another writer was
+/// faster, this is done again with what it has written.
+pub(crate) fn append(store: &Store, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+    if store.home().append_in_place(name, tail, options)? {
+        return Ok(());
+    }
+    for attempt in 0_u32.. {
+        let before = store.version(name)?;
+        match replace(store, name, before, tail, options) {
+            Err(e)
+                if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::NotFound) && store.version(name)? != before => {}
+            done => return done,
+        }
+        if attempt >= QUICK_ATTEMPTS {
+            std::thread::sleep(Duration::from_millis(rand::random_range(0..MOMENT_MS)));
+        }
+    }
+    Ok(())
+}
+
+/// Puts the content of the version `before` and the tail in the place of that version.
+fn replace(
+    store: &Store,
+    name: &str,
+    before: Option<FileVersion>,
+    tail: &mut dyn Tail,
+    options: &PutOptions,
+) -> Result<()> {
+    let if_exists = IfExists::ReplaceVersion(before.unwrap_or(FileVersion::ABSENT));
+    let mut options = PutOptions { if_exists, ..options.clone() };
+    let mut old = None;
+    if before.is_some() {
+        old = Some(store.open_read(name)?);
+        if options.metadata.is_none() {
+            options.metadata = store.stat(name)?.and_then(|stat| stat.metadata);
+        }
+    }
+    let mut writer = store.create(name, &options)?;
+    if let Some(old) = &mut old {
+        copy(&mut **old, &mut |bytes| writer.write(bytes))?;
+    }
+    tail.give(&mut |bytes| writer.write(bytes))?;
+    writer.finish()
+}
+
+/// Gives a content to `each`, part by part.
+pub(crate) fn copy(content: &mut dyn Content, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    copy_from(content, 0, each)
+}
+
+/// The same from a position on.
+pub(crate) fn copy_from(
+    content: &mut dyn Content,
+    mut at: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut part = vec![0; content.size().saturating_sub(at).min(PART_BYTES as u64) as usize];
+    while at < content.size() {
+        let read = content.read_at(at, &mut part)?;
+        if read == 0 {
+            return Err(Error::corrupt("the content ends before its length says"));
+        }
+        each(&part[..read])?;
+        at += read as u64;
+    }
+    Ok(())
+}

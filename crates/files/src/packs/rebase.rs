@@ -1,0 +1,81 @@
+//! Pending contents that were made from files which other writers have changed meanwhile.
+
+use std::sync::Arc;
+
+use lakerace_io::Result;
+use lakerace_io::wait::lock;
+
+use super::shared::Shared;
+use super::staged::Base;
+use super::{appended, read};
+use crate::name::changed;
+use crate::{Content, Entry, PutOptions, Tail, append};
+
+impl Shared {
+    /// Whether pending contents were made from others that are to be what they were.
+    pub(super) fn has_bases(&self) -> bool {
+        !lock(&self.state).based.is_empty()
+    }
+
+    /// Makes what is pending anew from what others have committed meanwhile. Inside is the error for contents that were given up.
+    pub(super) fn rebase(self: &Arc<Self>) -> Result<Result<()>> {
+        self.refresh()?;
+        let mut outcome = Ok(());
+        let based = lock(&self.state).based.clone();
+        for (name, base) in based {
+            let now = self.with_names(|names| names.find(&name))?;
+            let Some(pending) = lock(&self.state).pending.get(&name).cloned() else { continue };
+            if now == base.entry {
+                continue;
+            }
+            let made = match &pending {
+                Some(entry) if base.is_append => Some(append_again(self, &name, (&base, entry), now.as_ref())?),
+                _ => None,
+            };
+            let mut state = lock(&self.state);
+            if state.pending.get(&name) != Some(&pending) {
+                // Changed meanwhile: the next attempt looks again.
+                continue;
+            }
+            match made {
+                Some(made) => {
+                    state.pending.insert(Arc::clone(&name), Some(made));
+                    state.based.insert(name, Base { entry: now, is_append: true });
+                }
+                None => {
+                    state.pending.remove(&name);
+                    state.based.remove(&name);
+                    outcome = outcome.and(Err(changed(&name)));
+                }
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// A content that was appended to another base than the one that others see now: what was appended, behind what they see.
+fn append_again(
+    shared: &Arc<Shared>,
+    name: &str,
+    (base, made): (&Base, &Arc<Entry>),
+    now: Option<&Arc<Entry>>,
+) -> Result<Arc<Entry>> {
+    let start = base.entry.as_ref().map_or(0, |entry| entry.size);
+    let mut tail = AppendedPart { content: read::open(shared, name, Arc::clone(made)), start };
+    let compression = made.encoding.split(';').next().and_then(|codec| codec.trim().parse().ok());
+    let (mtime_ms, metadata) = (Some(made.mtime_ms), made.metadata.clone());
+    let options = PutOptions { mtime_ms, metadata, compression, ..PutOptions::default() };
+    appended(shared, (name, now), &options, &mut tail)
+}
+
+/// The end of a content.
+struct AppendedPart {
+    content: Box<dyn Content>,
+    start: u64,
+}
+
+impl Tail for AppendedPart {
+    fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        append::copy_from(&mut *self.content, self.start, each)
+    }
+}

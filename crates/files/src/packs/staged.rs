@@ -1,0 +1,103 @@
+//! Changes of names that are being made.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lakerace_io::Result;
+
+use super::names::{Changes, Names};
+use super::shared::version;
+use crate::name::not_found;
+use crate::{Entry, IfExists};
+
+/// What contents were made from, by their names.
+pub(super) type Bases = BTreeMap<Arc<str>, Base>;
+
+/// What a content was made from, which must be what others see when the content is committed.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    /// The committed file; `None` where there was none.
+    pub(super) entry: Option<Arc<Entry>>,
+    /// Whether the content is that of the file and more bytes.
+    pub(super) is_append: bool,
+}
+
+/// Changes that are being made, over the names as they are.
+pub(super) struct Staged<'a> {
+    names: &'a Names,
+    pending: &'a Changes,
+    pending_bases: &'a Bases,
+    changes: Changes,
+    based: Bases,
+}
+
+impl<'a> Staged<'a> {
+    pub(super) fn new(names: &'a Names, pending: &'a Changes, pending_bases: &'a Bases) -> Self {
+        Self { names, pending, pending_bases, changes: Changes::new(), based: Bases::new() }
+    }
+
+    /// The changes, and what they were made from.
+    pub(super) fn end(self) -> (Changes, Bases) {
+        (self.changes, self.based)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+        match self.changes.get(name).or_else(|| self.pending.get(name)) {
+            Some(change) => Ok(change.clone()),
+            None => self.names.find(name),
+        }
+    }
+
+    pub(super) fn put(&mut self, name: &str, entry: Arc<Entry>, if_exists: IfExists) -> Result<()> {
+        if_exists.check(name, || Ok(self.find(name)?.map(|entry| version(&entry))))?;
+        let base = match if_exists {
+            IfExists::ReplaceVersion(_) => self.base(name)?,
+            _ => None,
+        };
+        self.change(name, Some(entry), base.map(|base| Base { is_append: false, ..base }));
+        Ok(())
+    }
+
+    /// Puts a content that was made from what the name stands for, and more bytes.
+    pub(super) fn append(&mut self, name: &str, entry: Arc<Entry>) -> Result<()> {
+        let base = self.base(name)?;
+        self.change(name, Some(entry), base);
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Result<()> {
+        self.find(name)?.ok_or_else(|| not_found(name))?;
+        self.change(name, None, None);
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
+        let entry = self.find(from)?.ok_or_else(|| not_found(from))?;
+        if from != to {
+            self.put(to, entry, if_exists)?;
+            self.change(from, None, None);
+        }
+        Ok(())
+    }
+
+    /// What a content rests on that is made from what the name stands for: the committed file, or what the pending content of the
+    /// name was made from. `None` where that replaces whatever is there.
+    fn base(&self, name: &str) -> Result<Option<Base>> {
+        if self.changes.contains_key(name) {
+            return Ok(self.based.get(name).cloned());
+        }
+        if self.pending.contains_key(name) {
+            return Ok(self.pending_bases.get(name).cloned());
+        }
+        Ok(Some(Base { entry: self.names.find(name)?, is_append: true }))
+    }
+
+    fn change(&mut self, name: &str, change: Option<Arc<Entry>>, base: Option<Base>) {
+        let name: Arc<str> = name.into();
+        match base {
+            Some(base) => drop(self.based.insert(Arc::clone(&name), base)),
+            None => drop(self.based.remove(&name)),
+        }
+        self.changes.insert(name, change);
+    }
+}
