@@ -11,6 +11,7 @@ import wave
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+import fsspec
 import pytest
 
 import lakerace as lr
@@ -147,6 +148,21 @@ def test_a_long_tail_is_appended(store: lr.files.Store) -> None:
         assert file.tell() == 20_300_000
     assert store.get("f") == b"x" * 300_000 + tail
     assert store.verify().damage == []
+
+
+def test_an_append_in_a_transaction_is_not_lost(tmp_path: Path) -> None:
+    files = fsspec.filesystem("lrfiles", store=tmp_path / "s.db")
+    files.pipe_file("log", b"start ")
+    with files.transaction, files.open("log", "ab") as file:
+        file.write(b"one ")
+    assert files.cat_file("log") == b"start one "
+    with pytest.raises(lr.ConflictError), files.transaction:  # noqa: PT012  the end of the transaction tells
+        with files.open("log", "ab") as file:
+            file.write(b"two ")
+        files.store.open("log", "ab").close()
+        with files.store.open("log", "ab") as other:
+            other.write(b"other ")
+    assert files.cat_file("log") == b"start one other "
 
 
 @pytest.mark.parametrize("mode", ["wb", "xb", "ab", "r+b", "w+b", "a+b"])

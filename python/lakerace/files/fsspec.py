@@ -8,23 +8,26 @@ fsspec.open("lrfiles:///data/pack.db!/folder/a.csv")
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import io
+import json
 import os
 from datetime import datetime, timezone
-from glob import has_magic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.transaction import Transaction
 
 from lakerace._errors import InvalidInputError, NotFoundError, UsageError
 from lakerace.files import _io
+from lakerace.files._fsspec_paths import PathCalls
 from lakerace.files._store import Stat, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakerace import _lakerace
     from lakerace.files._store import Batch, IfExists
 
 #: What URLs begin with.
@@ -33,11 +36,17 @@ URL = "lrfiles://"
 #: Between a store's location and a name, in a URL that has both.
 SEPARATOR = "!/"
 
-#: Contents that one `get_many` reads.
-BULK = 1000
-
 #: What is copied from or to a local file at once.
 PART_BYTES = 1 << 20
+
+
+class OldFile(NamedTuple):
+    """A file that is appended to in a transaction."""
+
+    #: Its state; None where there was none.
+    state: _lakerace.FileState | None
+    content: bytes
+    metadata: object
 
 
 class FilesTransaction(Transaction):  # type: ignore[misc]
@@ -56,23 +65,31 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         self._has_ended = False
         self._written = set()
 
-    def put(self, name: str, data: Any, if_exists: IfExists, metadata: object = None) -> None:
-        """Puts a content, which appears at the end."""
+    def put(self, name: str, data: Any, if_exists: IfExists, old: OldFile | None = None) -> None:
+        """Puts a content, which appears at the end. One that was appended to `old` is an error where others have changed that meanwhile."""
         if self._has_ended:
             raise UsageError("the transaction has ended (begin another one)")
         if self._batch is None:
             self._batch = self.fs.store.batch()
-        self._batch.put(name, data, if_exists=if_exists, metadata=metadata)
+        if old is None:
+            self._batch.put(name, data, if_exists=if_exists)
+        elif old.state is None:
+            self._batch.put(name, data, if_exists="error")
+        else:
+            self._batch.put(name, data, metadata=old.metadata, replaced=old.state)
         self._written.add(name)
 
-    def old(self, name: str) -> tuple[bytes, object]:
-        """The content that a file of this name is appended to, and its metadata."""
+    def old(self, name: str) -> OldFile:
+        """The file of this name that is appended to."""
         if name in self._written:
             raise UsageError(
                 f"{name}: the transaction has written the file already (write it as a whole, or append after the transaction)"
             )
         store = self.fs.store
-        return (store.get(name), store.stat(name).metadata) if store.exists(name) else (b"", None)
+        state = store._version(name)
+        if state is None:
+            return OldFile(None, b"", None)
+        return OldFile(state, store.get(name), store.stat(name).metadata)
 
     def complete(self, commit: bool = True) -> None:
         """Makes the writes visible, or leaves the store as it was."""
@@ -86,7 +103,7 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
                 batch.discard()
 
 
-class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
+class LakeraceFileSystem(PathCalls):
     """The files of a :class:`lakerace.files.Store`.
 
     `store`: a store, or its location, opened with the other options. Folders are there while files are in them; those that
@@ -238,82 +255,34 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def rmdir(self, path: str) -> None:
         path = self._strip_protocol(path)
         if not self._is_folder(path):
-            raise FileNotFoundError(path)
-        if self.store._list(f"{path}/", "", 1):
-            raise OSError(f"{path}: the folder is not empty")
+            raise NotADirectoryError(path) if self.store.exists(path) else FileNotFoundError(path)
+        if not path:
+            raise OSError(errno.EBUSY, "the root of a store can't be removed")
+        if self.store._list(f"{path}/", "", 1) or any(one.startswith(f"{path}/") for one in self._made_folders()):
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
         self._folders.discard(path)
-
-    def _rm(self, path: str) -> None:
-        path = self._strip_protocol(path)
-        if self.store.exists(path):
-            self.store.remove(path)
-        elif path in self._folders:
-            self._folders.discard(path)
-        else:
-            raise FileNotFoundError(path)
-
-    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        """Removes files together; folders with all that they hold, by `recursive`."""
-        for one in path if isinstance(path, list) else [path]:
-            stripped = self._strip_protocol(one)
-            if recursive and maxdepth is None and self._is_folder(stripped):
-                self.store.remove_tree(stripped)
-                self._folders = {
-                    name
-                    for name in self._made_folders()
-                    if name != stripped and stripped and not name.startswith(f"{stripped}/")
-                }
-                if stripped and self.store.exists(stripped):
-                    self.store.remove(stripped)
-            else:
-                super().rm(one, recursive=recursive, maxdepth=maxdepth)
 
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if self.store.exists(source):
+            if self._is_folder(target) and not self.store.exists(target):
+                raise IsADirectoryError(errno.EISDIR, "Is a directory", target)
             self.store.copy(source, target)
         elif self._is_folder(source):
             self.makedirs(target, exist_ok=True)
         else:
             raise FileNotFoundError(source)
 
-    def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **kwargs: Any) -> None:
-        """Renames a file, whose time and metadata stay; several files and folders are copied and removed."""
-        if isinstance(path1, list) or isinstance(path2, list) or has_magic(os.fspath(path1)):
-            super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
-            return
-        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-        if os.fspath(path2).endswith("/") or self._is_folder(target) or not self.store.exists(source):
-            super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
-        else:
-            self.store.rename(source, target)
-
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         path = self._strip_protocol(path)
-        if start is None and end is None:
-            return self.store.get(path)
-        content = self.store._open_read(path)
+        try:
+            if start is None and end is None:
+                return self.store.get(path)
+            content = self.store._open_read(path)
+        except NotFoundError:
+            raise self._missing(path) from None
         first, last, _ = slice(start, end).indices(content.size)
         return content.read_at(first, max(last - first, 0))
-
-    def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **kwargs: Any) -> Any:
-        if kwargs or not (isinstance(path, list) or recursive or "*" in path):
-            return super().cat(path, recursive=recursive, on_error=on_error, **kwargs)
-        names = self.expand_path(path, recursive=recursive) if recursive or not isinstance(path, list) else path
-        names = [self._strip_protocol(one) for one in names]
-        names = [name for name in names if self.store.exists(name)] if recursive else names
-        found: dict[str, Any] = {}
-        for at in range(0, len(names), BULK):
-            part = names[at : at + BULK]
-            got = self.store.get_many(part, missing="skip")
-            for name in part:
-                if name in got:
-                    found[name] = got[name]
-                elif on_error == "raise":
-                    raise FileNotFoundError(name)
-                elif on_error == "return":
-                    found[name] = FileNotFoundError(name)
-        return found
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
         path = self._strip_protocol(path)
@@ -388,11 +357,15 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> Any:
         path = self._strip_protocol(path)
         if "r" not in mode and not autocommit:
-            old = self.transaction.old(path) if "a" in mode else (b"", None)
-            return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", *old)
+            old = self.transaction.old(path) if "a" in mode else None
+            return _TransactedFile(self.transaction, path, "error" if "x" in mode else "replace", old)
         if self._is_folder(path) and not self.store.exists(path):
             raise IsADirectoryError(path)
-        return self.store.open(path, mode if "b" in mode else mode + "b")
+        file: Any = self.store.open(path, mode if "b" in mode else mode + "b")
+        if mode in {"r", "rb"}:
+            # Where a block that ends with a delimiter ends, fsspec tells by it.
+            file.size = file.raw._content.size
+        return file
 
     def created(self, path: str) -> datetime:
         """When the content was put: a store has no other time."""
@@ -400,16 +373,24 @@ class LakeraceFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def modified(self, path: str) -> datetime:
         """When the content was put."""
-        return datetime.fromtimestamp(self.store.stat(self._strip_protocol(path)).mtime, tz=timezone.utc)
+        return datetime.fromtimestamp(self._file_stat(path).mtime, tz=timezone.utc)
+
+    def _file_stat(self, path: str) -> Stat:
+        name = self._strip_protocol(path)
+        try:
+            return self.store.stat(name)
+        except NotFoundError:
+            raise self._missing(name) from None
 
     def checksum(self, path: str) -> int:
         """A number that changes with the content."""
-        stat = self.store.stat(self._strip_protocol(path))
-        return hash((stat.name, stat.mtime_ms, stat.checksum))
+        return int(self.ukey(path), 16)
 
     def ukey(self, path: str) -> str:
-        """A text that changes with the content."""
-        return f"{self.checksum(path):x}"
+        """A text that changes with the content, and is the same in every process."""
+        stat = self._file_stat(path)
+        told = json.dumps([self.store.location, stat.name, stat.size, stat.mtime_ms, stat.checksum])
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Nothing is cached."""
@@ -422,19 +403,18 @@ def _made(kind: type[LakeraceFileSystem], store: Store, options: dict[str, Any])
 class _TransactedFile(_io._Discards, io.BytesIO):
     """A file whose content goes to a transaction when it is closed, unless its `with` ends by an exception."""
 
-    def __init__(
-        self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: bytes, metadata: object
-    ) -> None:
+    def __init__(self, transaction: FilesTransaction, path: str, if_exists: IfExists, old: OldFile | None) -> None:
         super().__init__()
         self._transaction: FilesTransaction | None = transaction
-        self._path, self._if_exists, self._metadata = path, if_exists, metadata
-        self.write(old)
+        self._path, self._if_exists, self._old = path, if_exists, old
+        if old is not None:
+            self.write(old.content)
 
     def close(self) -> None:
         transaction, self._transaction = self._transaction, None
         try:
             if transaction is not None:
-                transaction.put(self._path, self.getvalue(), self._if_exists, self._metadata)
+                transaction.put(self._path, self.getvalue(), self._if_exists, self._old)
         finally:
             super().close()
 
