@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy
 import pytest
 import zarr
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-from zarr.core.buffer import default_buffer_prototype
+from zarr.core.buffer import Buffer, cpu, default_buffer_prototype
+from zarr.testing.store import StoreTests
 
 from lakerace.files import Store
 from lakerace.files.zarr import ZarrStore
@@ -67,3 +70,94 @@ def test_calls_of_zarr(tmp_path: Path) -> None:
         assert [key async for key in store.list()] == []
 
     asyncio.run(use(ZarrStore(tmp_path / "pack.db", "below")))
+
+
+def test_a_store_is_opened_once() -> None:
+    async def use() -> None:
+        store = await ZarrStore.open("memory:")
+        with pytest.raises(ValueError, match="already open"):
+            await store._open()
+        assert not ZarrStore("memory:")._is_open
+
+    asyncio.run(use())
+
+
+def test_a_closed_store_is_durable(tmp_path: Path) -> None:
+    location = f"packs:{tmp_path}/packs"
+    with ZarrStore(location) as store:
+        zarr.create_array(store, shape=(10, 10), chunks=(5, 5), dtype="i4", name="a")[:] = 7
+        assert Store(location).list() == []
+    again: Any = zarr.open_array(ZarrStore(location, read_only=True), path="a", mode="r")
+    assert (again[:] == 7).all()
+    reader = ZarrStore(Store(location, read_only=True))
+    reader.close()
+
+
+class ZarrSuite(StoreTests[ZarrStore, cpu.Buffer]):
+    """zarr's own suite of stores; its coroutines run to their end."""
+
+    store_cls = ZarrStore
+    buffer_cls = cpu.Buffer
+
+    @pytest.fixture(params=["pack.db", "files/", "packs:"])
+    def store_kwargs(self, request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+        """What a store is made from, in each home that has a place."""
+        folder = tmp_path / "made"
+        folder.mkdir(exist_ok=True)
+        place = f"packs:{folder}/p" if request.param == "packs:" else f"{folder}/{request.param}"
+        return {"store": place, "folder": "below"}
+
+    @pytest.fixture
+    def open_kwargs(self, store_kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The same."""
+        return store_kwargs
+
+    @pytest.fixture
+    def store(self, open_kwargs: dict[str, Any]) -> ZarrStore:
+        """An open store."""
+        return asyncio.run(ZarrStore.open(**open_kwargs))
+
+    @pytest.fixture
+    def store_not_open(self, store_kwargs: dict[str, Any]) -> ZarrStore:
+        """One that is made and not opened."""
+        return ZarrStore(**store_kwargs)
+
+    async def set(self, store: ZarrStore, key: str, value: Buffer) -> None:
+        """Puts a value past the store."""
+        store.store.put(f"below/{key}", value.to_bytes())
+
+    async def get(self, store: ZarrStore, key: str) -> Buffer:
+        """A value past the store."""
+        return cpu.Buffer.from_bytes(store.store.get(f"below/{key}"))
+
+    def test_store_repr(self, store: ZarrStore) -> None:
+        """The text names the place."""
+        assert repr(store) == f"ZarrStore('lrfiles://{store.store.location}!/below/')"
+
+    def test_store_supports_writes(self, store: ZarrStore) -> None:
+        """Writes, deletions and listings are there."""
+        assert store.supports_writes
+        assert store.supports_deletes
+
+    def test_store_supports_listing(self, store: ZarrStore) -> None:
+        """Listings are there."""
+        assert store.supports_listing
+
+
+def _run(test: Any) -> Any:
+    @functools.wraps(test)
+    def run(*values: Any, **named: Any) -> None:
+        asyncio.run(test(*values, **named))
+
+    return run
+
+
+TestZarrSuite = type(
+    "TestZarrSuite",
+    (ZarrSuite,),
+    {
+        name: _run(member)
+        for name, member in inspect.getmembers(ZarrSuite, inspect.iscoroutinefunction)
+        if name.startswith("test_")
+    },
+)

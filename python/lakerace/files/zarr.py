@@ -9,9 +9,11 @@ zarr.create_array(ZarrStore("array.db"), shape=(1000, 1000), dtype="f4")
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import Buffer, default_buffer_prototype
 
 from lakerace._errors import ConflictError, NotFoundError
 from lakerace.files import _store
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from zarr.abc.store import ByteRequest
-    from zarr.core.buffer import Buffer, BufferPrototype
+    from zarr.core.buffer import BufferPrototype
 
 
 class ZarrStore(Store):
@@ -46,7 +48,12 @@ class ZarrStore(Store):
         super().__init__(read_only=read_only)
         self.store = store if isinstance(store, _store.Store) else _store.Store(store, **options)
         self._prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
-        self._is_open = True
+
+    def close(self) -> None:
+        """Makes durable what was put. The store stays usable, as others may share it."""
+        super().close()
+        if not self.read_only and not self.store.is_read_only:
+            self.store.flush()
 
     def with_read_only(self, read_only: bool = False) -> ZarrStore:
         """The same files, to be read only or not."""
@@ -82,18 +89,35 @@ class ZarrStore(Store):
         if isinstance(byte_range, SuffixByteRequest):
             length = min(byte_range.suffix, content.size)
             return content.read_at(content.size - length, length)
-        raise ValueError(f"unexpected byte range {byte_range!r}")
+        raise ValueError(f"Unexpected byte_range, got {byte_range!r}")
+
+    def get_sync(
+        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """A value, or a part of it; None where there is none."""
+        self._is_open = True
+        data = self._read(key, byte_range)
+        return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        """Puts a value."""
+        self._check_writable()
+        self._is_open = True
+        _check_buffer(value)
+        self.store.put(self._prefix + key, value.to_bytes())
+
+    def delete_sync(self, key: str) -> None:
+        """Removes a value, if there is one."""
+        self._check_writable()
+        self._is_open = True
+        with contextlib.suppress(NotFoundError):
+            self.store.remove(self._prefix + key)
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """A value, or a part of it; None where there is none."""
-        if prototype is None:
-            from zarr.core.buffer import default_buffer_prototype
-
-            prototype = default_buffer_prototype()
-        data = await asyncio.to_thread(self._read, key, byte_range)
-        return None if data is None else prototype.buffer.from_bytes(data)
+        return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
@@ -107,12 +131,13 @@ class ZarrStore(Store):
 
     async def set(self, key: str, value: Buffer) -> None:
         """Puts a value."""
-        self._check_writable()
-        await asyncio.to_thread(self.store.put, self._prefix + key, value.to_bytes())
+        await asyncio.to_thread(self.set_sync, key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         """Puts a value where there is none of the key."""
         self._check_writable()
+        await self._ensure_open()
+        _check_buffer(value)
         try:
             await asyncio.to_thread(self.store.put, self._prefix + key, value.to_bytes(), if_exists="error")
         except ConflictError:
@@ -120,11 +145,12 @@ class ZarrStore(Store):
 
     async def delete(self, key: str) -> None:
         """Removes a value, if there is one."""
-        self._check_writable()
-        try:
-            await asyncio.to_thread(self.store.remove, self._prefix + key)
-        except NotFoundError:
-            return
+        await asyncio.to_thread(self.delete_sync, key)
+
+    async def getsize(self, key: str) -> int:
+        """The length of a value in bytes; :class:`NotFoundError` where there is none."""
+        found = await asyncio.to_thread(self.store.stat, self._prefix + key)
+        return found.size
 
     async def delete_dir(self, prefix: str) -> None:
         """Removes all values of a folder."""
@@ -146,3 +172,8 @@ class ZarrStore(Store):
         folder = (self._prefix + prefix).strip("/")
         for name, _ in await asyncio.to_thread(self.store.children, folder):
             yield name[len(folder) + 1 :] if folder else name
+
+
+def _check_buffer(value: object) -> None:
+    if not isinstance(value, Buffer):
+        raise TypeError(f"a value must be a Buffer of zarr, not a {type(value).__name__}")
