@@ -387,7 +387,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     check("ROOT/t", &plain, ErrorKind::Invalid, "column \"id\" is Utf8View here and Int64 in ROOT/t/a.parquet");
     std::fs::create_dir(folder.path().join("t/_delta_log")).unwrap();
     std::fs::write(folder.path().join("t/_delta_log/00000000000000000000.json"), "{}").unwrap();
-    check("ROOT/t", &plain, ErrorKind::Corrupt, "delta log");
+    check("ROOT/t", &plain, ErrorKind::Corrupt, "it has no action");
     check("delta:ROOT/x", &plain, ErrorKind::NotFound, "no Delta table");
     check("sqlite:ROOT/none.db#t", &plain, ErrorKind::NotFound, "ROOT/none.db");
     check("tpch:linitem?sf=1", &plain, ErrorKind::NotFound, "did you mean lineitem?");

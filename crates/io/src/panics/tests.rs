@@ -26,10 +26,11 @@ fn what_is_caught_prints_nothing_and_all_else_does() {
     assert!(other.is_ok_and(|panicked| panicked));
     assert_eq!(TOLD.load(Ordering::Relaxed), 2);
     assert_eq!(caught(|| 7).ok(), Some(7));
+    says_what_is_short();
 }
 
-#[test]
-fn a_panic_for_want_of_threads_or_memory_says_so() {
+/// A panic for want of threads or memory says so.
+fn says_what_is_short() {
     let of = |text: &'static str| caught(move || panic!("{text}")).err().and_then(|payload| shortage(&*payload));
     for text in [
         "OS can't spawn worker thread: Resource temporarily unavailable (os error 11)",
