@@ -473,3 +473,16 @@ def test_an_array_in_one_line_says_what_to_do(tmp_path: Path) -> None:
     for on_bad_row in ("error", "skip"):
         with pytest.raises(lr.InvalidInputError, match=r"line 1, column 1: a line holds one object.*jq"):
             lr.scan(path, on_bad_row=on_bad_row)
+
+
+def test_values_too_deep_for_a_type_are_named_as_such_and_read_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    for levels, is_typed in ((60, True), (61, False), (300, False)):
+        deep = "[" * levels + "]" * levels
+        path.write_text(f'{{"a":{deep}}}\n')
+        if is_typed:
+            assert lr.scan(path).count() == 1
+        else:
+            with pytest.raises(lr.UnsupportedError, match="nested deeper than 60 levels"):
+                lr.scan(path)
+        assert lr.scan(path, schema="a utf8").to_arrow()["a"].to_pylist() == [deep]

@@ -232,7 +232,7 @@ def test_content_that_is_not_what_its_name_says(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_bytes(b'{"id":1}\n')
         done = run("scan", path)
-        assert done.code == 4
+        assert done.code == 5
         assert "its content is not" in done.err
     for text, name in ((b"\xfd7zXZ\x00\x00", "xz"), (b"BZh91AY&SY", "bzip2"), (b"PK\x03\x04", "zip")):
         code, _, err = piped(text * 20, "scan", "-")

@@ -118,7 +118,7 @@ impl Packing {
     /// The unpacked text: of all members of a gzip file, all frames of a zstd one.
     ///
     /// # Errors
-    /// `Invalid` where the first bytes are of no such file, whatever its name says.
+    /// `Corrupt` where the first bytes are of no such file, whatever its name says.
     pub fn unpack(self, mut packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
         let first = packed.fill_buf().map_err(|e| self.error(&e))?;
         self.check_front(first)?;
@@ -144,12 +144,12 @@ impl Packing {
             ),
         };
         if first.is_empty() {
-            return Err(Error::invalid(format!("the file is empty, so it is no {name} file")).advice(MAKE_AGAIN));
+            return Err(Error::corrupt(format!("the file is empty, so it is no {name} file")).advice(MAKE_AGAIN));
         }
         if is_it {
             return Ok(());
         }
-        Err(Error::invalid(format!("the name says that the file is packed with {name}, and its content is not"))
+        Err(Error::corrupt(format!("the name says that the file is packed with {name}, and its content is not"))
             .advice("rename the file as what it is, or pack it"))
     }
 

@@ -73,9 +73,10 @@ fn the_number_of_nulls_is_counted() {
     let builder = ArrayData::builder(DataType::Int32).len(3).null_bit_buffer(Some(validity)).null_count(1);
     // SAFETY: only what is under test looks at it.
     let wrong = unsafe { builder.add_buffer(Buffer::from_vec(vec![1, 2, 3])).build_unchecked() };
-    let fields = vec![Field::new("inner", DataType::Int32, true)].into();
+    let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+    let list = ArrayData::builder(DataType::List(item)).len(1).add_buffer(Buffer::from_vec(vec![0, 3]));
     // SAFETY: as above.
-    let whole = unsafe { ArrayData::builder(DataType::Struct(fields)).len(3).add_child_data(wrong).build_unchecked() };
+    let whole = unsafe { list.add_child_data(wrong).build_unchecked() };
     assert!(checked(whole).unwrap_err().to_string().contains("1 of its values are null, and 2 are"));
 }
 

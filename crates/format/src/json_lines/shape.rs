@@ -9,7 +9,7 @@ use crate::csv::infer;
 use crate::csv::value;
 use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
 
-/// Deeper values have no type: a row itself is one level.
+/// Values at more levels have no type. The row itself is one.
 const DEEPEST: usize = MAX_NESTING + 1;
 
 /// Digits of the longest integers that have a type.
@@ -51,11 +51,13 @@ impl Shape {
     }
 
     fn add_nested(&mut self, json: &mut Json<'_>, line: Line, depth: usize) -> Read<()> {
-        if depth > DEEPEST {
+        let kind = json.kind()?;
+        // A list has a level for what it holds, which may be nothing.
+        if depth + usize::from(matches!(kind, Kind::Array | Kind::Object)) > DEEPEST {
             return Err(NoJson { at: json.position(), why: TOO_DEEP });
         }
         let mut is_first = true;
-        match json.kind()? {
+        match kind {
             Kind::Null => json.null()?,
             Kind::Boolean => {
                 json.boolean()?;

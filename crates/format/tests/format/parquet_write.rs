@@ -361,7 +361,7 @@ fn types_that_can_not_be_written() {
     let union = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
     for (data_type, place) in [
         (union.clone(), "column \"x\""),
-        (DataType::Interval(IntervalUnit::MonthDayNano), "column \"x\""),
+        (DataType::List(child(DataType::Interval(IntervalUnit::MonthDayNano))), "column \"x.inner\""),
         (DataType::Struct(vec![child(union.clone())].into()), "column \"x.inner\""),
         (DataType::List(child(union)), "column \"x.inner\""),
         (DataType::Struct(Fields::empty()), "column \"x\""),

@@ -106,3 +106,6 @@ fn be_u32(bytes: &[u8], at: usize) -> Option<usize> {
     let word = bytes.get(at..at + 4)?;
     Some(word.iter().fold(0, |value, byte| value << 8 | *byte as usize))
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,11 +101,12 @@ fn flat_makers() -> Vec<(&'static str, Maker)> {
             maker!(TimestampNanosecondType, DataType::Timestamp(Nanosecond, Some("+02:00".into())), |n| n as i64),
         ),
         ("duration", maker!(DurationMillisecondType, DataType::Duration(Millisecond), |n| n as i64)),
-        ("months", maker!(IntervalYearMonthType, DataType::Interval(IntervalUnit::YearMonth), |n| n as i32)),
+        ("months", maker!(IntervalYearMonthType, DataType::Interval(IntervalUnit::YearMonth), |n| n as i32 & i32::MAX)),
         (
             "days",
+            // Parquet's intervals have no sign.
             maker!(IntervalDayTimeType, DataType::Interval(IntervalUnit::DayTime), |n| {
-                IntervalDayTime::new(n as i32, (n >> 32) as i32)
+                IntervalDayTime::new(n as i32 & i32::MAX, (n >> 32) as i32 & i32::MAX)
             }),
         ),
         ("decimal32", maker!(Decimal32Type, DataType::Decimal32(9, 3), |n| decimal(9)(n) as i32)),
