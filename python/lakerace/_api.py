@@ -269,7 +269,7 @@ def copy(
             same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
             under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
             that don't block (`"uring"` on ext4), a `RuntimeWarning` says so, and files are written without it.
-        durability: What files of this machine survive when the copy has ended: `"full"` (the default), a loss of power, as files and
+        durability: What survives of files of this machine when the copy has ended: `"full"` (the default), a loss of power, as files and
             folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.

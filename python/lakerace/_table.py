@@ -302,7 +302,7 @@ class Table:
                 local disk (`TMPDIR`) for a while.
             threads: Threads that decode, sort and encode; the number of cores by default.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
             auto_compact: Compact behind the upsert, by the rules of `compact(auto=True)`. The rows are written whatever
                 becomes of it: that it failed is a `RuntimeWarning`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
@@ -359,7 +359,7 @@ class Table:
         Args:
             where: The SQL expression.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
         return _changed(_lakerace.delete(self._location, where, options))
@@ -383,7 +383,7 @@ class Table:
             memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
             threads: Threads that decode and look; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
@@ -429,7 +429,7 @@ class Table:
             compression: As for :func:`lakerace.copy`.
             threads: Threads that decode and encode.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -532,7 +532,7 @@ class Table:
             set: Properties and their values, such as `{"delta.enableChangeDataFeed": "true"}` or
                 `{"lakerace.primaryKey": "id"}`. `delta.feature.NAME` with the value `supported` adds a feature alone.
             unset: Properties that go. Features stay in the protocol.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -549,7 +549,7 @@ class Table:
 
         Args:
             at: The version, or a time.
-            durability: What files of this machine survive, as for :func:`lakerace.copy`.
+            durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
             NotFoundError: There is no such version, or its files were vacuumed.

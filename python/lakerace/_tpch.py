@@ -97,7 +97,7 @@ def tpch(
         format: What they become; `"parquet"` by default.
         mode: How columns are made; the fastest way by default, which the result tells.
         io: How files of this machine are written: see :func:`copy`.
-        durability: What files of this machine survive: see :func:`copy`.
+        durability: Durability of files of this machine: see :func:`copy`.
         compression: As for :func:`copy`.
         row_group_rows: Parquet: rows in a row group.
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most.

@@ -153,7 +153,7 @@ class Device:
                     answer = verb(self, self.nodes.get(number, self.root), body, (uid, gid))
             except Failure as error:
                 failure = error.errno or errno.EIO
-            except Exception as fault:  # Whoever waits for the answer would wait for ever.
+            except Exception as fault:  # Without an answer, the process that waits for it hangs.
                 self.faults.append(fault)
                 failure = errno.EIO
             with contextlib.suppress(FileNotFoundError):
@@ -375,7 +375,7 @@ NO_ANSWER = (2, 36, 42)
 
 
 def write_image(image: Image, folder: Path) -> Path:
-    """Writes what a cut has left to a folder of an ordinary file system, which is made anew."""
+    """Writes what a cut has left to a new folder of an ordinary file system."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, left in image.items():

@@ -37,7 +37,7 @@ struct State {
     rows: u64,
     /// Whether an earlier run has left rows there.
     had_rows: bool,
-    /// Whether the file's name is on the disk.
+    /// The file's name is on the disk.
     is_name_synced: bool,
 }
 
@@ -86,7 +86,7 @@ impl DeadLetters {
         self.lock().rows
     }
 
-    /// Puts all lines on the disk, before a target acknowledges what is behind them, where the job is to be durable.
+    /// Puts all lines on the disk, before a target acknowledges the rows that follow them, where the job is to be durable.
     pub fn flush(&self) -> Result<()> {
         let mut state = self.lock();
         state.file.flush().map_err(|error| self.failed(error))?;

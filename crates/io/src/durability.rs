@@ -1,4 +1,4 @@
-//! What the files of a job survive, and the syncs that make it so.
+//! Durability of a job's files, and the syncs that it takes.
 //!
 //! A file is published in this order: its bytes are synced, it gets its name, and the folder of the name is synced. What names other files,
 //! such as an entry of a log, gets its own name only when the folders of those files are synced, too. A job notes the folders in which it
@@ -22,7 +22,7 @@ use crate::{Error, Job, Result};
 /// Folders that are synced at once, at most: syncs that wait together share the disk's flush.
 const FOLDERS_AT_ONCE: usize = 8;
 
-/// What the files of a job on this machine survive, once it has ended without an error.
+/// Durability of a job's files on this machine, once the job has ended without an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityLevel {
@@ -63,7 +63,7 @@ impl FromStr for DurabilityLevel {
 pub(crate) struct JobSyncs {
     /// Folders whose names have changed since they were last synced.
     folders: Mutex<BTreeSet<PathBuf>>,
-    /// Held while folders are synced: whoever relies on them waits.
+    /// Held while folders are synced: other threads that rely on them wait.
     syncing: Mutex<()>,
     /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
     failed: OnceLock<Error>,
@@ -88,7 +88,7 @@ impl JobSyncs {
 }
 
 impl Job {
-    /// Whether this job's files are to survive a loss of power.
+    /// True where this job's files are to survive a loss of power.
     pub fn is_durable(&self) -> bool {
         self.options().durability == DurabilityLevel::Full
     }
@@ -120,7 +120,7 @@ impl Job {
         }
     }
 
-    /// Whether [`Self::sync_folders`] has anything to do.
+    /// True where [`Self::sync_folders`] has anything to do.
     pub(crate) fn has_unsynced_folders(&self) -> bool {
         !lock(&self.syncs().folders).is_empty()
     }
@@ -189,7 +189,7 @@ impl Job {
     }
 }
 
-/// Whether a file system has no such thing as a sync of a folder.
+/// True for the error of a file system that has no sync of folders.
 fn knows_no_sync(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(code, Some(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS | Errno::BADF))

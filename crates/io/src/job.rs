@@ -24,7 +24,7 @@ pub struct JobOptions {
     pub ranges: RangeOptions,
     /// How files of this machine are written.
     pub file_io: FileIo,
-    /// What files of this machine survive.
+    /// Durability of files of this machine.
     pub durability: DurabilityLevel,
 }
 

@@ -1,4 +1,4 @@
-//! What written files survive.
+//! Durability of written files.
 
 use clap::Args;
 use lakerace::DurabilityLevel;
@@ -6,8 +6,8 @@ use lakerace::DurabilityLevel;
 /// Of commands that write.
 #[derive(Debug, Args)]
 pub(crate) struct DurabilityArgs {
-    /// What files of this machine survive when the command has ended: full (a loss of power: files and folders are synced) or normal
-    /// (the end of the process: the system writes them in its own time).
+    /// Durability of files of this machine when the command has ended: they survive a loss of power (full: files and folders are synced),
+    /// or the end of the process (normal: the system writes them in its own time).
     #[arg(long, value_name = "WHAT", default_value_t = DurabilityLevel::default())]
     pub(crate) durability: DurabilityLevel,
 }
@@ -15,7 +15,7 @@ pub(crate) struct DurabilityArgs {
 /// Of commands that write rows where `--output` is given.
 #[derive(Debug, Args)]
 pub(crate) struct OutputDurabilityArgs {
-    /// What FILE survives when the command has ended: full (a loss of power: it is synced) or normal (the end of the process).
+    /// Durability of FILE when the command has ended: it survives a loss of power (full: it is synced) or the end of the process (normal).
     #[arg(long, value_name = "WHAT", default_value_t = DurabilityLevel::default(), requires = "output")]
     pub(crate) durability: DurabilityLevel,
 }

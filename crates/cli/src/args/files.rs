@@ -52,7 +52,7 @@ pub(crate) struct FilesStore {
     /// What happens to contents behind compression: base64; may be repeated, in the order of application.
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) transform: Vec<String>,
-    /// What a write survives: full (a loss of power), normal (the end of the process) or off. Default: normal for the store, and full for
+    /// Durability of a write: it survives a loss of power (full) or the end of the process (normal), or less (off). Default: normal for the store, and full for
     /// files that `get -o` and `export` write.
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<lakerace_files::Durability>,

@@ -1,5 +1,5 @@
-//! What makes a durable store's writes survive a loss of power: contents are synced before they get their names, and folders after names
-//! in them have changed, once for all changes of a batch, and for threads that wait at the same time.
+//! Syncs, by which a durable store's writes survive a loss of power: contents are synced before they get their names, and folders after
+//! names in them have changed, once for all changes of a batch, and for threads that wait at the same time.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(super) struct FolderSyncs {
     is_durable: bool,
     /// By device and number: folders in which names have changed since they were last synced.
     folders: Mutex<BTreeMap<(u64, u64), OwnedFd>>,
-    /// Held while folders are synced: whoever relies on them waits.
+    /// Held while folders are synced: other threads that rely on them wait.
     syncing: Mutex<()>,
     /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
     failed: OnceLock<Error>,
@@ -84,8 +84,11 @@ impl FolderSyncs {
     }
 }
 
-/// Syncs a folder. Some file systems have no such thing: what they do of their own is all there is.
+/// Syncs a folder, unless it was removed. Some file systems have no such thing: what they do of their own is all there is.
 fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
+    if rustix::fs::fstat(folder)?.st_nlink == 0 {
+        return Ok(());
+    }
     match sync(folder) {
         Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
         outcome => outcome,

@@ -40,7 +40,7 @@ impl Commit {
         Output::create(&self.store, &self.path(name)?, if_exists)
     }
 
-    /// Whether the folder is one of this machine.
+    /// True for a folder of this machine.
     pub(super) fn has_local_files(&self) -> bool {
         self.store.has_local_files()
     }

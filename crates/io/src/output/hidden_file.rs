@@ -24,8 +24,6 @@ pub(crate) struct HiddenFile {
     target: PathBuf,
     /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
     made_folders: Vec<PathBuf>,
-    /// Those that were not there when it was begun, whoever made them.
-    new_folders: Vec<PathBuf>,
     /// Those of the file that has the name already: the new one gets them.
     permissions: Option<KeptPermissions>,
     is_synced: bool,
@@ -47,17 +45,19 @@ impl HiddenFile {
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
         // In one step with what removes folders: they stay from here on.
         let mut known = folders();
-        let new_folders = missing_folders(folder);
+        let missing = missing_folders(folder);
         known.extend(make_folders(folder)?);
-        let made_folders = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
+        let made_folders: Vec<PathBuf> = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
         let permissions = KeptPermissions::of(&target);
         let created = create_hidden(folder, &target, permissions.is_some());
         drop(known);
         match created {
             Ok((file, hidden)) => {
                 hold(&file);
+                // They may be another writer's, and stay where this file is given up.
+                made_folders.iter().chain(&missing).for_each(|folder| job.note_name(folder));
                 let (is_synced, published, job) = (false, false, job.clone());
-                Ok(Self { file, hidden, target, made_folders, new_folders, permissions, is_synced, published, job })
+                Ok(Self { file, hidden, target, made_folders, permissions, is_synced, published, job })
             }
             Err(e) => {
                 give_up_folders(&made_folders);
@@ -105,7 +105,7 @@ impl HiddenFile {
         })
     }
 
-    /// Notes that somebody else has synced the file, which was sealed before.
+    /// Notes that the file was synced by a handle of its own, after [`Self::seal`].
     pub(crate) fn set_synced(&mut self) {
         self.is_synced = true;
     }
@@ -129,8 +129,7 @@ impl HiddenFile {
         }
         self.published = true;
         folders().retain(|folder| !self.made_folders.contains(folder));
-        let new = self.made_folders.iter().chain(&self.new_folders).chain([&self.target]);
-        new.for_each(|path| self.job.note_name(path));
+        self.job.note_name(&self.target);
         Ok(())
     }
 }

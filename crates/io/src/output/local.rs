@@ -72,7 +72,7 @@ impl Writer {
 struct SyncThread(Option<JoinHandle<Result<u64>>>);
 
 impl SyncThread {
-    /// Begins one for a file to which the caller adds nothing more. `None`, with the writer, where there are many, or no thread is to be had.
+    /// Begins one for a file to which the caller adds nothing more. Gives the writer back where there are many, or there is no thread.
     fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
         let begun = Permit::take(&SYNC_THREADS_IN_USE, SYNC_THREADS).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
@@ -101,7 +101,7 @@ impl SyncThread {
 impl Drop for SyncThread {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // The file is given up: its error is told to nobody.
+            // The file is given up: its error does not matter.
             let _ = thread.join();
         }
     }
