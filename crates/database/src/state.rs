@@ -31,7 +31,7 @@ pub trait TargetState: Send + Sync {
     /// Like [`Self::read`].
     fn identity(&self) -> Result<Option<String>>;
 
-    /// Whether the collection, index or table is still the one that had this identity.
+    /// Tells if the collection, index or table is still the one that had this identity.
     ///
     /// # Errors
     /// Like [`Self::read`].

@@ -112,6 +112,8 @@ struct Part {
     commit: Commit<WriteMode>,
     /// Columns of a new table that are nullable though the batches' are not.
     made_nullable: Vec<String>,
+    /// The table is there, keeps its rows and its schema: without rows, nothing changes.
+    only_adds: bool,
 }
 
 impl DeltaSink {
@@ -196,6 +198,8 @@ impl Part {
             WriteBase::Existing(_) => Vec::new(),
             WriteBase::New { schema: new, .. } => not_null::made_nullable(schema, new),
         };
+        let is_there = matches!(base, WriteBase::Existing(_));
+        let only_adds = is_there && evolved.is_none() && write.mode == WriteMode::Append;
         let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
@@ -205,11 +209,11 @@ impl Part {
             None => write.options.clone(),
         };
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
-        Ok(Self { files, by_key, commit, made_nullable })
+        Ok(Self { files, by_key, commit, made_nullable, only_adds })
     }
 
     fn end(self, load: Option<LoadRows>) -> Result<Written> {
-        let Self { mut files, by_key, mut commit, made_nullable } = self;
+        let Self { mut files, by_key, mut commit, made_nullable, .. } = self;
         if let Some(by_key) = by_key {
             by_key.finish(&mut |next| files.take_in(next))?;
         }
@@ -315,7 +319,10 @@ impl Sink for DeltaSink {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let has_rows = self.uncommitted > 0 || (self.acknowledged == 0 && self.written.rows == 0);
-        if !has_rows {
+        let changes_nothing = self.uncommitted == 0
+            && self.write.load_name.is_none()
+            && self.part.as_ref().is_some_and(|part| part.only_adds);
+        if !has_rows || changes_nothing {
             return Ok(self.written);
         }
         let load = self.load_rows();

@@ -42,7 +42,7 @@ const OVERTAKEN: usize = 8;
 /// Keys of the state that are not the job's.
 const OWN: [&str; 4] = ["owner", "overtaken", "late", "runs"];
 
-/// What came of asking for a lease.
+/// The outcome of asking for a lease.
 pub(crate) enum Claim {
     /// The run has it.
     Held(Lease),
@@ -82,7 +82,7 @@ struct Shared {
     has_sent: AtomicBool,
 }
 
-/// What the target has, as far as the run knows.
+/// The state of the target, as far as the run knows.
 struct Held {
     text: String,
     value: Map<String, Value>,
@@ -105,7 +105,7 @@ fn token_of(entry: &Value) -> &str {
     entry["owner"]["token"].as_str().unwrap_or_default()
 }
 
-/// What the job itself keeps.
+/// The part of the state that is the job's own.
 fn of_job(value: &Map<String, Value>) -> Value {
     value
         .iter()
@@ -133,7 +133,7 @@ pub(crate) fn doubts_of(text: Option<&str>) -> Vec<Doubt> {
     doubts(&object(text), None)
 }
 
-/// Whether a state has doubts that a run should look into.
+/// True where a state has doubts that a run should look into.
 pub(crate) fn has_doubts(text: Option<&str>) -> bool {
     !doubts_of(text).is_empty()
 }
@@ -196,12 +196,12 @@ impl Lease {
         &self.doubts
     }
 
-    /// Whether no other run has taken it over, as far as is known.
+    /// True while no other run is known to have taken it over.
     pub fn is_held(&self) -> bool {
         !self.shared.is_lost.load(Ordering::Acquire)
     }
 
-    /// What rows of this run go through.
+    /// A guard for the rows of this run.
     pub fn guard(&self) -> Guard {
         Guard::new(&self.shared)
     }
@@ -373,7 +373,7 @@ impl Shared {
     }
 }
 
-/// What a run that waits sees.
+/// The view of a run that waits.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     /// The other owner gives no sign of life.

@@ -42,7 +42,7 @@ struct Unload<'a> {
     spelled_name: String,
 }
 
-/// What came of an attempt to run.
+/// The outcome of an attempt to run.
 enum Attempt {
     Done(Written),
     /// Another run has changed what is kept.
@@ -143,7 +143,7 @@ impl Unload<'_> {
         Kept::parse(text).map_err(|error| error.at(shown(self.target)))
     }
 
-    /// What is kept, from the lowest value on that a run in doubt has begun with.
+    /// The kept value, or the lowest one that a run in doubt has begun with.
     fn rewound(&self, kept: &Kept, doubts: &[Doubt]) -> Result<Kept> {
         let mut lowest = kept.mark.clone();
         for doubt in doubts {

@@ -77,7 +77,7 @@ struct State {
     /// Changes are on their way: the target may have any part of them.
     #[serde(default)]
     begun: Option<Begun>,
-    /// What tells the target from another one of its name. States of earlier versions have noted nothing.
+    /// The identity of the target, which tells it from another one of its name. States of earlier versions have noted nothing.
     #[serde(default)]
     target: Option<String>,
 }
@@ -200,7 +200,7 @@ impl<'a> Follower<'a> {
         self.verified(&snapshot, done).map(Some)
     }
 
-    /// What is to be done with a target that follows no table, or whose rows are to be replaced.
+    /// The step for a target that follows no table, or whose rows are to be replaced.
     fn first_step(&self, overwrite: bool) -> Result<Step> {
         if !overwrite && self.state.identity()?.is_some() {
             return Err(self.conflict("it exists, and follows no table"));
@@ -208,7 +208,7 @@ impl<'a> Follower<'a> {
         Ok(Step::Load)
     }
 
-    /// What is to be done with a target that follows a table.
+    /// The step for a target that follows a table.
     fn step(&self, state: State, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<Step> {
         if state.table_id != snapshot.table_id() {
             return Err(self.conflict("it follows another table"));
@@ -242,7 +242,7 @@ impl<'a> Follower<'a> {
         Ok(crate::Scan::open(self.target, &first, self.job)?.count()? == 0)
     }
 
-    /// What a run has done, with its proof where one is asked for.
+    /// The outcome of a run, with its proof where one is asked for.
     fn verified(&self, snapshot: &Snapshot, done: Synced) -> Result<Synced> {
         if !self.options.verify {
             return Ok(done);
@@ -286,7 +286,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// What a run has to do.
+/// The task of a run.
 enum Step {
     /// The target has this version.
     Nothing(u64),

@@ -75,7 +75,7 @@ impl TargetState for CollectionState {
     }
 }
 
-/// Whether a document of this `_id` was there already.
+/// True where a document of this `_id` was there already.
 fn has_duplicate(answer: &Document) -> bool {
     let errors = answer.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
     errors.iter().filter_map(Bson::as_document).any(|error| error.get_i32("code").is_ok_and(|code| code == 11000))

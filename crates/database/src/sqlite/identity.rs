@@ -1,4 +1,4 @@
-//! What tells a table from another one that was made under its name later.
+//! The identity of a table, which tells it from another one that was made under its name later.
 
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
@@ -35,12 +35,12 @@ impl Identity {
         Ok(Some(Self { schema_version: schema_version(connection)?, root_page, sql, columns, rows }))
     }
 
-    /// What is kept of it.
+    /// The text that is kept.
     pub fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::internal(format!("an identity without a text: {error}")))
     }
 
-    /// Whether a table is the one of a text that was kept.
+    /// Tells if a table is the one of a text that was kept.
     pub fn is_of(connection: &Connection, table: &str, noted: &str) -> Result<bool> {
         let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
             return Ok(false);

@@ -281,7 +281,7 @@ fn of_nothing(column: &Column) -> DataType {
     }
 }
 
-/// Whether a declared type is a date with a time.
+/// True of a declared type that is a date with a time.
 fn is_time(declared: &str) -> bool {
     declared.contains("DATETIME") || declared.contains("TIMESTAMP")
 }

@@ -23,7 +23,7 @@ pub(super) fn forget_states(connection: &Connection, table: &str, job_state: Opt
     connection.execute(&sql, params![table, job_state]).map(drop).map_err(failed)
 }
 
-/// What is kept for a table under a name. A table is found by its name in any case.
+/// The state of a table under a name. A table is found by its name in any case.
 fn state_of(connection: &Connection, table: &str, name: &str) -> Result<Option<String>> {
     if !has_table(connection, STATES)? {
         return Ok(None);

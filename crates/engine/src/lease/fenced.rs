@@ -28,7 +28,7 @@ impl Guard {
         Self { shared: Arc::clone(shared) }
     }
 
-    /// What a target with transactions checks by itself.
+    /// The owner that a target with transactions checks by itself.
     pub fn fence(&self) -> Fence {
         Fence { state: self.shared.name.clone(), token: self.shared.token.clone() }
     }

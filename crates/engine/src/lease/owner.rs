@@ -66,12 +66,12 @@ impl Owner {
         Some(process(self.pid).filter(|process| process.began == self.began && !matches!(process.state, 'Z' | 'X')))
     }
 
-    /// Whether its process has ended, as far as can be seen from here.
+    /// True where its process has ended, as far as can be seen from here.
     pub fn is_gone(&self) -> bool {
         self.process() == Some(None)
     }
 
-    /// Whether its process runs, and can be seen from here.
+    /// True where its process runs, and can be seen from here.
     pub fn is_running(&self) -> bool {
         matches!(self.process(), Some(Some(process)) if !matches!(process.state, 'T' | 't'))
     }
@@ -83,7 +83,7 @@ struct Process {
     began: u64,
 }
 
-/// What the system tells of a process.
+/// The system's record of a process.
 fn process(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program may have spaces and parentheses.

@@ -40,13 +40,13 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Whether there is nothing to send.
+    /// True where there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }
 }
 
-/// What is learnt of rows while they go by.
+/// Facts about rows, learnt while they go by.
 #[derive(Clone)]
 pub(super) struct SeenRows(Arc<Mutex<Seen>>);
 
@@ -61,7 +61,7 @@ struct Seen {
 }
 
 impl SeenRows {
-    /// What the next run should know.
+    /// The knowledge for the next run.
     pub fn kept(&self, before: &Kept, schema: Option<SchemaRef>) -> Kept {
         let seen = lock(&self.0);
         let mut rows = if seen.rows <= REMEMBERED_ROWS {

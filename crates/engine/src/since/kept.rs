@@ -1,4 +1,4 @@
-//! What an incremental unload keeps with its target.
+//! The state that an incremental unload keeps with its target.
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_format::{schema_from_base64, schema_to_base64};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::mark::Mark;
 
-/// What a run knows of the one before.
+/// A run's knowledge of the one before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Kept {
     /// The highest value that was seen. `None`: all rows are read.
@@ -16,7 +16,7 @@ pub(super) struct Kept {
     pub schema: Option<SchemaRef>,
     /// The hashes of rows that are read again, and that the target has.
     pub rows: Vec<u128>,
-    /// What tells the target from another one of its name.
+    /// The identity of the target, which tells it from another one of its name.
     pub target: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Kept {
         })
     }
 
-    /// What is kept of it.
+    /// The text that is kept.
     pub fn value(&self) -> Result<Value> {
         let (data_type, value) = match &self.mark {
             Some(mark) => mark.print()?,

@@ -89,7 +89,7 @@ impl Mark {
         Ok(if is_below.is_valid(0) && is_below.value(0) { one } else { other })
     }
 
-    /// Whether the mark is below the values of a column; null where a row has none.
+    /// Compares the mark with the values of a column: true where it is below them, null where a row has none.
     pub fn is_below(&self, column: &ArrayRef) -> Result<BooleanArray> {
         match values(column)? {
             Some(column) => gt(&column, &self.scalar(&column)?).map_err(Error::unexpected),

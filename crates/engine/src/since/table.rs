@@ -12,7 +12,7 @@ use crate::delta::open_table;
 use crate::target::Target;
 use crate::{ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
 
-/// What names of properties begin with that keep values.
+/// The prefix of the properties that keep values.
 const PROPERTY: &str = "lakerace.since.";
 
 /// Upserts the rows into a Delta table, which is made where there is none.

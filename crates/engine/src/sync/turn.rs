@@ -21,7 +21,7 @@ pub(super) struct Turn<'a> {
     has_loaded: Cell<bool>,
 }
 
-/// What came of bringing changes.
+/// The outcome of bringing changes.
 enum Outcome {
     /// The target has the version.
     Brought(State),
@@ -58,7 +58,7 @@ impl<'a> Turn<'a> {
         Ok(done)
     }
 
-    /// Whether the target has the rows of a version, though rows of a run that was taken over may have come late.
+    /// Tells if the target has the rows of a version, though rows of a run that was taken over may have come late.
     fn is_right(&self, snapshot: &Snapshot) -> Result<bool> {
         // Values that were narrowed can't be compared.
         Ok(!self.follower.options.load.allow_narrowing && verify::verify(self.follower, snapshot)?.is_ok()
