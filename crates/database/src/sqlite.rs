@@ -6,6 +6,7 @@
 mod catalog;
 mod connect;
 mod decode;
+mod definition;
 mod encode;
 mod error;
 mod identity;
@@ -14,6 +15,7 @@ mod json;
 mod kind;
 mod location;
 mod mark;
+mod numbers;
 mod pushdown;
 mod scan;
 mod sink;

@@ -40,6 +40,8 @@ pub(super) struct Table {
     pub has_key_index: bool,
     pub is_strict: bool,
     pub is_view: bool,
+    /// A module has its rows, as that of a full-text search.
+    pub is_virtual: bool,
     /// The types that lakerace wrote, where it made the table.
     pub kept: Option<Schema>,
 }
@@ -56,6 +58,7 @@ impl Table {
         let Some((kind, is_without_rowid, is_strict)) = found else { return Ok(None) };
         let columns = columns(connection, name, is_strict)?;
         let is_view = kind == "view";
+        let is_virtual = matches!(kind.as_str(), "virtual" | "shadow");
         let has_rowid = !is_view && !is_without_rowid && kind != "virtual";
         let is_free = |alias: &&str| !columns.iter().any(|column| column.name.eq_ignore_ascii_case(alias));
         let rowid = ["rowid", "_rowid_", "oid"].into_iter().find(is_free).filter(|_| has_rowid);
@@ -63,7 +66,7 @@ impl Table {
         let kept = kept_schema(connection, name)?.map(|schema| only_ours(&schema, &sql));
         let sql = "SELECT count(*) > 0 FROM pragma_index_list(?1) WHERE origin = 'pk'";
         let has_key_index = connection.query_row(sql, [name], |row| row.get(0)).map_err(failed)?;
-        Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, kept }))
+        Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, is_virtual, kept }))
     }
 
     /// The column that is another name of the row's number.
@@ -184,6 +187,9 @@ pub(super) fn keep_schema(connection: &Connection, table: &str, schema: &Schema)
 
 /// Forgets the types of a table that is gone.
 pub(super) fn forget_schema(connection: &Connection, table: &str) -> Result<()> {
+    if !has_table(connection, SCHEMAS)? {
+        return Ok(());
+    }
     let sql = format!("DELETE FROM {SCHEMAS} WHERE table_name = ?1");
     connection.execute(&sql, [table]).map(drop).map_err(failed)
 }

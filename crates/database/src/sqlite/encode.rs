@@ -12,7 +12,8 @@ use lakerace_io::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::json;
-use super::kind::Kind;
+use super::kind::{Affinity, Kind};
+use super::numbers::{is_number, number};
 use super::times::{write_date, write_time, write_timestamp};
 
 /// The values of a column, ready to be bound.
@@ -27,6 +28,8 @@ pub(super) enum Values {
     TextViews(StringViewArray),
     Bytes(BinaryArray),
     LargeBytes(LargeBinaryArray),
+    /// Digits of decimals, which a column of this affinity keeps as numbers.
+    Numbers(StringArray, Affinity),
 }
 
 impl Values {
@@ -60,6 +63,29 @@ impl Values {
         })
     }
 
+    /// The same for a column whose declared type makes numbers of texts: decimals are bound as numbers.
+    pub fn as_numbers(self, array: &ArrayRef, affinity: Affinity) -> Self {
+        match self {
+            Self::Texts(digits) if array.data_type().is_decimal() => Self::Numbers(digits, affinity),
+            other => other,
+        }
+    }
+
+    /// Whether a column whose declared type makes numbers of texts keeps value number `row` as it is.
+    pub fn stays_in_numbers(&self, row: usize) -> bool {
+        if self.is_null(row) {
+            return true;
+        }
+        match self {
+            Self::Numbers(digits, affinity) => number(digits.value(row), *affinity).is_some(),
+            Self::Unsigned(array) => i64::try_from(array.value(row)).is_ok(),
+            Self::Texts(array) => !is_number(array.value(row).as_bytes()),
+            Self::LargeTexts(array) => !is_number(array.value(row).as_bytes()),
+            Self::TextViews(array) => !is_number(array.value(row).as_bytes()),
+            _ => true,
+        }
+    }
+
     /// Value number `row`.
     #[inline]
     pub fn value(&self, row: usize) -> ToSqlOutput<'_> {
@@ -79,6 +105,10 @@ impl Values {
             Self::TextViews(array) if array.is_valid(row) => text(array.value(row).as_bytes()),
             Self::Bytes(array) if array.is_valid(row) => blob(array.value(row)),
             Self::LargeBytes(array) if array.is_valid(row) => blob(array.value(row)),
+            Self::Numbers(array, affinity) if array.is_valid(row) => {
+                // Digits that no number has were refused.
+                number(array.value(row), *affinity).unwrap_or_else(|| text(array.value(row).as_bytes()))
+            }
             _ => NULL,
         }
     }
@@ -95,6 +125,7 @@ impl Values {
             Self::TextViews(array) => array.is_null(row),
             Self::Bytes(array) => array.is_null(row),
             Self::LargeBytes(array) => array.is_null(row),
+            Self::Numbers(array, _) => array.is_null(row),
         }
     }
 
@@ -110,6 +141,7 @@ impl Values {
             Self::TextViews(array) => array,
             Self::Bytes(array) => array,
             Self::LargeBytes(array) => array,
+            Self::Numbers(array, _) => array,
         };
         array.null_count() > 0
     }

@@ -226,10 +226,16 @@ impl SqliteSink {
         let allow = self.options.allow_narrowing;
         let columns = self.target.inputs.iter().map(|input| {
             let named = |error: Error| error.at(format!("column {:?}", input.name));
-            fit(batch.column(input.column), &input.data_type, allow).and_then(|array| Values::of(&array)).map_err(named)
+            let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
+            let values = Values::of(&fitted).map_err(named)?;
+            Ok(match input.is_made_number {
+                Some(affinity) => values.as_numbers(&fitted, affinity),
+                None => values,
+            })
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        let inspects = self.target.inputs.iter().zip(&columns).any(|(input, values)| input.needs_look(values));
+        let rows = batch.num_rows();
+        let inspects = self.target.inputs.iter().zip(&columns).any(|(input, values)| input.needs_look(values, rows));
         let mut at = 0;
         while at < batch.num_rows() {
             let rows = self.statements.many_rows.min(batch.num_rows() - at);
@@ -386,9 +392,13 @@ impl Rejection {
 
 impl Input {
     /// Whether rows have to be looked at one by one.
-    fn needs_look(&self, values: &Values) -> bool {
+    fn needs_look(&self, values: &Values, rows: usize) -> bool {
         let is_rounded = || matches!(values, Values::Integers(array) if array.iter().flatten().any(is_rounded));
-        values.has_nan() || (self.is_key && values.has_null()) || (self.is_made_float && is_rounded())
+        let is_changed = || (0..rows).any(|row| !values.stays_in_numbers(row));
+        values.has_nan()
+            || (self.is_key && values.has_null())
+            || (self.is_made_float && is_rounded())
+            || (self.is_made_number.is_some() && is_changed())
     }
 
     /// Why the table would change a value, or could not find its row again.
@@ -399,6 +409,11 @@ impl Input {
         }
         if !allow_narrowing && values.is_nan(row) {
             return Some(format!("column {name:?} is NaN, which SQLite makes a null (--allow-narrowing lets it)"));
+        }
+        if self.is_made_number.is_some() && !values.stays_in_numbers(row) {
+            return Some(format!(
+                "column {name:?} has a value of which its declared type makes another number (--allow-narrowing lets it)"
+            ));
         }
         match values {
             Values::Integers(array) if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) => {

@@ -131,8 +131,15 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
                 return Err(Error::usage(format!("the query gives two columns {:?}", twice[0]))
                     .advice("name one of them otherwise, with AS"));
             }
-            let table =
-                Table { columns, rowid: None, has_key_index: false, is_strict: false, is_view: true, kept: None };
+            let table = Table {
+                columns,
+                rowid: None,
+                has_key_index: false,
+                is_strict: false,
+                is_view: true,
+                is_virtual: false,
+                kept: None,
+            };
             // A comment at the end of the query ends with its line.
             Ok((table, format!("({sql}\n)")))
         }

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use super::catalog::{
     Column, Load, Table, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
 };
+use super::definition::{Orphans, create_like, keep_number, last_number, losses, primary_key};
 use super::error::failed;
 use super::json;
 use super::kind::{Affinity, Kind};
@@ -53,6 +54,8 @@ pub(super) struct Input {
     pub is_key: bool,
     /// The declared type makes floats of integers.
     pub is_made_float: bool,
+    /// The declared type makes numbers of texts that look like some: each value must stay the same.
+    pub is_made_number: Option<Affinity>,
 }
 
 impl Target {
@@ -88,12 +91,12 @@ impl Target {
         };
         let goes_on = load.is_some();
         let existing = match (options.mode, found) {
-            (WriteMode::Overwrite, _) if replaces => {
+            (WriteMode::Overwrite, found) if replaces => {
                 let aside = Table::find(connection, &target.write_to)?.filter(|_| goes_on);
                 if aside.is_none() {
-                    target.make(connection, options)?;
+                    target.make_aside(connection, found, options)?;
                 }
-                None
+                Table::find(connection, &target.write_to)?
             }
             (WriteMode::Error, Some(_)) if !goes_on => {
                 return Err(Error::conflict("the table exists already")
@@ -103,14 +106,18 @@ impl Target {
                 return Err(Error::not_found("there is no such table to delete rows of"));
             }
             (_, None) => {
-                target.make(connection, options)?;
+                target.make(connection, &options.key)?;
                 // They are of a table of this name that somebody has dropped.
                 forget_states(connection, table, options.job_state.as_deref())?;
                 None
             }
             (_, Some(found)) => Some(found),
         };
-        let existing = existing.map(|found| target.widened(connection, found, options)).transpose()?;
+        let widens = !replaces;
+        let existing = match existing {
+            Some(found) if widens => Some(target.widened(connection, found, options)?),
+            other => other,
+        };
         match &existing {
             Some(found) => target.join(connection, found, options)?,
             None => target.inputs = all_inputs(schema, options),
@@ -118,9 +125,71 @@ impl Target {
         Ok(target)
     }
 
-    fn make(&self, connection: &Connection, options: &SinkOptions) -> Result<()> {
-        let schema = table_schema(&self.schema, &options.key);
-        let sql = create_table(&self.write_to, &schema, &options.key)?;
+    /// Makes the table that takes the place of another one: of the same definition where the rows fit it.
+    fn make_aside(&self, connection: &Connection, found: Option<Table>, options: &SinkOptions) -> Result<()> {
+        let Some(found) = found else { return self.make(connection, &options.key) };
+        if found.is_virtual {
+            return Err(Error::unsupported("it is a virtual table, which is not replaced")
+                .advice("drop it first, or use --mode append"));
+        }
+        let Err(misfit) = self.fits(connection, &found, options) else {
+            let sql = create_like(connection, &self.table, &self.write_to)?;
+            connection.execute_batch(&format!("DROP TABLE IF EXISTS {}", quoted(&self.write_to))).map_err(failed)?;
+            connection.execute_batch(&sql).map_err(failed)?;
+            return match &found.kept {
+                Some(kept) => keep_schema(connection, &self.write_to, kept),
+                None => forget_schema(connection, &self.write_to),
+            };
+        };
+        let primary = primary_key(&found);
+        let has_key = primary.iter().all(|name| self.schema.field_with_name(name).is_ok());
+        let key = match options.key.is_empty() && found.kept.is_some() && has_key {
+            true => primary,
+            false => options.key.clone(),
+        };
+        let lost = losses(connection, &self.table, &found, &self.schema, &key)?;
+        if !lost.is_empty() {
+            let message =
+                format!("{}; a new table would lack what this one declares: {}", misfit.message(), lost.join("; "));
+            return Err(Error::unsupported(message).advice(
+                "give rows that fit its columns, choose some by --columns (columns), or drop the table first",
+            ));
+        }
+        self.make(connection, &key)
+    }
+
+    /// Why rows don't fit the definition of a table that they replace the rows of.
+    fn fits(&self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
+        if !options.key.is_empty() && !is_unique(connection, &self.table, found, &options.key)? {
+            return Err(Error::invalid(format!("({}) is no key of the table", options.key.join(", "))));
+        }
+        for (position, field) in self.schema.fields().iter().enumerate() {
+            let column = find(found, field.name())?;
+            let named = |what: String| Err(Error::invalid(format!("column {:?} {what}", field.name())));
+            if column.is_generated {
+                return named("is computed".to_owned());
+            }
+            let kept = found.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
+            if let Some(kept) = kept.filter(|kept| kept.data_type() != field.data_type()) {
+                let (before, now) = (print_type(kept.data_type()), print_type(field.data_type()));
+                return named(format!("is {before} and becomes {now}"));
+            }
+            let is_filled = column.is_nullable || !field.is_nullable() || options.key.contains(field.name());
+            if kept.is_some() && column.key_position == 0 && !is_filled {
+                return named("gets nulls".to_owned());
+            }
+            join_column(found, column, field.data_type(), position, false, options)?;
+        }
+        let columns = found.columns.iter().filter(|column| !column.is_generated).count();
+        if found.kept.is_some() && columns != self.schema.fields().len() {
+            return Err(Error::invalid("the rows lack columns of the table"));
+        }
+        Ok(())
+    }
+
+    fn make(&self, connection: &Connection, key: &[String]) -> Result<()> {
+        let schema = table_schema(&self.schema, key);
+        let sql = create_table(&self.write_to, &schema, key)?;
         connection.execute_batch(&format!("DROP TABLE IF EXISTS {}", quoted(&self.write_to))).map_err(failed)?;
         connection.execute_batch(&sql).map_err(failed)?;
         keep_schema(connection, &self.write_to, &schema)
@@ -149,7 +218,7 @@ impl Target {
 
     /// Takes the columns of a table that exists.
     fn join(&mut self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
-        self.takes_parts = takes_parts(connection, &self.table)?;
+        self.takes_parts = takes_parts(connection, &self.write_to)?;
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
             for name in &options.key {
                 find(found, name)?;
@@ -191,6 +260,10 @@ impl Target {
         }
         let (table, aside) = (quoted(&self.table), quoted(&self.write_to));
         let more = definitions(connection, &self.table)?;
+        let has_table = Table::find(connection, &self.table)?.is_some();
+        let orphans = if has_table { Some(Orphans::count(connection, &self.table)?) } else { None };
+        let last = last_number(connection, &self.table)?;
+        let kept = Table::find(connection, &self.write_to)?.and_then(|aside| aside.kept);
         // Views and triggers that name the table stay as they are.
         connection.pragma_update(None, "legacy_alter_table", true).map_err(failed)?;
         let swapped =
@@ -204,9 +277,14 @@ impl Target {
                     .advice("drop it first, or write to another table")
             })?;
         }
+        orphans.map_or(Ok(()), |orphans| orphans.check(connection, &self.table))?;
+        keep_number(connection, &self.table, last)?;
         forget_schema(connection, &self.write_to)?;
         forget_states(connection, &self.table, options.job_state.as_deref())?;
-        keep_schema(connection, &self.table, &self.schema)
+        match kept {
+            Some(kept) => keep_schema(connection, &self.table, &kept),
+            None => forget_schema(connection, &self.table),
+        }
     }
 
     /// Removes what was written aside.
@@ -249,6 +327,7 @@ fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<Input> {
         data_type: None,
         is_key: options.key.contains(field.name()),
         is_made_float: false,
+        is_made_number: None,
     });
     inputs.collect()
 }
@@ -271,33 +350,28 @@ fn join_column(
     let kept = kept.map(|field| field.data_type().clone()).filter(|kept| kept != from);
     let kind = Kind::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
     let named = |error: Error| error.at(format!("column {:?}", column.name));
-    if kept.is_none() && !table.is_strict && !options.allow_narrowing {
+    let is_checked = kept.is_none() && !options.allow_narrowing;
+    if is_checked {
         check_affinity(kind, column, from).map_err(named)?;
     }
+    let has_numbers = matches!(column.affinity, Affinity::Integer | Affinity::Real | Affinity::Numeric);
+    let is_changed = matches!(kind, Kind::Text | Kind::Decimal { .. } | Kind::UnsignedLong);
+    let is_made_number = (is_checked && has_numbers && is_changed).then_some(column.affinity);
     // A null in place of a row's number becomes the next number.
     let is_key = is_key || table.rowid_column() == Some(column.name.as_str());
     let is_made_float = kind == Kind::Integer && column.affinity == Affinity::Real;
-    Ok(Input { name: column.name.clone(), column: position, data_type: kept, is_key, is_made_float })
+    let name = column.name.clone();
+    Ok(Input { name, column: position, data_type: kept, is_key, is_made_float, is_made_number })
 }
 
-/// A declared type that would make other values of these is an error.
+/// A declared type that makes texts of all values is an error.
 fn check_affinity(kind: Kind, column: &Column, from: &DataType) -> Result<()> {
-    let changes = match column.affinity {
-        Affinity::None => None,
-        Affinity::Text => (!kind.is_text() && kind != Kind::Bytes).then_some("texts of numbers"),
-        Affinity::Integer | Affinity::Real | Affinity::Numeric => {
-            matches!(kind, Kind::Text | Kind::Decimal { .. } | Kind::UnsignedLong)
-                .then_some("numbers of texts such as 007")
-        }
-    };
-    match changes {
-        None => Ok(()),
-        Some(what) => {
-            let (declared, from) = (&column.declared, print_type(from));
-            Err(Error::invalid(format!("it is declared {declared}, which makes {what}, and the rows have {from}"))
-                .advice("write to another table, or allow it by --allow-narrowing (allow_narrowing)"))
-        }
+    if column.affinity != Affinity::Text || kind.is_text() || kind == Kind::Bytes {
+        return Ok(());
     }
+    let (declared, from) = (&column.declared, print_type(from));
+    Err(Error::invalid(format!("it is declared {declared}, which makes texts of numbers, and the rows have {from}"))
+        .advice("write to another table, or allow it by --allow-narrowing (allow_narrowing)"))
 }
 
 /// Indexes and triggers of a table, by name and SQL.
