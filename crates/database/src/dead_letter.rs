@@ -4,15 +4,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
+use lakerace_format::json::write_text;
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Job, Result};
-use serde_json::{Map, Value, json};
 
 use crate::SinkOptions;
 use crate::options::OnRejected;
@@ -71,14 +72,10 @@ impl DeadLetters {
     pub fn reject(&self, batch: &RecordBatch, row: usize, reason: &str) -> Result<()> {
         let one = batch.slice(row, 1);
         self.on_rejected.call(&one)?;
-        let object = object(&one)?;
-        let key: Map<String, Value> =
-            self.key.iter().filter_map(|name| object.get(name).map(|value| (name.clone(), value.clone()))).collect();
-        let key = if key.is_empty() { Value::Null } else { Value::Object(key) };
-        let line = json!({ "key": key, "reason": reason, "row": object });
+        let line = line_of(&one, &self.key, reason)?;
         let mut state = self.lock();
         state.rows += 1;
-        writeln!(state.file, "{line}").map_err(|error| self.failed(error))
+        state.file.write_all(&line).map_err(|error| self.failed(error))
     }
 
     /// Rows that this run has rejected.
@@ -124,40 +121,78 @@ impl Drop for DeadLetters {
     }
 }
 
-/// A batch of one row as an object. Floats that are not finite are the texts `NaN`, `inf` and `-inf`.
-fn object(one: &RecordBatch) -> Result<Map<String, Value>> {
-    let columns: Vec<(Field, ArrayRef)> = one
-        .schema_ref()
-        .fields()
-        .iter()
-        .zip(one.columns())
-        .map(|(field, column)| match not_finite(column) {
-            None => (field.as_ref().clone(), column.clone()),
-            Some(text) => (
-                Field::new(field.name(), DataType::Utf8, true),
-                std::sync::Arc::new(StringArray::from(vec![text])) as ArrayRef,
-            ),
-        })
-        .collect();
-    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+/// A line of one row. Numbers have all their digits: none goes through a float.
+fn line_of(one: &RecordBatch, key: &[String], reason: &str) -> Result<Vec<u8>> {
+    let mut line = b"{\"key\":".to_vec();
+    let known: Vec<usize> = key.iter().filter_map(|name| one.schema_ref().index_of(name).ok()).collect();
+    if known.is_empty() {
+        line.extend_from_slice(b"null");
+    } else {
+        let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+        write_object(&one.project(&known).map_err(failed)?, &mut line)?;
+    }
+    line.extend_from_slice(b",\"reason\":");
+    write_text(&mut line, reason.as_bytes());
+    line.extend_from_slice(b",\"row\":");
+    write_object(one, &mut line)?;
+    line.extend_from_slice(b"}\n");
+    Ok(line)
+}
+
+/// Appends a batch of one row as an object. Floats that are not finite are the texts `NaN`, `inf` and `-inf`.
+fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    let columns = one.schema_ref().fields().iter().zip(one.columns()).map(|(field, column)| {
+        let column = finite(column)?;
+        Ok((Field::new(field.name(), column.data_type().clone(), true), column))
+    });
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let failed = |error: arrow::error::ArrowError| {
         Error::unsupported(format!("a rejected row can't be written as JSON: {error}"))
             .advice("leave out the column, or --dead-letter (dead_letter)")
     };
-    let one = RecordBatch::try_new(std::sync::Arc::new(Schema::new(fields)), columns).map_err(failed)?;
-    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(Vec::new());
+    let one = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(failed)?;
+    let start = out.len();
+    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut *out);
     writer.write(&one).map_err(failed)?;
     writer.finish().map_err(failed)?;
-    serde_json::from_slice(&writer.into_inner()).map_err(|error| Error::internal(error.to_string()))
+    drop(writer);
+    out.truncate(start + out[start..].trim_ascii_end().len());
+    Ok(())
 }
 
-fn not_finite(column: &ArrayRef) -> Option<String> {
-    let value = match column.data_type() {
-        DataType::Float64 if column.is_valid(0) => column.as_primitive::<Float64Type>().value(0),
-        DataType::Float32 if column.is_valid(0) => f64::from(column.as_primitive::<Float32Type>().value(0)),
-        _ => return None,
+/// The same values, with texts in place of floats where one of them is not finite, in lists and structs, too.
+fn finite(column: &ArrayRef) -> Result<ArrayRef> {
+    let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+    let inner = |field: &FieldRef, values: &ArrayRef| -> Result<(FieldRef, ArrayRef)> {
+        let values = finite(values)?;
+        Ok((Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone())), values))
     };
-    (!value.is_finite()).then(|| value.to_string())
+    Ok(match column.data_type() {
+        DataType::Float16 | DataType::Float32 | DataType::Float64 if has_odd_float(column)? => {
+            cast(column, &DataType::Utf8).map_err(failed)?
+        }
+        DataType::Dictionary(_, values) => finite(&cast(column, values).map_err(failed)?)?,
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = column.as_struct();
+            let pairs = fields.iter().zip(columns.columns()).map(|(field, values)| inner(field, values));
+            let (fields, values): (Vec<_>, Vec<_>) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+            Arc::new(StructArray::try_new(fields.into(), values, columns.nulls().cloned()).map_err(failed)?)
+        }
+        DataType::List(item) => {
+            let list = column.as_list::<i32>();
+            let (item, values) = inner(item, list.values())?;
+            Arc::new(ListArray::try_new(item, list.offsets().clone(), values, list.nulls().cloned()).map_err(failed)?)
+        }
+        DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            finite(&cast(column, &DataType::List(Arc::clone(item))).map_err(failed)?)?
+        }
+        _ => Arc::clone(column),
+    })
+}
+
+fn has_odd_float(column: &ArrayRef) -> Result<bool> {
+    let wide = cast(column, &DataType::Float64).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(wide.as_primitive::<Float64Type>().iter().flatten().any(|float| !float.is_finite()))
 }
 
 #[cfg(test)]

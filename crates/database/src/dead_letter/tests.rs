@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, Field, Float32Type, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::ErrorKind;
 
@@ -60,4 +60,19 @@ fn a_file_without_rows_goes() {
     drop(DeadLetters::create(&options, &Job::default()).unwrap());
     assert!(!path.exists());
     assert!(DeadLetters::create(&SinkOptions::default(), &Job::default()).unwrap().is_none());
+}
+
+#[test]
+fn numbers_keep_their_digits_and_nested_floats_their_texts() {
+    let decimals = Decimal128Array::from(vec![123_456_789_012_345_678_901]).with_precision_and_scale(38, 2).unwrap();
+    let lists = ListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(f32::NEG_INFINITY), Some(0.5)])]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("amount", Arc::new(decimals)),
+        ("big", Arc::new(UInt64Array::from(vec![u64::MAX]))),
+        ("list", Arc::new(lists)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let line = String::from_utf8(super::line_of(&batch, &["amount".to_owned()], "a \"b\"").unwrap()).unwrap();
+    let expected = r#"{"key":{"amount":1234567890123456789.01},"reason":"a \"b\"","row":{"amount":1234567890123456789.01,"big":18446744073709551615,"list":["-inf","0.5"]}}"#;
+    assert_eq!(line, format!("{expected}\n"));
 }
