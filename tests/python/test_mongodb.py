@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bson
 import mongoserver
@@ -216,3 +216,35 @@ def test_certificates_are_told(tmp_path: Path) -> None:
         refused = run("scan", server.location("c", "?tls=true&serverSelectionTimeoutMS=3000"), "--json")
         assert refused.code == 4
         assert "certificate" in refused.err
+
+
+def test_an_overwrite_keeps_the_options_of_a_collection(mongo: mongoserver.MongoServer) -> None:
+    database = mongo.client[mongo.database]
+    rows = pa.table({"n": pa.array([1, 2], pa.int64())})
+    database.create_collection("checked", validator={"n": {"$type": "long"}}, validationLevel="moderate")
+    database.create_collection("moved")
+    database.checked.create_index([("n", 1)], unique=True, partialFilterExpression={"n": {"$gt": 0}})
+    database.command({"create": "seen", "viewOn": "checked", "pipeline": [{"$match": {"n": {"$gt": 1}}}]})
+
+    def state(name: str) -> tuple[Any, Any]:
+        (found,) = database.list_collections(filter={"name": name})
+        return found.get("options", {}), database[name].index_information()
+
+    before = state("checked")
+    assert lr.copy(rows, mongo.location("checked"), mode="overwrite", verify=True).rows == 2
+    assert state("checked") == before
+    assert [document["n"] for document in database.seen.find()] == [2]
+    # What a server forgets with a collection's name is not overwritten.
+    for name, options in {
+        "sorted": {"collation": {"locale": "fr"}},
+        "capped": {"capped": True, "size": 1 << 20},
+    }.items():
+        database.create_collection(name, **options)  # type: ignore[arg-type]
+        database[name].insert_one({"n": 7})
+        before = state(name)
+        try:
+            lr.copy(rows, mongo.location(name), mode="overwrite")
+        except lr.UnsupportedError as error:
+            assert next(iter(options)) in str(error)
+            assert database[name].count_documents({}) == 1
+        assert state(name) == before

@@ -1,10 +1,8 @@
 //! Canonical extended JSON, with the fields of documents in their order.
 
-use std::fmt;
-
 use bson::{Bson, Document};
+use lakerace_format::json::{Json, Kind};
 use lakerace_io::Result;
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::elements::{ARRAY, DOCUMENT, Elements, Value, damaged};
 
@@ -43,74 +41,77 @@ fn leaf(value: Value<'_>) -> Result<String> {
     Ok(value.into_canonical_extjson().to_string())
 }
 
-/// Reads a value; `None` where the text is no extended JSON.
+/// Values nested deeper than this are refused, as the stack is finite.
+const MAX_DEPTH: usize = 512;
+
+/// The names that begin a value of a type. Others with a dollar, as those of a pipeline, are names of fields.
+const TYPES: [&str; 17] = [
+    "$oid",
+    "$symbol",
+    "$numberInt",
+    "$numberLong",
+    "$numberDouble",
+    "$numberDecimal",
+    "$binary",
+    "$uuid",
+    "$code",
+    "$scope",
+    "$timestamp",
+    "$regularExpression",
+    "$dbPointer",
+    "$date",
+    "$minKey",
+    "$maxKey",
+    "$undefined",
+];
+
+/// Reads a value; `None` where the text is no extended JSON, or has an integer beyond those of 64 bits: a double would round it.
 pub(super) fn parse(text: &str) -> Option<Bson> {
-    serde_json::from_str::<Ordered>(text).ok().map(|value| value.0)
+    let mut json = Json::new(text.as_bytes());
+    let value = read(&mut json, 0)?;
+    json.is_at_end().then_some(value)
 }
 
-struct Ordered(Bson);
-
-impl<'de> Deserialize<'de> for Ordered {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_any(OrderedVisitor).map(Self)
+fn read(json: &mut Json<'_>, depth: usize) -> Option<Bson> {
+    if depth > MAX_DEPTH {
+        return None;
     }
-}
-
-struct OrderedVisitor;
-
-impl<'de> Visitor<'de> for OrderedVisitor {
-    type Value = Bson;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("extended JSON")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Bson, E> {
-        Ok(Bson::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> std::result::Result<Bson, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> std::result::Result<Bson, E> {
-        Ok(i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32))
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> std::result::Result<Bson, E> {
-        i64::try_from(value).map_err(|_| E::custom("a number beyond int64")).and_then(|value| self.visit_i64(value))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> std::result::Result<Bson, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> std::result::Result<Bson, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> std::result::Result<Bson, A::Error> {
-        let mut array = Vec::new();
-        while let Some(value) = values.next_element::<Ordered>()? {
-            array.push(value.0);
-        }
-        Ok(Bson::Array(array))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> std::result::Result<Bson, A::Error> {
-        let mut document = Document::new();
-        while let Some(name) = fields.next_key::<String>()? {
-            // A dollar stands in front of the name of a type.
-            if document.is_empty() && name.starts_with('$') {
-                let mut typed = serde_json::Map::new();
-                typed.insert(name, fields.next_value()?);
-                while let Some((name, value)) = fields.next_entry()? {
-                    typed.insert(name, value);
-                }
-                return Bson::try_from(serde_json::Value::Object(typed)).map_err(A::Error::custom);
+    let mut is_first = true;
+    Some(match json.kind().ok()? {
+        Kind::Null => json.null().ok().map(|()| Bson::Null)?,
+        Kind::Boolean => json.boolean().ok()?.into(),
+        Kind::Text => json.text().ok()?.as_ref().into(),
+        Kind::Number => number(json.number().ok()?)?,
+        Kind::Array => {
+            let mut array = Vec::new();
+            json.open_array().ok()?;
+            while json.next(&mut is_first).ok()? {
+                array.push(read(json, depth + 1)?);
             }
-            document.insert(name, fields.next_value::<Ordered>()?.0);
+            Bson::Array(array)
         }
-        Ok(Bson::Document(document))
+        Kind::Object => {
+            let mut document = Document::new();
+            let mut whole = json.clone();
+            json.open_object().ok()?;
+            while let Some(name) = json.key(&mut is_first).ok()? {
+                if document.is_empty() && TYPES.contains(&name.as_ref()) {
+                    let typed = serde_json::from_slice(whole.skip().ok()?).ok()?;
+                    *json = whole;
+                    return Bson::try_from(serde_json::Value::Object(typed)).ok();
+                }
+                document.insert(name.as_ref(), read(json, depth + 1)?);
+            }
+            Bson::Document(document)
+        }
+    })
+}
+
+/// An integer where the text has digits alone, else a double.
+fn number(text: &str) -> Option<Bson> {
+    if let Ok(integer) = text.parse::<i64>() {
+        return Some(i32::try_from(integer).map_or(Bson::Int64(integer), Bson::Int32));
     }
+    let has_fraction = text.contains(['.', 'e', 'E']);
+    text.parse::<f64>().ok().filter(|float| has_fraction && float.is_finite()).map(Bson::Double)
 }

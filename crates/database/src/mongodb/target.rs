@@ -21,6 +21,10 @@ use crate::{SinkOptions, WriteMode};
 /// How long removing a collection aside may take when a load fails.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Options of a collection that can be set at any time.
+const CHANGEABLE_OPTIONS: [&str; 4] =
+    ["validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages"];
+
 /// A collection and, where a load appears at once, the one aside that takes its name.
 pub(super) struct Target {
     pub connection: Connection,
@@ -124,6 +128,12 @@ fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&J
         (WriteMode::Overwrite, Some(info)) if info.options.contains_key("timeseries") => {
             Err(Error::unsupported("a collection of time series can't be renamed, so it can't be replaced")
                 .advice("drop it first, or say --mode append"))
+        }
+        (WriteMode::Overwrite, Some(info)) if info.options.get_bool("capped").unwrap_or(false) => {
+            Err(Error::unsupported(
+                "a capped collection drops documents by itself, so its new rows can't be told from lost ones",
+            )
+            .advice("drop it first, or say --mode append"))
         }
         _ => Ok(()),
     }
@@ -329,7 +339,11 @@ impl Target {
         }
         let mut command = doc! { "create": self.loading() };
         match &self.staging {
-            Some(_) => command.extend(info.map(|info| info.options.clone()).unwrap_or_default()),
+            Some(staging) => {
+                let options = info.map(|info| info.options.clone()).unwrap_or_default();
+                self.check_rename(staging, &options)?;
+                command.extend(options);
+            }
             // They are of a collection of this name that somebody has dropped.
             None => forget_states(&self.connection, self.job_state.as_deref())?,
         }
@@ -349,9 +363,13 @@ impl Target {
             self.staging = None;
             return Ok(None);
         }
-        if self.replaces {
-            self.copy_indexes(&name, &staging)?;
-        }
+        let options = match collection_info(&self.connection, &name)? {
+            Some(info) if self.replaces => {
+                self.copy_indexes(&name, &staging)?;
+                info.options
+            }
+            _ => Document::new(),
+        };
         // A load that is stopped behind this leaves jobs that begin anew.
         forget_states(&self.connection, self.job_state.as_deref())?;
         let database = &self.connection.location.database;
@@ -367,10 +385,57 @@ impl Target {
                 if error.kind() == ErrorKind::NotFound && collection_info(&self.connection, &name)?.is_some() => {}
             outcome => drop(outcome?),
         }
+        self.restore_options(&name, options)?;
         self.staging = None;
         let uuid = kept.map(|kept| kept_schema::keep(&self.connection, &name, kept)).transpose()?.flatten();
         kept_schema::forget(&self.connection, &staging)?;
         Ok(uuid)
+    }
+
+    /// An error where the server forgets options when it renames a collection, and they can't be set again.
+    fn check_rename(&self, staging: &str, options: &Document) -> Result<()> {
+        let is_fixed = |(name, _): &(&String, &Bson)| !CHANGEABLE_OPTIONS.contains(&name.as_str());
+        let fixed: Document =
+            options.iter().filter(is_fixed).map(|(name, value)| (name.clone(), value.clone())).collect();
+        if fixed.is_empty() {
+            return Ok(());
+        }
+        let (probe, renamed) = (format!("{staging}-probe"), format!("{staging}-renamed"));
+        let database = &self.connection.location.database;
+        let tried = (|| {
+            let mut command = doc! { "create": &probe };
+            command.extend(fixed.clone());
+            self.connection.command(command)?;
+            let names = doc! {
+                "renameCollection": format!("{database}.{probe}"),
+                "to": format!("{database}.{renamed}"),
+            };
+            self.connection.command_on("admin", names)?;
+            collection_info(&self.connection, &renamed)
+        })();
+        for name in [&probe, &renamed] {
+            drop_collection(&self.connection, name)?;
+        }
+        let kept = tried?.map(|info| info.options).unwrap_or_default();
+        let lost: Vec<&str> = fixed.keys().map(String::as_str).filter(|name| !kept.contains_key(*name)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the server forgets options of a collection that gets another name: {}", lost.join(", "));
+        Err(Error::unsupported(message).advice("drop the collection first, or say --mode upsert"))
+    }
+
+    /// Sets options again that the server has forgotten with the new name.
+    fn restore_options(&self, name: &str, options: Document) -> Result<()> {
+        let is_changeable = |(name, _): &(String, Bson)| CHANGEABLE_OPTIONS.contains(&name.as_str());
+        let options: Vec<(String, Bson)> = options.into_iter().filter(is_changeable).collect();
+        if options.is_empty() {
+            return Ok(());
+        }
+        let kept = collection_info(&self.connection, name)?.map(|info| info.options).unwrap_or_default();
+        let mut command = doc! { "collMod": name };
+        command.extend(options.into_iter().filter(|(name, value)| kept.get(name) != Some(value)));
+        if command.len() == 1 { Ok(()) } else { self.connection.command(command).map(drop) }
     }
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {
@@ -379,7 +444,11 @@ impl Target {
             outcome => outcome?,
         };
         let mut indexes = first_batch(&answer);
-        indexes.retain(|index| !index.get_str("name").is_ok_and(|name| name == "_id_"));
+        // The index of `_id` comes with the collection, under whatever name a clustered one has.
+        let comes_along = |index: &Document| {
+            index.get_str("name").is_ok_and(|name| name == "_id_") || index.get_bool("clustered").unwrap_or(false)
+        };
+        indexes.retain(|index| !comes_along(index));
         for index in &mut indexes {
             index.remove("ns");
             index.remove("v");
