@@ -8,15 +8,19 @@ mod catalog;
 mod chunk;
 mod client;
 mod credentials;
+mod date_format;
 mod decode;
+mod deferred;
 mod encode;
 mod filter;
 mod journal;
+mod json_tree;
 mod location;
 mod mapping;
 mod outcome;
 mod pit;
 mod reader;
+mod replaced;
 mod schema;
 mod sender;
 mod settings;
@@ -43,7 +47,7 @@ pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) ->
 /// Begins to write to the index that `location` names.
 pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
     let location = location::Location::parse(location)?;
-    Ok(Box::new(sink::ElasticsearchSink::open(location, schema, options, job)?))
+    deferred::open(location, schema, options, job)
 }
 
 /// A location without its password.

@@ -1,10 +1,14 @@
 //! Indices and aliases: looked up, made, changed, removed.
 
+use bytes::Bytes;
+use lakerace_format::json::NoJson;
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Request};
+use super::json_tree::JsonTree;
 use super::location::escape;
+use super::replaced::alias_actions;
 use super::schema::OURS;
 
 /// The key in our `_meta` of an index that a load is filling, with the alias that it will be reached by.
@@ -19,6 +23,8 @@ const PLACEHOLDER: &str = "placeholder";
 pub(super) struct Index {
     pub name: String,
     pub properties: Map<String, Value>,
+    /// The whole mapping, with `properties` and `_meta`.
+    pub mappings: Map<String, Value>,
     pub meta: Map<String, Value>,
     /// Its settings by their whole names, `index.refresh_interval`.
     pub settings: Map<String, Value>,
@@ -80,6 +86,7 @@ impl Catalog {
         let indices = answer.iter().map(|(name, index)| Index {
             name: name.clone(),
             properties: object(&index["mappings"]["properties"]),
+            mappings: object(&index["mappings"]),
             meta: object(&index["mappings"]["_meta"]),
             settings: object(&index["settings"]),
             has_source: has_source(&index["mappings"]["_source"]),
@@ -201,24 +208,50 @@ impl Catalog {
             let mut body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
             body["mappings"]["_meta"][OURS][PLACEHOLDER] = json!(true);
             self.create(alias, &body)?;
-            return self.replace(alias, index, &[json!({ "remove_index": { "index": alias } })]);
+            return self.replace(alias, index, &[json!({ "remove_index": { "index": alias } })], &[]);
         }
-        let removals: Vec<Value> = before
-            .indices
+        let is_removed = |old: &Index| !before.is_alias || old.was_made_for(alias);
+        let others: Vec<&Index> = before.indices.iter().filter(|old| old.name != index).collect();
+        let removals: Vec<Value> = others
             .iter()
-            .filter(|old| old.name != index)
-            .map(|old| match !before.is_alias || old.was_made_for(alias) {
+            .map(|old| match is_removed(old) {
                 true => json!({ "remove_index": { "index": old.name } }),
                 false => json!({ "remove": { "index": old.name, "alias": alias } }),
             })
             .collect();
-        self.replace(alias, index, &removals)
+        // An index that stays keeps its aliases but for this one.
+        let names = others.iter().map(|old| match is_removed(old) {
+            true => self.aliases(&old.name, None),
+            false => self.aliases(&old.name, Some(alias)),
+        });
+        let answers = names.collect::<Result<Vec<Bytes>>>()?;
+        self.replace(alias, index, &removals, &answers)
     }
 
-    fn replace(&self, alias: &str, index: &str, removals: &[Value]) -> Result<()> {
-        let mut actions = removals.to_vec();
-        actions.push(json!({ "add": { "index": index, "alias": alias } }));
-        let request = Request::json("POST", "/_aliases", &json!({ "actions": actions }));
+    /// The answer that tells the aliases of an index: all, or one.
+    fn aliases(&self, index: &str, alias: Option<&str>) -> Result<Bytes> {
+        let alias = alias.map(|alias| format!("/{}", escape(alias))).unwrap_or_default();
+        let answer = self.client.call(&self.job, Request::bare("GET", format!("/{}/_alias{alias}", escape(index))))?;
+        match answer.status {
+            200..=299 => Ok(answer.body),
+            404 => Ok(Bytes::from_static(b"{}")),
+            _ => Err(self.client.refusal(&answer)),
+        }
+    }
+
+    fn replace(&self, alias: &str, index: &str, removals: &[Value], aliases: &[Bytes]) -> Result<()> {
+        let unclear =
+            |_| Error::unavailable("the aliases of the index can't be read").at(&self.client.location().shown);
+        let texts: Vec<String> = removals.iter().map(Value::to_string).collect();
+        let removal_trees: std::result::Result<Vec<JsonTree<'_>>, NoJson> =
+            texts.iter().map(|text| JsonTree::parse(text.as_bytes())).collect();
+        let answers: std::result::Result<Vec<JsonTree<'_>>, NoJson> =
+            aliases.iter().map(|answer| JsonTree::parse(answer)).collect();
+        let (removal_trees, answers) = (removal_trees.map_err(unclear)?, answers.map_err(unclear)?);
+        let mut body = Vec::new();
+        alias_actions(&answers, alias, index, removal_trees).write(&mut body);
+        let request =
+            Request { method: "POST", path: "/_aliases".to_owned(), body: Bytes::from(body), is_lines: false };
         let answer = self.client.call(&self.job, request)?;
         let replaced = || {
             Error::conflict("it was replaced by another load at this moment")

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -30,6 +30,13 @@ const ROW_PATIENCE: Duration = Duration::from_secs(120);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Bytes of an answer, unpacked. A server takes documents of 100 MB by default; a page of several that have more is asked for
+/// again with fewer.
+const MAX_ANSWER_BYTES: usize = 128 << 20;
+
+/// Bytes of an answer that refuses something: its beginning has the reason.
+const MAX_REFUSAL_BYTES: usize = 1 << 20;
 
 /// The least level: bytes halve, and more levels win little.
 const GZIP_LEVEL: u32 = 1;
@@ -167,10 +174,31 @@ impl Client {
         self.meter.wrote_bytes(sent);
         let status = answer.status().as_u16();
         let was_packed = answer.headers().get(CONTENT_ENCODING).is_some_and(|value| value == "gzip");
-        let body = answer.bytes().await.map_err(|error| self.lost(&error))?;
+        let most = if status < 300 { MAX_ANSWER_BYTES } else { MAX_REFUSAL_BYTES };
+        let body = self.body(answer, most).await?;
         self.meter.read_bytes(body.len() as u64);
-        let body = if was_packed { unpacked(&body).map_err(fatal)? } else { body };
+        let body = match was_packed {
+            true if status >= 300 => beginning(&body, most),
+            true => unpacked(&body, most).map_err(|error| fatal(error.at(&self.location.shown)))?,
+            false => body,
+        };
         Ok(Answer { status, body })
+    }
+
+    /// The body of an answer. A refusal is cut at `most` bytes, as its beginning tells enough; a longer success is an error.
+    async fn body(&self, mut answer: reqwest::Response, most: usize) -> std::result::Result<Bytes, Lost> {
+        let is_refusal = answer.status().as_u16() >= 300;
+        let mut body = BytesMut::new();
+        while let Some(piece) = answer.chunk().await.map_err(|error| self.lost(&error))? {
+            if body.len() + piece.len() > most {
+                if is_refusal {
+                    break;
+                }
+                return Err(fatal(too_large(most).at(&self.location.shown)));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body.freeze())
     }
 
     fn packed(&self, request: &Request) -> Result<(Bytes, bool)> {
@@ -345,12 +373,35 @@ fn kind_of(request: &Request) -> RequestKind {
     }
 }
 
-fn unpacked(body: &Bytes) -> Result<Bytes> {
-    let mut plain = Vec::with_capacity(body.len() * 4);
-    MultiGzDecoder::new(body.as_ref()).read_to_end(&mut plain).map_err(|error| {
+/// What was compressed, if it is no more than `most` bytes: a few bytes may stand for as many as there is memory.
+fn unpacked(body: &Bytes, most: usize) -> Result<Bytes> {
+    let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
+    let mut decoder = MultiGzDecoder::new(body.as_ref()).take(most as u64 + 1);
+    decoder.read_to_end(&mut plain).map_err(|error| {
         Error::unavailable(format!("an answer could not be decompressed: {error}")).advice("add ?gzip=false")
     })?;
-    Ok(plain.into())
+    if plain.len() > most { Err(too_large(most)) } else { Ok(plain.into()) }
+}
+
+/// The beginning of what was compressed, as far as it can be read.
+fn beginning(body: &Bytes, most: usize) -> Bytes {
+    let mut plain = Vec::new();
+    // A cut stream ends in an error, after what it has.
+    let _ = MultiGzDecoder::new(body.as_ref()).take(most as u64).read_to_end(&mut plain);
+    plain.into()
+}
+
+/// The beginning of the message of an answer that is too large.
+const TOO_LARGE: &str = "an answer has more than";
+
+fn too_large(most: usize) -> Error {
+    Error::unavailable(format!("{TOO_LARGE} {} MiB", most >> 20))
+        .advice("check what stands between this machine and the server, and that no document has as many")
+}
+
+/// Whether an answer was larger than any that is taken, so that one about fewer documents may do.
+pub(super) fn is_too_large(error: &Error) -> bool {
+    error.message().starts_with(TOO_LARGE)
 }
 
 fn fatal(error: Error) -> Lost {

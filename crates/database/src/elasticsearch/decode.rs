@@ -3,19 +3,23 @@
 mod fields;
 mod number;
 mod slot;
+mod unmapped;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatchOptions};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::{Json, NoJson};
 use lakerace_io::{Error, Result};
+use serde_json::{Map, Value};
 
-use super::mapping::{ID, ROUTING};
-use fields::Fields;
+use super::date_format::DateFormats;
+use super::mapping::{ID, ROUTING, find, kind_of};
+use fields::{Fields, named};
 use slot::Slot;
+pub(super) use unmapped::UnmappedNames;
 
 /// Why a value is none of its column. It holds no value.
 #[derive(Debug)]
@@ -38,6 +42,30 @@ fn wrong<T>(reason: impl Into<String>) -> Pushed<T> {
     Err(Wrong::Value(reason.into()))
 }
 
+/// A column's field, as the index maps it.
+#[derive(Debug, Clone, Copy)]
+struct MappedField<'a> {
+    mapped: Option<&'a Value>,
+    /// The column has its type from the mapping alone: no load kept it, and no one gave it.
+    is_inferred: bool,
+}
+
+impl MappedField<'_> {
+    const NONE: Self = Self { mapped: None, is_inferred: false };
+
+    /// A field of the object.
+    fn inner(self, name: &str) -> Self {
+        let properties = self.mapped.and_then(|mapped| mapped["properties"].as_object());
+        Self { mapped: properties.and_then(|properties| find(properties, name)), ..self }
+    }
+
+    /// How dates are written there.
+    fn formats(self) -> DateFormats {
+        let dates = self.mapped.filter(|mapped| matches!(kind_of(mapped), "date" | "date_nanos"));
+        dates.and_then(|mapped| DateFormats::of_field(mapped["format"].as_str())).unwrap_or_else(DateFormats::of_text)
+    }
+}
+
 /// What a page says besides its rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
@@ -58,6 +86,8 @@ pub(super) struct Decoder {
     id: Option<Slot>,
     routing: Option<Slot>,
     rows: usize,
+    /// Names that no column takes.
+    pub unmapped: UnmappedNames,
 }
 
 #[derive(Clone, Copy)]
@@ -68,8 +98,9 @@ enum Origin {
 }
 
 impl Decoder {
-    /// Makes batches with these columns.
-    pub fn new(schema: SchemaRef) -> Result<Self> {
+    /// Makes batches with these columns of an index with these fields. Columns that are not among the `known` ones have their
+    /// types from the mapping.
+    pub fn new(schema: SchemaRef, properties: &Map<String, Value>, known: Option<&Schema>) -> Result<Self> {
         let (mut id, mut routing, mut kept, mut columns) = (None, None, Vec::new(), Vec::new());
         for field in schema.fields() {
             columns.push(match field.name().as_str() {
@@ -78,13 +109,23 @@ impl Decoder {
                 _ => Origin::Document(kept.len()),
             });
             match field.name().as_str() {
-                ID => id = Some(Slot::new(field)?),
-                ROUTING => routing = Some(Slot::new(field)?),
-                _ => kept.push(Arc::clone(field)),
+                ID => id = Some(Slot::new(field, MappedField::NONE)?),
+                ROUTING => routing = Some(Slot::new(field, MappedField::NONE)?),
+                name => {
+                    let is_inferred = known.is_none_or(|known| known.field_with_name(name).is_err());
+                    kept.push((Arc::clone(field), MappedField { mapped: find(properties, name), is_inferred }));
+                }
             }
         }
-        let document = Fields::new(&kept)?;
-        Ok(Self { schema, document, columns, id, routing, rows: 0 })
+        let document = Fields::new(kept)?;
+        Ok(Self { schema, document, columns, id, routing, rows: 0, unmapped: UnmappedNames::default() })
+    }
+
+    /// Fields whose times had more digits than their columns have, and were cut.
+    pub fn cut_fields(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        self.document.cut_fields("", &mut told);
+        told
     }
 
     /// Takes the hits of a page.
@@ -154,7 +195,7 @@ impl Decoder {
                 "sort" => sort = Some(json.skip().map_err(cut)?),
                 "_source" => {
                     has_source = true;
-                    self.document.push(json).map_err(|error| misfit(error, id.as_deref()))?;
+                    self.document.push(json, &mut self.unmapped).map_err(|error| misfit(error, id.as_deref()))?;
                 }
                 _ => drop(json.skip().map_err(cut)?),
             }
@@ -163,11 +204,15 @@ impl Decoder {
             // Documents without any of the columns have none where only some are asked for.
             self.document.push_missing().map_err(|error| misfit(error, id.as_deref()))?;
         }
-        if let Some(slot) = &mut self.id {
-            slot.push_text(id.as_deref());
-        }
-        if let Some(slot) = &mut self.routing {
-            slot.push_text(routing.as_deref());
+        let beside = [(ID, &mut self.id, id.as_deref()), (ROUTING, &mut self.routing, routing.as_deref())];
+        for (name, slot, text) in beside {
+            let Some(slot) = slot else { continue };
+            let must_be_there = self.schema.field_with_name(name).is_ok_and(|field| !field.is_nullable());
+            let pushed = match text {
+                None if must_be_there => wrong("it is missing, which its column must not be"),
+                text => slot.push_text(text),
+            };
+            pushed.map_err(|error| misfit(named(error, name), id.as_deref()))?;
         }
         self.rows += 1;
         Ok(sort)
@@ -201,13 +246,13 @@ fn misfit(error: Wrong, id: Option<&str>) -> Error {
     match error {
         Wrong::Syntax(error) => cut(error),
         Wrong::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
-            "give a schema that fits, name fields of arrays by ?lists=FIELD,…, or leave the column out with --columns",
+            "give the column a type that fits by --schema (schema), such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with --columns",
         ),
     }
 }
 
 fn check_shards(shards: &[u8]) -> Result<()> {
-    let shards: serde_json::Value = serde_json::from_slice(shards).unwrap_or_default();
+    let shards: Value = serde_json::from_slice(shards).unwrap_or_default();
     match shards["failed"].as_u64() {
         Some(0) => Ok(()),
         Some(failed) => {

@@ -55,7 +55,7 @@ struct Column {
     name: Vec<u8>,
     /// Whether its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
-    /// The longest texts that its field finds.
+    /// The values that its field does not find as they are.
     limits: Limits,
 }
 
@@ -107,6 +107,15 @@ impl Encoder {
         Ok(Self { action, id, routing: index_of(ROUTING), columns })
     }
 
+    /// Lets these fields search by fewer digits than their documents have.
+    pub fn allow_narrowing(mut self, is_allowed: impl Fn(&str) -> bool) -> Self {
+        for column in &mut self.columns {
+            let limits = std::mem::replace(&mut column.limits, Limits::None);
+            column.limits = limits.allow_narrowing(&is_allowed);
+        }
+        self
+    }
+
     /// Whether two rows may have one `_id`.
     pub fn has_key(&self) -> bool {
         matches!(self.id, Id::Key(_))
@@ -135,11 +144,7 @@ impl Encoder {
 impl Column {
     fn write(&self, cells: &Cells, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
         let done = match self.limits.passed(cells, row) {
-            // Elasticsearch would tell of it at the end, and OpenSearch never.
-            Some(limit) => Err(format!(
-                "the text of field {:?} is longer than the {} characters of its ignore_above",
-                limit.path, limit.most_units
-            )),
+            Some(limit) => Err(limit.reason()),
             None => cells.write(row, out),
         };
         done.map_err(|reason| {

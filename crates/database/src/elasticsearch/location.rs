@@ -33,8 +33,14 @@ pub(super) struct Parameters {
     pub keyword: Vec<String>,
     /// `text`: columns of text that the server analyses, which may be longer than 32,766 bytes.
     pub text: Vec<String>,
+    /// `date`: columns of times in µs or ns that are kept as `date`, which holds all years and searches by milliseconds.
+    pub date: Vec<String>,
+    /// The same of columns whose values are whole milliseconds, as far as they are known.
+    pub whole_date: Vec<String>,
     /// `lists`: fields of an index without a schema of ours that hold arrays.
     pub lists: Vec<String>,
+    /// `json`: fields that are read as JSON texts, also those that the mapping lacks.
+    pub json: Vec<String>,
     /// `metadata`: `_id` and `_routing`, where a read is to give them as columns.
     pub metadata: Vec<String>,
     /// `op_type=create`: documents that exist already are rejected.
@@ -45,8 +51,7 @@ pub(super) struct Parameters {
     pub retry_seconds: Option<u64>,
 }
 
-const KNOWN: &str =
-    "query, body, keyword, text, lists, metadata, op_type, gzip and retry_seconds are known, each at most once";
+const KNOWN: &str = "query, body, keyword, text, date, lists, json, metadata, op_type, gzip and retry_seconds are known, each at most once";
 
 impl Location {
     /// Reads a location. Errors never show its credentials.
@@ -141,7 +146,9 @@ impl Parameters {
                 "body" => parameters.body = json("body", &value)?,
                 "keyword" => parameters.keyword = names(),
                 "text" => parameters.text = names(),
+                "date" => parameters.date = names(),
                 "lists" => parameters.lists = names(),
+                "json" => parameters.json = names(),
                 "metadata" => parameters.metadata = metadata(names())?,
                 "op_type" => parameters.creates_only = op_type(&value)?,
                 "gzip" => parameters.gzip = Some(flag(&value)?),
@@ -154,6 +161,13 @@ impl Parameters {
             seen.push(name);
         }
         Ok(parameters)
+    }
+}
+
+impl Parameters {
+    /// Whether a column of times, or a field in one, is kept as `date`.
+    pub fn is_date(&self, path: &str) -> bool {
+        self.date.iter().chain(&self.whole_date).any(|name| name == path)
     }
 }
 

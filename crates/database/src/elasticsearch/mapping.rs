@@ -4,6 +4,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
+use super::date_format::DateFormats;
 use super::location::Parameters;
 
 /// Columns of these names are a document's metadata, and no part of it.
@@ -42,7 +43,7 @@ pub(super) fn properties(schema: &Schema, parameters: &Parameters) -> Result<Map
         } else if parameters.text.contains(field.name()) {
             json!({ "type": "text" })
         } else {
-            one(field.data_type(), field.name())?
+            one(field.data_type(), field.name(), parameters)?
         };
         put(&mut properties, field.name(), mapped)?;
     }
@@ -76,7 +77,7 @@ fn check_name(name: &str) -> Result<()> {
         .advice("rename the column"))
 }
 
-fn one(data_type: &DataType, place: &str) -> Result<Value> {
+fn one(data_type: &DataType, place: &str, parameters: &Parameters) -> Result<Value> {
     let number = |name: &str| json!({ "type": name, "coerce": false });
     Ok(match data_type {
         DataType::Boolean => json!({ "type": "boolean" }),
@@ -93,6 +94,9 @@ fn one(data_type: &DataType, place: &str) -> Result<Value> {
         DataType::Date64 | DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _) => {
             json!({ "type": "date", "format": "strict_date_optional_time" })
         }
+        DataType::Timestamp(_, _) if parameters.is_date(place) => {
+            json!({ "type": "date", "format": "strict_date_optional_time_nanos" })
+        }
         DataType::Timestamp(_, _) => json!({ "type": "date_nanos", "format": "strict_date_optional_time_nanos" }),
         DataType::Null
         | DataType::UInt64
@@ -102,12 +106,12 @@ fn one(data_type: &DataType, place: &str) -> Result<Value> {
         | DataType::LargeUtf8
         | DataType::Utf8View => json!({ "type": "keyword" }),
         other if other.is_decimal() => json!({ "type": "keyword" }),
-        DataType::Dictionary(_, values) => one(values, place)?,
+        DataType::Dictionary(_, values) => one(values, place, parameters)?,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            one(item.data_type(), place)?
+            one(item.data_type(), place, parameters)?
         }
-        DataType::Map(entries, _) => one(entries.data_type(), place)?,
-        DataType::Struct(fields) => object(fields, place)?,
+        DataType::Map(entries, _) => one(entries.data_type(), place, parameters)?,
+        DataType::Struct(fields) => object(fields, place, parameters)?,
         _ => {
             return Err(Error::unsupported(format!("column {place:?} is of type {data_type}, which no field holds"))
                 .advice("leave the column out with --columns (columns), or make text of it first"));
@@ -115,11 +119,11 @@ fn one(data_type: &DataType, place: &str) -> Result<Value> {
     })
 }
 
-fn object(fields: &Fields, place: &str) -> Result<Value> {
+fn object(fields: &Fields, place: &str, parameters: &Parameters) -> Result<Value> {
     let mut properties = Map::new();
     for field in fields {
         check_name(field.name())?;
-        let mapped = one(field.data_type(), &format!("{place}.{}", field.name()))?;
+        let mapped = one(field.data_type(), &format!("{place}.{}", field.name()), parameters)?;
         put(&mut properties, field.name(), mapped)?;
     }
     Ok(json!({ "type": "object", "properties": properties }))
@@ -144,10 +148,10 @@ pub(super) fn missing(
     wanted: &Map<String, Value>,
     schema: &Schema,
     existing: &Map<String, Value>,
-    allow_narrowing: bool,
+    allows_narrowing: impl Fn(&str) -> bool,
 ) -> Result<Map<String, Value>> {
     for field in schema.fields().iter().filter(|field| is_in_document(field)) {
-        check(field.data_type(), field.name(), find(existing, field.name()), allow_narrowing)?;
+        check(field.data_type(), field.name(), find(existing, field.name()), allows_narrowing(field.name()))?;
     }
     Ok(lacking(wanted, existing))
 }
@@ -254,7 +258,8 @@ fn fit(data_type: &DataType, kind: &str) -> Fit {
         DataType::UInt32 => integer(3, &["double"]),
         DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => integer(3, &[]),
         DataType::Float16 | DataType::Float32 if matches!(kind, "float" | "double") => Fit::Exact,
-        DataType::Float64 if kind == "double" => Fit::Exact,
+        // Each value tells whether it is a float of 32 bits.
+        DataType::Float64 if matches!(kind, "double" | "float") => Fit::Exact,
         DataType::Float16 | DataType::Float32 | DataType::Float64 if is_float(kind) => Fit::Narrow,
         other if other.is_decimal() && is_float(kind) => Fit::Narrow,
         DataType::Boolean if kind == "boolean" => Fit::Exact,
@@ -279,6 +284,18 @@ fn fit(data_type: &DataType, kind: &str) -> Fit {
         }
         _ => Fit::Not,
     }
+}
+
+/// Whether a field keeps a column's values and finds them as a field that is made for the column does.
+pub(super) fn holds_exactly(data_type: &DataType, mapped: &Value) -> bool {
+    let kind = kind_of(mapped);
+    let is_number = data_type.is_integer() || data_type.is_floating() || *data_type == DataType::Boolean;
+    let is_date = matches!(data_type, DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _));
+    // Texts take all values, and order numbers and dates otherwise.
+    let is_its_kind = (!is_number || is_numeric(kind) || kind == "boolean") && (!is_date || kind.starts_with("date"));
+    let has_format =
+        !is_date || DateFormats::of_field(mapped["format"].as_str()).is_some_and(|formats| formats.has_iso());
+    is_its_kind && has_format && fit(data_type, kind) == Fit::Exact
 }
 
 fn is_float(kind: &str) -> bool {

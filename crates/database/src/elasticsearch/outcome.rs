@@ -5,6 +5,7 @@ use lakerace_io::Result;
 use serde_json::Value;
 
 use super::client::{Said, is_busy};
+use super::json_tree::JsonTree;
 
 /// What became of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,9 +102,21 @@ fn field(reason: &str) -> Option<&str> {
     None
 }
 
-/// Whether two documents are the same, whatever their blanks.
-pub(super) fn is_same(sent: &[u8], found: &Value) -> bool {
-    serde_json::from_slice::<Value>(sent).is_ok_and(|sent| &sent == found)
+/// Whether each sent document is the one that an answer of `_mget` has in its place, by all digits of its numbers.
+pub(super) fn are_there<'a>(
+    sent: impl Iterator<Item = &'a [u8]>,
+    answer: &[u8],
+) -> std::result::Result<Vec<bool>, NoJson> {
+    let answer = JsonTree::parse(answer)?;
+    let found = match answer.get("docs") {
+        Some(JsonTree::Array(found)) => found.as_slice(),
+        _ => &[],
+    };
+    let is_there = |(index, sent): (usize, &[u8])| {
+        let found = found.get(index).and_then(|found| found.get("_source"));
+        found.is_some_and(|found| JsonTree::parse(sent).is_ok_and(|sent| sent.is_same(found)))
+    };
+    Ok(sent.enumerate().map(is_there).collect())
 }
 
 /// The `_id` and the routing of a line that names a document.

@@ -1,7 +1,8 @@
 //! Reads an index: a view, some slices of it, page after page.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use arrow::compute::filter_record_batch;
@@ -10,11 +11,12 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use lakerace_format::Predicate;
+use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, panics, runtime};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::client::{Client, Request, Said};
-use super::decode::Decoder;
+use super::client::{Client, Request, Said, is_too_large};
+use super::decode::{Decoder, UnmappedNames};
 use super::pit::{KEEP_ALIVE, PointInTime};
 
 /// Documents of the first page, as nobody knows yet how large they are.
@@ -25,6 +27,8 @@ const GROWTH: usize = 8;
 /// Fewer documents than this are not worth another slice.
 const SLICE_DOCUMENTS: u64 = 20_000;
 const MOST_SLICES: usize = 8;
+/// Names of a warning at most.
+const SHOWN_NAMES: usize = 20;
 
 /// What is read.
 pub(super) struct Scan {
@@ -44,6 +48,12 @@ pub(super) struct Scan {
     pub window: usize,
     /// Documents that the query finds, about.
     pub documents: u64,
+    /// The fields of the index.
+    pub properties: Map<String, Value>,
+    /// Columns whose types are given or kept; others have theirs from the mapping.
+    pub known: Option<SchemaRef>,
+    /// Values of documents that no column takes are told of.
+    pub tells_unmapped: bool,
 }
 
 enum Message {
@@ -63,6 +73,8 @@ pub(super) struct Reading {
     batch: Option<RecordBatch>,
     batch_rows: usize,
     job: Job,
+    /// Names of values that no column takes.
+    unmapped: Arc<Mutex<BTreeSet<String>>>,
     /// Closed when nothing reads any more: it is dropped last.
     _view: Arc<PointInTime>,
 }
@@ -73,6 +85,7 @@ struct Slice {
     number: usize,
     of: usize,
     stop: Arc<AtomicBool>,
+    unmapped: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Scan {
@@ -94,11 +107,18 @@ impl Scan {
             batch: None,
             batch_rows,
             job,
+            unmapped: Arc::default(),
             _view: Arc::clone(&view),
         };
         for number in 0..slices {
-            let slice =
-                Slice { scan: Arc::clone(&scan), view: Arc::clone(&view), number, of: slices, stop: Arc::clone(&stop) };
+            let slice = Slice {
+                scan: Arc::clone(&scan),
+                view: Arc::clone(&view),
+                number,
+                of: slices,
+                stop: Arc::clone(&stop),
+                unmapped: Arc::clone(&reading.unmapped),
+            };
             let sender = sender.clone();
             let thread = std::thread::Builder::new().name(format!("slice-{number}"));
             reading.threads.push(thread.spawn(move || slice.run(&sender)).map_err(Error::from)?);
@@ -125,13 +145,24 @@ impl Slice {
     }
 
     fn pages(&self, sender: &Sender<Message>) -> Result<()> {
-        let mut decoder = Decoder::new(Arc::clone(&self.scan.schema))?;
+        let scan = &self.scan;
+        let mut decoder = Decoder::new(Arc::clone(&scan.schema), &scan.properties, scan.known.as_deref())?;
+        decoder.unmapped = UnmappedNames::new(scan.tells_unmapped);
         let mut size =
             self.scan.limit.map_or(FIRST_PAGE, |limit| FIRST_PAGE.min(usize::try_from(limit).unwrap_or(FIRST_PAGE)));
         size = size.clamp(1, self.scan.window);
+        // Where the page begins that is waited for.
+        let mut from: Option<Vec<u8>> = None;
         let mut next = self.ask(None, size)?;
         loop {
-            let body = next.wait(&self.scan.job)?;
+            let body = match next.wait(&self.scan.job) {
+                Err(error) if size > 1 && is_too_large(&error) => {
+                    size = (size / GROWTH).max(1);
+                    next = self.ask(from.as_deref(), size)?;
+                    continue;
+                }
+                outcome => outcome?,
+            };
             // The next page is on its way while this one is decoded.
             let after = last_sort(&body);
             let asked = size;
@@ -139,20 +170,35 @@ impl Slice {
             let ahead = after.clone().map(|after| self.ask(Some(&after), size)).transpose()?;
             let page = decoder.page(&body).map_err(|error| error.at(&self.scan.client.location().shown))?;
             drop(body);
+            self.tell(&mut decoder);
             if let Some(id) = page.pit_id {
                 self.view.renew(id);
             }
             if page.rows > 0 && !self.send(decoder.batch()?, sender)? {
                 return Ok(());
             }
-            match ahead {
-                Some(ahead) if page.rows >= asked && page.last_sort == after => next = ahead,
-                _ if page.rows < asked => return Ok(()),
-                _ => {
-                    let after = page.last_sort.ok_or_else(|| Error::internal("a page without an order"))?;
-                    next = self.ask(Some(&after), size)?;
-                }
+            if page.rows < asked {
+                return Ok(());
             }
+            let last = page.last_sort.ok_or_else(|| Error::internal("a page without an order"))?;
+            next = match ahead {
+                Some(ahead) if after.as_ref() == Some(&last) => ahead,
+                _ => self.ask(Some(&last), size)?,
+            };
+            from = Some(last);
+        }
+    }
+
+    /// Tells of what the columns don't take of a page.
+    fn tell(&self, decoder: &mut Decoder) {
+        for field in decoder.cut_fields() {
+            self.scan.job.warn(&format!(
+                "field {field:?} has times with digits beyond microseconds, which are cut: a type such as timestamp[ns] or utf8 in --schema (schema) keeps them"
+            ));
+        }
+        let mut names = decoder.unmapped.take();
+        if !names.is_empty() {
+            lock(&self.unmapped).append(&mut names);
         }
     }
 
@@ -259,12 +305,14 @@ impl Iterator for Reading {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if self.left == 0 {
+                self.warn();
                 return None;
             }
             if let Some(batch) = self.batch.take() {
                 return Some(Ok(self.cut(batch)));
             }
             if self.open_slices == 0 {
+                self.warn();
                 return None;
             }
             if let Err(error) = self.job.check() {
@@ -285,6 +333,23 @@ impl Iterator for Reading {
 }
 
 impl Reading {
+    /// Names what documents have and no column takes, once.
+    fn warn(&self) {
+        let names = std::mem::take(&mut *lock(&self.unmapped));
+        if names.is_empty() {
+            return;
+        }
+        let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(|name| format!("{name:?}")).collect();
+        let more = match names.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.job.warn(&format!(
+            "documents have values outside of the index's mapping, which are left out: {}{more}; ?json=NAME,… reads them as JSON, --schema (schema) by its types",
+            shown.join(", ")
+        ));
+    }
+
     fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let rows = batch.num_rows().min(left).min(self.batch_rows);
@@ -305,5 +370,6 @@ impl Drop for Reading {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        self.warn();
     }
 }

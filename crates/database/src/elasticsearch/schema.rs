@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use lakerace_format::{schema_from_base64, schema_to_base64};
 use lakerace_io::{Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::date_format::DateFormats;
 use super::location::Parameters;
 use super::mapping::kind_of;
 
@@ -48,12 +49,44 @@ pub(super) fn schema_of(
     fields.extend(
         fields_of(properties, "", parameters).into_iter().filter(|field| !known.contains(field.name())).map(Arc::new),
     );
+    for name in &parameters.json {
+        let column = Arc::new(json_text(name));
+        match fields.iter_mut().find(|field| field.name() == name) {
+            Some(field) => *field = column,
+            None => fields.push(column),
+        }
+    }
     for name in parameters.metadata.iter().rev() {
         if !fields.iter().any(|field| field.name() == name) {
             fields.insert(0, Arc::new(Field::new(name, DataType::Utf8, true)));
         }
     }
     Ok(Arc::new(Schema::new(fields)))
+}
+
+/// Fields of `runtime` that documents have: those without a script. Gives the names of the others, which the server computes.
+pub(super) fn add_runtime(properties: &mut Map<String, Value>, runtime: Option<&Value>) -> Vec<String> {
+    let mut computed = Vec::new();
+    for (name, mapped) in runtime.and_then(Value::as_object).into_iter().flatten() {
+        if mapped.get("script").is_some() || matches!(kind_of(mapped), "lookup" | "composite") {
+            computed.push(name.clone());
+        } else {
+            add_field(properties, name, mapped);
+        }
+    }
+    computed
+}
+
+/// Puts a field where its dots lead, unless another one is there.
+fn add_field(properties: &mut Map<String, Value>, name: &str, mapped: &Value) {
+    let Some((first, rest)) = name.split_once('.') else {
+        properties.entry(name).or_insert_with(|| mapped.clone());
+        return;
+    };
+    let object = properties.entry(first).or_insert_with(|| json!({ "properties": {} }));
+    if let Some(inner) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        add_field(inner, rest, mapped);
+    }
 }
 
 fn first_part(name: &str) -> &str {
@@ -87,8 +120,8 @@ fn field_of(name: &str, path: &str, mapped: &Value, parameters: &Parameters) -> 
         "integer" => DataType::Int32,
         "long" => DataType::Int64,
         "unsigned_long" => DataType::UInt64,
-        "half_float" | "float" => DataType::Float32,
-        "double" | "scaled_float" => DataType::Float64,
+        // Documents keep the digits that they were sent with, whatever a field searches by.
+        "half_float" | "float" | "double" | "scaled_float" => DataType::Float64,
         "binary" => DataType::Binary,
         "date" if is_iso(mapped) => DataType::Timestamp(TimeUnit::Microsecond, utc()),
         "date_nanos" if is_iso(mapped) => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
@@ -117,23 +150,9 @@ fn json_text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true).with_metadata(metadata)
 }
 
-/// Whether all formats of a date are those that we read: ISO 8601, and numbers of milliseconds.
+/// Whether all formats of a date are those that we read.
 fn is_iso(mapped: &Value) -> bool {
-    let known = [
-        "strict_date_optional_time",
-        "date_optional_time",
-        "strict_date_optional_time_nanos",
-        "strict_date_time",
-        "date_time",
-        "strict_date",
-        "date",
-        "strict_date_time_no_millis",
-        "date_time_no_millis",
-        "epoch_millis",
-        "yyyy-MM-dd",
-        "yyyy-MM-dd HH:mm:ss",
-    ];
-    mapped["format"].as_str().is_none_or(|format| format.split("||").all(|one| known.contains(&one)))
+    DateFormats::of_field(mapped["format"].as_str()).is_some()
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Job, Result, runtime};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::chunk::{Chunk, Item};
 use super::client::{Answer, Backoff, Client, Request, blocked, is_busy};
 use super::location::escape;
-use super::outcome::{Outcome, is_same, name, outcomes};
+use super::outcome::{Outcome, are_there, name, outcomes};
 use crate::DeadLetters;
 
 /// Bytes of a request, before the server says that it wants less.
@@ -325,11 +325,10 @@ impl Shared {
         if answer.status != 200 {
             return Err(self.client.refusal(&answer));
         }
-        let found: Value = self.client.parsed(&answer)?;
-        let same = |index: usize, item: &Item| is_same(chunk.source_of(item), &found["docs"][index]["_source"]);
-        let (ours, theirs): (Vec<_>, Vec<_>) =
-            items.into_iter().enumerate().partition(|(index, item)| same(*index, item));
-        let items = |pairs: Vec<(usize, Item)>| pairs.into_iter().map(|(_, item)| item).collect();
+        let are_ours = are_there(items.iter().map(|item| chunk.source_of(item)), &answer.body)
+            .map_err(|_| self.unavailable("the answer is no JSON"))?;
+        let (ours, theirs): (Vec<_>, Vec<_>) = items.into_iter().zip(are_ours).partition(|(_, is_ours)| *is_ours);
+        let items = |pairs: Vec<(Item, bool)>| pairs.into_iter().map(|(item, _)| item).collect();
         Ok((items(ours), items(theirs)))
     }
 

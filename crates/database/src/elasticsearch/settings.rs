@@ -50,6 +50,11 @@ impl Restore {
         Ok(restore)
     }
 
+    /// Puts the noted values into settings of an index.
+    pub fn apply(&self, settings: &mut Map<String, Value>) {
+        settings.extend(self.0.clone());
+    }
+
     fn of(index: &Index, quiet: Quiet) -> Self {
         let now = |name: &str| (name.to_owned(), index.settings.get(name).cloned().unwrap_or_default());
         match quiet {

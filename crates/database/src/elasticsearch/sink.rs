@@ -53,17 +53,8 @@ impl ElasticsearchSink {
     pub fn open(location: Location, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
-        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)
-            && options.key.is_empty()
-            && schema.index_of(super::mapping::ID).is_err()
-        {
-            let what = "rows are replaced and removed by their key, and none is named";
-            return Err(Error::usage(what).at(&location.shown).advice("name its columns with --key (key)"));
-        }
-        // Everything that depends on the rows' types alone is refused before the first request.
+        Self::check(&location, &schema, options)?;
         let action = action(options, &schema, &location);
-        super::mapping::properties(&schema, &location.parameters).map_err(at)?;
-        Encoder::new(&schema, &options.key, action, &serde_json::Map::new(), "").map_err(at)?;
         let client = Client::new(&location, job).map_err(at)?;
         let journal = Journal::new(&client, job);
         let mut run = Run::find(&journal, &location, options)?;
@@ -72,7 +63,10 @@ impl ElasticsearchSink {
         let knows_rejected = run.entry.acknowledged_rows == 0 || run.entry.uuid.is_some();
         run.entry.uuid = Some(target.uuid.clone()).filter(|uuid| !uuid.is_empty());
         let rejected_before = run.entry.rejected_rows;
+        let dates = &location.parameters.date;
+        let may_narrow = |path: &str| options.allow_narrowing || dates.iter().any(|name| name == path);
         let encoder = Encoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
+        let encoder = encoder.allow_narrowing(may_narrow);
         let sender =
             Some(Sender::new(&client, &target.index, run.was_begun, (letters, options.advice_on_rejected()), job));
         let must_be_new = options.mode == WriteMode::Error;
@@ -97,6 +91,21 @@ impl ElasticsearchSink {
         };
         sink.note_begin()?;
         Ok(sink)
+    }
+
+    /// Refuses what depends on the rows' types alone, before the first request.
+    pub fn check(location: &Location, schema: &SchemaRef, options: &SinkOptions) -> Result<()> {
+        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)
+            && options.key.is_empty()
+            && schema.index_of(super::mapping::ID).is_err()
+        {
+            let what = "rows are replaced and removed by their key, and none is named";
+            return Err(Error::usage(what).at(&location.shown).advice("name its columns with --key (key)"));
+        }
+        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        super::mapping::properties(schema, &location.parameters).map_err(at)?;
+        let action = action(options, schema, location);
+        Encoder::new(schema, &options.key, action, &serde_json::Map::new(), "").map_err(at).map(drop)
     }
 
     /// The journal knows a load before it has a row. An index aside was noted before it was made.
@@ -223,7 +232,7 @@ impl ElasticsearchSink {
             let message = format!("{ignored} rows have values that their fields keep and do not find by (_ignored)");
             return Err(Error::invalid(message)
                 .at(&location.shown)
-                .advice("raise the field's ignore_above, or load with --mode overwrite, which makes strict fields"));
+                .advice("raise the field's ignore_above, or choose another mapping of it by ?body="));
         }
         if self.target.is_staging && self.knows_rejected { self.check_count(location) } else { Ok(()) }
     }

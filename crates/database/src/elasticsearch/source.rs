@@ -1,5 +1,6 @@
 //! An index as a source.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -14,7 +15,7 @@ use super::filter::query_of;
 use super::location::Location;
 use super::mapping::is_in_document;
 use super::reader::Scan;
-use super::schema::{kept, schema_of};
+use super::schema::{add_runtime, kept, schema_of};
 use crate::SourceOptions;
 
 /// Documents of a page at most, unless the index says otherwise.
@@ -26,6 +27,12 @@ pub(super) struct ElasticsearchSource {
     job: Job,
     schema: SchemaRef,
     properties: Map<String, Value>,
+    /// Columns whose types are given or kept.
+    known: Option<SchemaRef>,
+    /// All columns are the mapping's and a load's: no one has named them.
+    has_all_columns: bool,
+    /// Names of fields that the server computes, and no document has.
+    computed: BTreeSet<String>,
     /// Documents that the location's query finds.
     documents: u64,
     window: usize,
@@ -47,9 +54,12 @@ impl ElasticsearchSource {
                 .at(&location.shown)
                 .advice("load an index with _source"));
         }
-        let mut properties = first.properties.clone();
+        let (mut properties, mut computed) = (first.properties.clone(), BTreeSet::new());
         for other in others {
             join(&mut properties, &other.properties).map_err(at)?;
+        }
+        for index in &found.indices {
+            computed.extend(add_runtime(&mut properties, index.mappings.get("runtime")));
         }
         let kept = match &options.schema {
             Some(given) => Some(Arc::clone(given)),
@@ -59,11 +69,13 @@ impl ElasticsearchSource {
             Some(given) => Arc::clone(given),
             None => schema_of(&properties, kept.as_deref(), &location.parameters)?,
         };
+        let has_all_columns = options.schema.is_none();
         let window =
             found.indices.iter().filter_map(|index| index.setting("index.max_result_window")?.parse().ok()).min();
         let documents = catalog.count(&location.index, location.parameters.query.as_ref())?;
         let job = job.clone();
-        Ok(Self { client, job, schema, properties, documents, window: window.unwrap_or(WINDOW).clamp(1, WINDOW) })
+        let window = window.unwrap_or(WINDOW).clamp(1, WINDOW);
+        Ok(Self { client, job, schema, properties, known: kept, has_all_columns, computed, documents, window })
     }
 
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
@@ -100,6 +112,9 @@ impl ElasticsearchSource {
             batch_rows: request.batch_rows.unwrap_or(usize::MAX),
             window: self.window,
             documents: self.documents,
+            properties: self.properties.clone(),
+            known: self.known.clone(),
+            tells_unmapped: self.has_all_columns && request.columns.is_none(),
         })
     }
 
@@ -150,7 +165,12 @@ impl Source for ElasticsearchSource {
         if !is_read || plan.request.limit == Some(0) {
             return Ok(Batches::new(schema, std::iter::empty()));
         }
-        let reading = self.scan(plan)?.start(&self.client.location().index)?;
+        let scan = self.scan(plan)?;
+        if scan.tells_unmapped && !self.computed.is_empty() {
+            let names: Vec<String> = self.computed.iter().map(|name| format!("{name:?}")).collect();
+            self.job.warn(&format!("fields that the server computes (runtime) are left out: {}", names.join(", ")));
+        }
+        let reading = scan.start(&self.client.location().index)?;
         let shown = self.client.location().shown.clone();
         let batches = reading.map(move |batch| batch.map_err(|error| error.at(&shown)));
         Ok(Batches::new(schema, batches))

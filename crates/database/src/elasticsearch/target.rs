@@ -1,6 +1,6 @@
 //! What a load writes to: an index that is there, one that it makes, or one that an alias will stand for.
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde_json::{Map, Value, json};
 
@@ -9,6 +9,7 @@ use super::client::Client;
 use super::journal::{Entry, Journal};
 use super::location::Location;
 use super::mapping::{find, missing, properties};
+use super::replaced::{self, check_blocks, replaced};
 use super::schema::{keep, kept};
 use super::settings::{Quiet, Restore};
 use super::state::forget_states;
@@ -128,12 +129,15 @@ impl Target {
             WriteMode::Error if exists => Err(Error::conflict("it exists already")
                 .at(&location.shown)
                 .advice("choose another index, or --mode overwrite, append or upsert")),
-            WriteMode::Error | WriteMode::Overwrite => Self::staging(catalog, schema, &mapped, run, journal, location),
+            WriteMode::Error | WriteMode::Overwrite => {
+                let old = replaced(&found, &location.index);
+                Self::staging(catalog, (schema, &mapped, old), run, journal, location)
+            }
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
                 // They are of an index of this name that somebody has removed.
                 forget_states(client, job, options.job_state.as_deref())?;
-                let made = match catalog.create(&location.index, &body(schema, &mapped, location)) {
+                let made = match catalog.create(&location.index, &body(schema, &mapped, None, location)) {
                     // Another load has made it meanwhile: the rows go there, too.
                     Err(error) if error.kind() == ErrorKind::Conflict => false,
                     outcome => outcome.map(|()| true)?,
@@ -151,12 +155,12 @@ impl Target {
     /// The index that a run fills beside what is there.
     fn staging(
         catalog: Catalog,
-        schema: &SchemaRef,
-        mapped: &Map<String, Value>,
+        (schema, mapped, old): (&SchemaRef, &Map<String, Value>, Option<&Index>),
         run: &mut Run,
         journal: &Journal,
         location: &Location,
     ) -> Result<Self> {
+        old.map_or(Ok(()), check_blocks)?;
         let entry = &mut run.entry;
         if let Some(name) = entry.staging.clone() {
             let there = catalog.find(&name)?.indices.into_iter().next();
@@ -173,7 +177,7 @@ impl Target {
             run.was_begun = false;
         }
         let name = format!("{}-{}", location.index, entry.run);
-        let body = Catalog::staging_body(body(schema, mapped, location), &location.index, &entry.load);
+        let body = Catalog::staging_body(body(schema, mapped, old, location), &location.index, &entry.load);
         entry.staging = Some(name.clone());
         if !entry.load.is_empty() {
             // The next run removes the index, whenever this one is killed.
@@ -208,8 +212,15 @@ impl Target {
         };
         if options.mode != WriteMode::Delete {
             check_schema(schema, &index, location)?;
-            let lacks = missing(mapped, schema, &index.properties, options.allow_narrowing).map_err(at)?;
-            let merged = merged(schema, kept(&index.meta)?.as_deref());
+            let before = kept(&index.meta)?;
+            // A load has chosen a date for such times: each value tells whether it fits.
+            let is_ours = |name: &str| {
+                let field = before.as_ref().and_then(|before| before.field_with_name(name).ok());
+                field.is_some_and(|field| matches!(field.data_type(), DataType::Timestamp(_, _)))
+            };
+            let allows_narrowing = |name: &str| options.allow_narrowing || is_ours(name);
+            let lacks = missing(mapped, schema, &index.properties, allows_narrowing).map_err(at)?;
+            let merged = merged(schema, before.as_deref());
             let is_kept = kept(&index.meta)?.is_some() || index.properties.is_empty();
             if !lacks.is_empty() || is_kept && kept(&index.meta)?.as_deref() != Some(&merged) {
                 if is_kept {
@@ -273,11 +284,15 @@ impl Target {
     }
 }
 
-/// The body of an index for these rows, under what the location says.
-fn body(schema: &Schema, mapped: &Map<String, Value>, location: &Location) -> Value {
-    let mut meta = Map::new();
+/// The body of an index for these rows, with what stays of one that it replaces, under what the location says.
+fn body(schema: &Schema, mapped: &Map<String, Value>, old: Option<&Index>, location: &Location) -> Value {
+    let mut body = match old {
+        Some(old) => replaced::body(old, schema, mapped.clone(), &location.parameters),
+        None => json!({ "mappings": { "dynamic": "strict", "properties": mapped } }),
+    };
+    let mut meta = body["mappings"]["_meta"].as_object().cloned().unwrap_or_default();
     keep(&mut meta, schema);
-    let mut body = json!({ "mappings": { "dynamic": "strict", "_meta": meta, "properties": mapped } });
+    body["mappings"]["_meta"] = meta.into();
     for (key, value) in &location.parameters.body {
         over(&mut body[key], value);
     }

@@ -1,15 +1,16 @@
 //! The fields of an object, by name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use lakerace_format::json::{Json, Kind};
 use lakerace_io::Result;
-use serde_json::{Map, Value};
 
 use super::slot::Slot;
-use super::{Pushed, Wrong, wrong};
+use super::{MappedField, Pushed, UnmappedNames, Wrong, wrong};
+use crate::elasticsearch::json_tree::JsonTree;
 
 /// Columns, or the fields of a struct, that are filled object by object.
 pub(super) struct Fields {
@@ -27,47 +28,48 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Fields that are empty yet.
-    pub fn new(fields: &[FieldRef]) -> Result<Self> {
-        let slots = fields.iter().map(|field| Slot::new(field)).collect::<Result<Vec<_>>>()?;
+    /// Fields that are empty yet, each as the index maps it.
+    pub fn new(fields: Vec<(FieldRef, MappedField<'_>)>) -> Result<Self> {
+        let slots = fields.iter().map(|(field, mapped)| Slot::new(field, *mapped)).collect::<Result<Vec<_>>>()?;
+        let fields: Vec<FieldRef> = fields.into_iter().map(|(field, _)| field).collect();
         let has_paths = fields.iter().any(|field| is_object(field) || field.name().contains('.'));
         Ok(Self {
-            fields: fields.to_vec(),
             keys: fields.iter().map(|field| key_of(field.name())).collect(),
             seen: vec![0; slots.len()],
             slots,
             objects: 0,
             has_required: fields.iter().any(|field| !field.is_nullable()),
             has_paths,
+            fields,
         })
     }
 
-    /// Takes an object.
-    pub fn push(&mut self, json: &mut Json<'_>) -> Pushed {
+    /// Takes an object. Names of values that no field takes are noted.
+    pub fn push(&mut self, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed {
         self.objects += 1;
         let (mut is_first, mut expected, mut seen) = (true, 0, 0);
-        let mut others: Vec<(String, Value)> = Vec::new();
+        let mut others: Vec<(Cow<'_, str>, JsonTree<'_>)> = Vec::new();
         json.open_object()?;
         loop {
             if self.keys.get(expected).is_some_and(|key| !key.is_empty() && json.expected_key(key, &mut is_first)) {
-                self.take(expected, json)?;
+                self.take(expected, json, unmapped)?;
                 (expected, seen) = (expected + 1, seen + 1);
                 continue;
             }
             let Some(key) = json.key(&mut is_first)? else { break };
             let Some(index) = self.find(&key, expected) else {
-                let bytes = json.skip()?;
                 if self.has_paths && self.leads_somewhere(&key) {
-                    let value = serde_json::from_slice(bytes).map_err(|error| Wrong::Value(error.to_string()))?;
-                    others.push((key.into_owned(), value));
+                    others.push((key, JsonTree::read(json)?));
+                } else {
+                    unmapped.note(&key, json.skip()?);
                 }
                 continue;
             };
-            self.take(index, json)?;
+            self.take(index, json, unmapped)?;
             (expected, seen) = (index + 1, seen + 1);
         }
         if !others.is_empty() {
-            self.push_paths(others)?;
+            self.push_paths(others, unmapped)?;
         }
         if seen == self.slots.len() && !self.has_required {
             return Ok(());
@@ -76,12 +78,12 @@ impl Fields {
     }
 
     /// Takes the value of a field.
-    fn take(&mut self, index: usize, json: &mut Json<'_>) -> Pushed {
+    fn take(&mut self, index: usize, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed {
         let name = self.fields[index].name();
         if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
             return wrong(format!("{name:?} is there twice"));
         }
-        self.slots[index].push(json).map_err(|error| named(error, name))
+        unmapped.within(name, |unmapped| self.slots[index].push(json, unmapped)).map_err(|error| named(error, name))
     }
 
     /// Takes an object without any field.
@@ -114,22 +116,27 @@ impl Fields {
     }
 
     /// Takes keys whose dots lead into objects, and objects that lead to fields with dots: a server sees no difference.
-    fn push_paths(&mut self, others: Vec<(String, Value)>) -> Pushed {
-        let mut tree = Map::new();
+    fn push_paths(&mut self, others: Vec<(Cow<'_, str>, JsonTree<'_>)>, unmapped: &mut UnmappedNames) -> Pushed {
+        let mut tree = JsonTree::Object(Vec::new());
         for (key, value) in others {
-            if !graft(&mut tree, &key, value) {
+            if !tree.graft(&key, value) {
                 return wrong(format!("{key:?} is there twice"));
             }
         }
         for index in 0..self.fields.len() {
             let name = self.fields[index].name().clone();
-            let Some(value) = find(&tree, &name) else { continue };
+            let Some(value) = tree.remove(&name) else { continue };
             if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
                 return wrong(format!("{name:?} is there both as an object and with dots in its keys"));
             }
-            let text = value.to_string();
-            self.slots[index].push(&mut Json::new(text.as_bytes())).map_err(|error| named(error, &name))?;
+            let mut text = Vec::new();
+            value.write(&mut text);
+            let slot = &mut self.slots[index];
+            unmapped
+                .within(&name, |unmapped| slot.push(&mut Json::new(&text), unmapped))
+                .map_err(|error| named(error, &name))?;
         }
+        unmapped.note_tree(&tree);
         Ok(())
     }
 
@@ -146,6 +153,13 @@ impl Fields {
             }
         }
         Ok(())
+    }
+
+    /// Tells each field, by its name after `prefix`, that has cut digits of a time.
+    pub fn cut_fields(&self, prefix: &str, told: &mut Vec<String>) {
+        for (slot, field) in self.slots.iter().zip(&self.fields) {
+            slot.cut_fields(&format!("{prefix}{}", field.name()), told);
+        }
     }
 
     /// The arrays of all objects since the last call.
@@ -171,7 +185,7 @@ fn is_object(field: &Arc<Field>) -> bool {
     }
 }
 
-fn named(error: Wrong, key: &str) -> Wrong {
+pub(super) fn named(error: Wrong, key: &str) -> Wrong {
     match error {
         Wrong::Value(reason) if reason.starts_with('.') => Wrong::Value(format!("{key}{reason}")),
         Wrong::Value(reason) => Wrong::Value(format!("field {key:?}: {reason}")),
@@ -179,35 +193,11 @@ fn named(error: Wrong, key: &str) -> Wrong {
     }
 }
 
-fn graft(tree: &mut Map<String, Value>, key: &str, value: Value) -> bool {
-    let Some((first, rest)) = key.split_once('.') else {
-        return match (tree.get_mut(key), value) {
-            (Some(Value::Object(there)), Value::Object(more)) => {
-                more.into_iter().all(|(key, value)| graft(there, &key, value))
-            }
-            (Some(_), _) => false,
-            (None, value) => tree.insert(key.to_owned(), value).is_none(),
-        };
-    };
-    match tree.entry(first).or_insert_with(|| Value::Object(Map::new())) {
-        Value::Object(inner) => graft(inner, rest, value),
-        _ => false,
-    }
-}
-
-fn find<'a>(tree: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    if let Some(value) = tree.get(name) {
-        return Some(value);
-    }
-    let (first, rest) = name.split_once('.')?;
-    find(tree.get(first)?.as_object()?, rest)
-}
-
 impl Slot {
     /// Takes an object, a list of objects or null into the fields of a struct.
-    pub(super) fn push_object(fields: &mut Fields, json: &mut Json<'_>) -> Pushed<bool> {
+    pub(super) fn push_object(fields: &mut Fields, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed<bool> {
         match json.kind()? {
-            Kind::Object => fields.push(json).map(|()| true),
+            Kind::Object => fields.push(json, unmapped).map(|()| true),
             Kind::Null => {
                 json.null()?;
                 fields.push_null();

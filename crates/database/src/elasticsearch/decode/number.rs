@@ -1,17 +1,55 @@
 //! Numbers from their digits, exactly or not at all.
 
-use arrow::datatypes::i256;
+use arrow::datatypes::{ArrowPrimitiveType, Float16Type, i256};
 
-/// Integers up to this are exact as 64-bit floats.
-const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+/// The digits of the largest integers of 64 bits, signed and not.
+const INTEGER_DIGITS: u8 = 20;
+/// Numbers of at most so many digits are exact as 64-bit floats, if they are whole.
+const FLOAT64_DIGITS: usize = 15;
+/// Numbers of at most so many digits are told apart by 32-bit floats.
+const FLOAT32_DIGITS: usize = 6;
 
 /// An integer, also one that is written with a fraction of zeros or an exponent.
 pub(super) fn integer(text: &str) -> Option<i64> {
-    if let Ok(value) = text.parse() {
-        return Some(value);
+    text.parse().ok().or_else(|| decimal(text, INTEGER_DIGITS, 0)?.to_i128()?.try_into().ok())
+}
+
+/// The same from 0 to 2^64-1.
+pub(super) fn unsigned(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| decimal(text, INTEGER_DIGITS, 0)?.to_i128()?.try_into().ok())
+}
+
+/// The nearest 64-bit float. A whole number that is neither a float nor the shortest text of one has no float.
+pub(super) fn float64(text: &str) -> Option<f64> {
+    let float: f64 = fast_float2::parse(text).ok()?;
+    if !float.is_finite() {
+        // A text may say so; a number beyond all floats is none of them.
+        return (!text.bytes().any(|byte| byte.is_ascii_digit())).then_some(float);
     }
-    let float: f64 = text.parse().ok()?;
-    (float.fract() == 0.0 && float.abs() < EXACT_FLOAT).then_some(float as i64)
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.len() <= FLOAT64_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(float);
+    }
+    let is_it = |written: String| written == digits;
+    let is_exact = is_it(format!("{:.0}", float.abs())) || is_it(float.abs().to_string());
+    is_exact.then_some(float)
+}
+
+/// A 32-bit float that the number is, or is the shortest text of.
+pub(super) fn float32(text: &str) -> Option<f32> {
+    let wide = float64(text)?;
+    if !wide.is_finite() {
+        return Some(wide as f32);
+    }
+    let single: f32 = fast_float2::parse(text).ok().filter(|single: &f32| single.is_finite())?;
+    let is_short = || text.bytes().filter(u8::is_ascii_digit).count() <= FLOAT32_DIGITS && single.is_normal();
+    let is_shortest = || zmij::Buffer::new().format_finite(single).parse() == Ok(wide);
+    (f64::from(single) == wide || is_short() || is_shortest()).then_some(single)
+}
+
+/// Whether a 32-bit float is one of 16 bits.
+pub(super) fn is_half(single: f32) -> bool {
+    single.is_nan() || <Float16Type as ArrowPrimitiveType>::Native::from_f32(single).to_f32() == single
 }
 
 /// A number times ten to the power of `scale`, with at most `precision` digits.

@@ -16,17 +16,16 @@ use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, i256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lakerace_format::calendar::units_per_second;
-use lakerace_format::json::{Json, Kind};
-use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
+use lakerace_format::json::{Json, Kind, write_text};
+use lakerace_format::predicate::time::parse_time;
 use lakerace_io::{Error, Result};
 
 use super::fields::Fields;
 use super::number;
-use super::{Pushed, wrong};
+use super::{MappedField, Pushed, UnmappedNames, wrong};
+use crate::elasticsearch::date_format::{DAY_NS, DateFormats};
 use crate::elasticsearch::schema::JSON_TEXT;
 use crate::elasticsearch::time::{quick_date, quick_timestamp};
-
-const DAY_NS: i64 = 86_400_000_000_000;
 
 /// A column that grows value by value.
 pub(super) enum Slot {
@@ -38,7 +37,8 @@ pub(super) enum Slot {
         most: i64,
     },
     Unsigned(UInt64Builder),
-    Float32(Float32Builder),
+    /// With whether the values must be floats of 16 bits.
+    Float32(Float32Builder, bool),
     Float64(Float64Builder),
     Decimal {
         values: Decimal128Builder,
@@ -54,10 +54,15 @@ pub(super) enum Slot {
     /// The value as JSON, whatever it is.
     Json(StringBuilder),
     Binary(BinaryBuilder),
-    Date(Date32Builder),
+    Date(Date32Builder, DateFormats),
     Timestamp {
         values: Int64Builder,
         unit: TimeUnit,
+        formats: DateFormats,
+        /// Digits beyond the unit are cut: the server has fewer of them than the unit.
+        cuts: bool,
+        /// Some were.
+        has_cut: bool,
     },
     Time {
         values: Time64NanosecondBuilder,
@@ -78,7 +83,7 @@ pub(super) enum Slot {
 
 impl Slot {
     /// An empty column.
-    pub fn new(field: &Field) -> Result<Self> {
+    pub fn new(field: &Field, mapped: MappedField<'_>) -> Result<Self> {
         if field.metadata().contains_key(JSON_TEXT) {
             return Ok(Self::Json(StringBuilder::new()));
         }
@@ -94,7 +99,8 @@ impl Slot {
             DataType::UInt16 => integer(0, u16::MAX.into()),
             DataType::UInt32 => integer(0, u32::MAX.into()),
             DataType::UInt64 => Self::Unsigned(UInt64Builder::new()),
-            DataType::Float16 | DataType::Float32 => Self::Float32(Float32Builder::new()),
+            DataType::Float16 => Self::Float32(Float32Builder::new(), true),
+            DataType::Float32 => Self::Float32(Float32Builder::new(), false),
             DataType::Float64 => Self::Float64(Float64Builder::new()),
             DataType::Decimal32(precision, scale)
             | DataType::Decimal64(precision, scale)
@@ -111,16 +117,21 @@ impl Slot {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
                 Self::Binary(BinaryBuilder::new())
             }
-            DataType::Date32 => Self::Date(Date32Builder::new()),
-            DataType::Date64 => Self::Timestamp { values: Int64Builder::new(), unit: TimeUnit::Millisecond },
-            DataType::Timestamp(unit, _) => Self::Timestamp { values: Int64Builder::new(), unit: *unit },
+            DataType::Date32 => Self::Date(Date32Builder::new(), mapped.formats()),
+            DataType::Date64 => Self::timestamp(TimeUnit::Millisecond, mapped),
+            DataType::Timestamp(unit, _) => Self::timestamp(*unit, mapped),
             DataType::Time32(unit) | DataType::Time64(unit) => {
                 Self::Time { values: Time64NanosecondBuilder::new(), unit: *unit }
             }
-            DataType::Dictionary(_, values) => Self::new(&Field::new(field.name(), values.as_ref().clone(), true))?,
-            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => Self::list(item)?,
-            DataType::Map(entries, _) => Self::list(entries)?,
+            DataType::Dictionary(_, values) => {
+                Self::new(&Field::new(field.name(), values.as_ref().clone(), true), mapped)?
+            }
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                Self::list(item, mapped)?
+            }
+            DataType::Map(entries, _) => Self::list(entries, mapped)?,
             DataType::Struct(fields) => {
+                let fields = fields.iter().map(|field| (Arc::clone(field), mapped.inner(field.name()))).collect();
                 Self::Struct { fields: Box::new(Fields::new(fields)?), nulls: NullBufferBuilder::new(0) }
             }
             other => {
@@ -132,13 +143,18 @@ impl Slot {
         })
     }
 
-    fn list(item: &FieldRef) -> Result<Self> {
-        let items = Box::new(Self::new(item)?);
+    fn timestamp(unit: TimeUnit, mapped: MappedField<'_>) -> Self {
+        let (values, formats) = (Int64Builder::new(), mapped.formats());
+        Self::Timestamp { values, unit, formats, cuts: mapped.is_inferred, has_cut: false }
+    }
+
+    fn list(item: &FieldRef, mapped: MappedField<'_>) -> Result<Self> {
+        let items = Box::new(Self::new(item, mapped)?);
         Ok(Self::List { items, item: Arc::clone(item), ends: Vec::new(), count: 0, nulls: NullBufferBuilder::new(0) })
     }
 
-    /// Takes the next value.
-    pub fn push(&mut self, json: &mut Json<'_>) -> Pushed {
+    /// Takes the next value. Names in it that no field takes are noted.
+    pub fn push(&mut self, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed {
         let kind = json.kind()?;
         if kind == Kind::Null {
             json.null()?;
@@ -163,22 +179,23 @@ impl Slot {
                 Ok(())
             }
             Self::Unsigned(values) => {
-                let Ok(value) = digits(json, kind, "an integer")?.parse() else {
+                let Some(value) = number::unsigned(&digits(json, kind, "an integer")?) else {
                     return wrong("a number that is no integer from 0 to 2^64-1");
                 };
                 values.append_value(value);
                 Ok(())
             }
-            Self::Float32(values) => {
-                let Ok(value) = fast_float2::parse(digits(json, kind, "a number")?.as_ref()) else {
-                    return wrong("a text where a number belongs");
+            Self::Float32(values, is_half) => {
+                let found = number::float32(&digits(json, kind, "a number")?);
+                let Some(value) = found.filter(|value| !*is_half || number::is_half(*value)) else {
+                    return wrong("a value that its column's float does not hold; float64 has more digits");
                 };
                 values.append_value(value);
                 Ok(())
             }
             Self::Float64(values) => {
-                let Ok(value) = fast_float2::parse(digits(json, kind, "a number")?.as_ref()) else {
-                    return wrong("a text where a number belongs");
+                let Some(value) = number::float64(&digits(json, kind, "a number")?) else {
+                    return wrong("a value that no float holds; utf8 and decimals have more digits");
                 };
                 values.append_value(value);
                 Ok(())
@@ -207,16 +224,23 @@ impl Slot {
                 values.append_value(bytes);
                 Ok(())
             }
-            Self::Date(values) => {
-                let text = plain_text(json, kind, "a date")?;
-                let days =
-                    quick_date(text.as_bytes()).and_then(|days| i32::try_from(days).ok()).or_else(|| parse_date(&text));
-                let Some(days) = days else { return wrong("a text that is no date") };
-                values.append_value(days);
+            Self::Date(values, formats) => {
+                values.append_value(date(json, kind, formats)?);
                 Ok(())
             }
-            Self::Timestamp { values, unit } => {
-                values.append_value(timestamp(json, kind, *unit)?);
+            Self::Timestamp { values, unit, formats, cuts, has_cut } => {
+                let nanoseconds = instant(json, kind, formats)?;
+                let per_unit = i128::from(1_000_000_000 / units_per_second(*unit));
+                if nanoseconds.rem_euclid(per_unit) != 0 {
+                    if !*cuts {
+                        return wrong("a timestamp with more digits than its column's unit has");
+                    }
+                    *has_cut = true;
+                }
+                let Ok(value) = i64::try_from(nanoseconds.div_euclid(per_unit)) else {
+                    return wrong("a timestamp beyond its column's range");
+                };
+                values.append_value(value);
                 Ok(())
             }
             Self::Time { values, unit } => {
@@ -234,12 +258,12 @@ impl Slot {
                     let mut is_first = true;
                     json.open_array()?;
                     while json.next(&mut is_first)? {
-                        items.push(json)?;
+                        items.push(json, unmapped)?;
                         *count += 1;
                     }
                 } else {
                     // To the server, a value is a list of one.
-                    items.push(json)?;
+                    items.push(json, unmapped)?;
                     *count += 1;
                 }
                 debug_assert!(*count >= items_before);
@@ -248,20 +272,25 @@ impl Slot {
                 Ok(())
             }
             Self::Struct { fields, nulls } => {
-                let is_valid = Self::push_object(fields, json)?;
+                let is_valid = Self::push_object(fields, json, unmapped)?;
                 nulls.append(is_valid);
                 Ok(())
             }
         }
     }
 
-    /// Takes a text, or null, that stands beside the document.
-    pub fn push_text(&mut self, text: Option<&str>) {
+    /// Takes a text, or null, that stands next to the document: the text that a value of the column's type has as an `_id`.
+    pub fn push_text(&mut self, text: Option<&str>) -> Pushed {
         match (self, text) {
-            (Self::Text(values), text) => values.append_option(text),
-            (Self::Integer { values, .. }, text) => values.append_option(text.and_then(|text| text.parse().ok())),
-            (slot, _) => slot.push_null(),
+            (slot, None) => slot.push_null(),
+            (Self::Text(values), Some(text)) => values.append_value(text),
+            (slot, Some(text)) => {
+                let mut quoted = Vec::with_capacity(text.len() + 2);
+                write_text(&mut quoted, text.as_bytes());
+                slot.push(&mut Json::new(&quoted), &mut UnmappedNames::default())?;
+            }
         }
+        Ok(())
     }
 
     /// Takes null.
@@ -271,13 +300,13 @@ impl Slot {
             Self::Boolean(values) => values.append_null(),
             Self::Integer { values, .. } | Self::Timestamp { values, .. } => values.append_null(),
             Self::Unsigned(values) => values.append_null(),
-            Self::Float32(values) => values.append_null(),
+            Self::Float32(values, _) => values.append_null(),
             Self::Float64(values) => values.append_null(),
             Self::Decimal { values, .. } => values.append_null(),
             Self::WideDecimal { values, .. } => values.append_null(),
             Self::Text(values) | Self::Json(values) => values.append_null(),
             Self::Binary(values) => values.append_null(),
-            Self::Date(values) => values.append_null(),
+            Self::Date(values, _) => values.append_null(),
             Self::Time { values, .. } => values.append_null(),
             Self::List { ends, count, nulls, .. } => {
                 ends.push(*count);
@@ -287,6 +316,16 @@ impl Slot {
                 fields.push_null();
                 nulls.append_null();
             }
+        }
+    }
+
+    /// Tells each field, by its name after `path`, that has cut digits of a time.
+    pub fn cut_fields(&self, path: &str, told: &mut Vec<String>) {
+        match self {
+            Self::Timestamp { has_cut: true, .. } => told.push(path.to_owned()),
+            Self::List { items, .. } => items.cut_fields(path, told),
+            Self::Struct { fields, .. } => fields.cut_fields(&format!("{path}."), told),
+            _ => {}
         }
     }
 
@@ -303,13 +342,13 @@ impl Slot {
                 is_null(values.validity_slice(), values_len(values))
             }
             Self::Unsigned(values) => is_null(values.validity_slice(), values_len(values)),
-            Self::Float32(values) => is_null(values.validity_slice(), values_len(values)),
+            Self::Float32(values, _) => is_null(values.validity_slice(), values_len(values)),
             Self::Float64(values) => is_null(values.validity_slice(), values_len(values)),
             Self::Decimal { values, .. } => is_null(values.validity_slice(), values_len(values)),
             Self::WideDecimal { values, .. } => is_null(values.validity_slice(), values_len(values)),
             Self::Text(values) | Self::Json(values) => is_null(values.validity_slice(), values_len(values)),
             Self::Binary(values) => is_null(values.validity_slice(), values_len(values)),
-            Self::Date(values) => is_null(values.validity_slice(), values_len(values)),
+            Self::Date(values, _) => is_null(values.validity_slice(), values_len(values)),
             Self::Time { values, .. } => is_null(values.validity_slice(), values_len(values)),
             Self::List { nulls, .. } | Self::Struct { nulls, .. } => is_null(nulls.as_slice(), nulls.len()),
         }
@@ -322,13 +361,13 @@ impl Slot {
             Self::Boolean(values) => Arc::new(values.finish()),
             Self::Integer { values, .. } | Self::Timestamp { values, .. } => Arc::new(values.finish()),
             Self::Unsigned(values) => Arc::new(values.finish()),
-            Self::Float32(values) => Arc::new(values.finish()),
+            Self::Float32(values, _) => Arc::new(values.finish()),
             Self::Float64(values) => Arc::new(values.finish()),
             Self::Decimal { values, .. } => Arc::new(values.finish()),
             Self::WideDecimal { values, .. } => Arc::new(values.finish()),
             Self::Text(values) | Self::Json(values) => Arc::new(values.finish()),
             Self::Binary(values) => Arc::new(values.finish()),
-            Self::Date(values) => Arc::new(values.finish()),
+            Self::Date(values, _) => Arc::new(values.finish()),
             Self::Time { values, .. } => Arc::new(values.finish()),
             Self::List { items, item, ends, count, nulls } => {
                 *count = 0;
@@ -451,23 +490,33 @@ fn decimal(json: &mut Json<'_>, kind: Kind, precision: u8, scale: i8) -> Pushed<
     }
 }
 
-fn timestamp(json: &mut Json<'_>, kind: Kind, unit: TimeUnit) -> Pushed<i64> {
-    let nanoseconds = if kind == Kind::Number {
-        number::integer(json.number()?).map(|milliseconds| i128::from(milliseconds) * 1_000_000)
+/// The days of a date, which may be written with a time of midnight.
+fn date(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i32> {
+    let nanoseconds = instant(json, kind, formats)?;
+    if nanoseconds.rem_euclid(DAY_NS) != 0 {
+        return wrong("a time of day where a date belongs");
+    }
+    match i32::try_from(nanoseconds.div_euclid(DAY_NS)) {
+        Ok(days) => Ok(days),
+        Err(_) => wrong("a date beyond its column's range"),
+    }
+}
+
+/// Nanoseconds since 1970, as the server understands a date.
+fn instant(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i128> {
+    let found = if kind == Kind::Number {
+        formats.number(json.number()?)
     } else {
-        let text = plain_text(json, kind, "a timestamp")?;
-        match quick_timestamp(text.as_bytes()) {
-            Some((days, in_day, _)) => Some(i128::from(days) * i128::from(DAY_NS) + i128::from(in_day)),
-            None => parse_timestamp(&text).map(|(nanoseconds, _)| nanoseconds),
+        let text = plain_text(json, kind, "a date")?;
+        let bytes = text.as_bytes();
+        match (quick_timestamp(bytes), quick_date(bytes)) {
+            (Some((days, in_day, _)), _) => Some(i128::from(days) * DAY_NS + i128::from(in_day)),
+            (None, Some(days)) => Some(i128::from(days) * DAY_NS),
+            (None, None) => formats.text(&text),
         }
     };
-    let per_unit = i128::from(1_000_000_000 / units_per_second(unit));
-    let Some(nanoseconds) = nanoseconds else { return wrong("a value that is no timestamp") };
-    if nanoseconds % per_unit != 0 {
-        return wrong("a timestamp with more digits than its column's unit has");
-    }
-    match i64::try_from(nanoseconds / per_unit) {
-        Ok(value) => Ok(value),
-        Err(_) => wrong("a timestamp beyond its column's range"),
+    match found {
+        Some(nanoseconds) => Ok(nanoseconds),
+        None => wrong("a value that is no date of its field's format"),
     }
 }

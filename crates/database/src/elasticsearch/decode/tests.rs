@@ -25,7 +25,8 @@ fn answer(sources: &[&str]) -> String {
 }
 
 fn decoded(fields: Vec<Field>, sources: &[&str]) -> Result<RecordBatch> {
-    let mut decoder = Decoder::new(schema(fields))?;
+    let schema = schema(fields);
+    let mut decoder = Decoder::new(Arc::clone(&schema), &Map::new(), Some(&schema))?;
     let page = decoder.page(answer(sources).as_bytes())?;
     assert_eq!(page.rows, sources.len());
     assert_eq!(page.pit_id.as_deref(), Some("p"));
@@ -95,7 +96,44 @@ fn failed_shards_time_outs_and_cut_answers_are_errors() {
     let mut wrong: Vec<String> = (0..whole.len()).map(|length| whole[..length].to_owned()).collect();
     wrong.extend([failed, late, r#"{"error":"x"}"#.to_owned()]);
     for body in wrong {
-        let mut decoder = Decoder::new(schema(Vec::new())).unwrap();
+        let mut decoder = Decoder::new(schema(Vec::new()), &Map::new(), None).unwrap();
         assert_eq!(decoder.page(body.as_bytes()).unwrap_err().kind(), ErrorKind::Unavailable, "{body}");
     }
+}
+
+#[test]
+fn numbers_under_dotted_keys_have_all_digits() {
+    let decimal = DataType::Decimal128(38, 2);
+    let inner = DataType::Struct(vec![Field::new("b", decimal.clone(), true)].into());
+    let fields = vec![Field::new("a", inner, true), Field::new("x.y", decimal, true)];
+    let source = r#"{"a.b":1234567890123456789.01,"x":{"y":-1234567890123456789.01}}"#;
+    let batch = decoded(fields, &[source]).unwrap();
+    let unscaled = 123_456_789_012_345_678_901_i128;
+    let value = |array: &dyn Array| array.as_primitive::<arrow::datatypes::Decimal128Type>().value(0);
+    assert_eq!(value(batch.column(0).as_struct().column(0)), unscaled);
+    assert_eq!(value(batch.column(1)), -unscaled);
+}
+
+#[test]
+fn an_id_is_read_as_its_column_or_is_an_error() {
+    let texts = decoded(vec![Field::new("_id", DataType::Utf8, false)], &["{}"]).unwrap();
+    assert_eq!(texts.column(0).as_string::<i32>().value(0), "id0");
+    for data_type in [DataType::UInt64, DataType::Date32, DataType::Boolean, DataType::Decimal128(5, 1)] {
+        let error = decoded(vec![Field::new("_id", data_type.clone(), true)], &["{}"]).unwrap_err();
+        assert!(error.message().contains("_id"), "{data_type}: {error}");
+    }
+    let missing = decoded(vec![Field::new("_routing", DataType::Utf8, false)], &["{}"]).unwrap_err();
+    assert!(missing.message().contains("_routing"), "{missing}");
+}
+
+#[test]
+fn names_outside_of_the_columns_are_noted_with_their_objects() {
+    let inner = DataType::Struct(vec![Field::new("b", DataType::Int64, true)].into());
+    let fields = schema(vec![Field::new("a", inner, true)]);
+    let mut decoder = Decoder::new(fields, &Map::new(), None).unwrap();
+    decoder.unmapped = UnmappedNames::new(true);
+    let sources = [r#"{"a":{"b":1,"c":2},"d":{"e":1}}"#, r#"{"a.b":1,"a.f":[0],"g":null,"h":[]}"#];
+    decoder.page(answer(&sources).as_bytes()).unwrap();
+    assert_eq!(decoder.unmapped.take().into_iter().collect::<Vec<_>>(), ["a.c", "a.f", "d"]);
+    assert!(decoder.unmapped.take().is_empty());
 }

@@ -1,29 +1,103 @@
-//! The longest texts that fields find.
+//! Values that a field does not find as they are: texts that are too long, and numbers and times that it holds fewer digits of.
 
 use arrow::datatypes::DataType;
+use lakerace_format::calendar::units_per_second;
 use serde_json::{Map, Value};
 
 use super::cells::Cells;
-use crate::elasticsearch::mapping::{find, ignore_above};
+use crate::elasticsearch::date_format::DAY_NS;
+use crate::elasticsearch::mapping::{find, ignore_above, kind_of};
 
 /// The limits of a field and of those in it.
 #[derive(Debug, Clone)]
 pub(super) enum Limits {
-    /// It finds all texts.
+    /// It finds all values.
     None,
-    /// It finds no longer ones.
-    Text(Limit),
+    /// It does not find some.
+    Value(Limit),
     /// Those of the fields of an object, in their order.
     Fields(Vec<Self>),
 }
 
-/// The longest text that a field finds.
+/// The values that a field finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Limit {
-    /// Its length in UTF-16 units.
-    pub most_units: usize,
     /// The field, with the objects that it is in.
     pub path: String,
+    check: Check,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Check {
+    /// Texts of at most so many UTF-16 units.
+    Units(usize),
+    /// Numbers of 64 bits that 32 bits tell apart.
+    Float32,
+    /// Times of whole milliseconds.
+    Milliseconds,
+    /// Times from 1970 to 2262.
+    Nanoseconds,
+}
+
+impl Limit {
+    /// Why a value is not found.
+    pub fn reason(&self) -> String {
+        let path = &self.path;
+        match self.check {
+            // Elasticsearch would tell of it at the end, and OpenSearch never.
+            Check::Units(most) => {
+                format!("the text of field {path:?} is longer than the {most} characters of its ignore_above")
+            }
+            Check::Float32 => {
+                format!("the number of field {path:?} has more digits than its float (--allow-narrowing lets it)")
+            }
+            Check::Milliseconds => format!(
+                "the time of field {path:?} has more digits than the milliseconds of its date (--allow-narrowing lets it)"
+            ),
+            Check::Nanoseconds => format!(
+                "the time of field {path:?} is not of the years 1970 to 2262 of its date_nanos (a new index takes it by ?date={path})"
+            ),
+        }
+    }
+
+    fn of(path: &str, data_type: &DataType, mapped: &Value) -> Option<Self> {
+        let check = match (data_type, kind_of(mapped)) {
+            (DataType::Float64, "float") => Check::Float32,
+            (DataType::Timestamp(_, _) | DataType::Date64, "date") => Check::Milliseconds,
+            (DataType::Timestamp(_, _) | DataType::Date64 | DataType::Date32, "date_nanos") => Check::Nanoseconds,
+            _ => Check::Units(ignore_above(mapped)?),
+        };
+        Some(Self { path: path.to_owned(), check })
+    }
+
+    fn is_passed(&self, cells: &Cells, row: usize) -> bool {
+        let nanoseconds = || match cells {
+            Cells::Timestamp(array, unit, _) => {
+                Some(i128::from(array.value(row)) * i128::from(1_000_000_000 / units_per_second(*unit)))
+            }
+            Cells::Date(array) => Some(i128::from(array.value(row)) * DAY_NS),
+            _ => None,
+        };
+        match self.check {
+            Check::Units(most) => {
+                cells.text(row).is_some_and(|text| text.len() > most && text.encode_utf16().count() > most)
+            }
+            Check::Float32 => match cells {
+                Cells::Float64(array) => !is_float32(array.value(row)),
+                _ => false,
+            },
+            Check::Milliseconds => nanoseconds().is_some_and(|value| value % 1_000_000 != 0),
+            Check::Nanoseconds => nanoseconds().is_some_and(|value| !(0..=i128::from(i64::MAX)).contains(&value)),
+        }
+    }
+}
+
+/// Whether a number is one of 32 bits, or is what the shortest text of one reads as.
+fn is_float32(value: f64) -> bool {
+    let single = value as f32;
+    f64::from(single) == value
+        || !value.is_finite()
+        || single.is_finite() && zmij::Buffer::new().format_finite(single).parse() == Ok(value)
 }
 
 impl Limits {
@@ -46,14 +120,22 @@ impl Limits {
                 let limits: Vec<Self> = limits.collect();
                 if limits.iter().all(|limit| matches!(limit, Self::None)) { Self::None } else { Self::Fields(limits) }
             }
-            _ => match ignore_above(mapped) {
-                Some(most_units) => Self::Text(Limit { most_units, path: path.to_owned() }),
-                None => Self::None,
-            },
+            _ => Limit::of(path, data_type, mapped).map_or(Self::None, Self::Value),
         }
     }
 
-    /// The limit that a text of the row's value passes, if one does.
+    /// Takes away the limits of digits of the fields that may lose some.
+    pub fn allow_narrowing(self, is_allowed: &impl Fn(&str) -> bool) -> Self {
+        match self {
+            Self::Value(Limit { path, check: Check::Float32 | Check::Milliseconds }) if is_allowed(&path) => Self::None,
+            Self::Fields(fields) => {
+                Self::Fields(fields.into_iter().map(|limits| limits.allow_narrowing(is_allowed)).collect())
+            }
+            other => other,
+        }
+    }
+
+    /// The limit that a value of the row's passes, if one does.
     pub fn passed(&self, cells: &Cells, row: usize) -> Option<&Limit> {
         if matches!(self, Self::None) || !cells.is_valid(row) {
             return None;
@@ -66,11 +148,7 @@ impl Limits {
             (Self::Fields(limits), Cells::Struct(_, fields)) => {
                 limits.iter().zip(fields).find_map(|(limits, (_, cells))| limits.passed(cells, row))
             }
-            (Self::Text(limit), cells) => {
-                let is_long =
-                    |text: &str| text.len() > limit.most_units && text.encode_utf16().count() > limit.most_units;
-                cells.text(row).is_some_and(is_long).then_some(limit)
-            }
+            (Self::Value(limit), cells) => limit.is_passed(cells, row).then_some(limit),
             _ => None,
         }
     }

@@ -20,3 +20,12 @@ fn reasons_name_the_field_and_no_value() {
     let expected = "document_parsing_exception in field \"n\": illegal_argument_exception";
     assert_eq!(outcomes(body).unwrap(), [Outcome::Rejected(expected.to_owned())]);
 }
+
+#[test]
+fn documents_of_a_resumed_load_are_told_by_all_their_digits() {
+    let answer = br#"{"docs":[{"_source":{"n":1234567890123456789.01}},{"found":false},{"_source":{"n":1}}]}"#;
+    let sent = [br#"{"n":1234567890123456789.01}"#.as_slice(), br#"{"n":1}"#, br#"{"n":1.0}"#, br#"{"n":1}"#];
+    assert_eq!(are_there(sent.into_iter(), answer).unwrap(), [true, false, false, false]);
+    let other = br#"{"n":1234567890123456789.02}"#.as_slice();
+    assert_eq!(are_there([other].into_iter(), answer).unwrap(), [false]);
+}

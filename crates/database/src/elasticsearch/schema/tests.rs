@@ -24,7 +24,7 @@ fn fields_of_others_become_columns() {
     let properties = json!({
         "a": { "type": "keyword" },
         "when": { "type": "date" },
-        "odd": { "type": "date", "format": "epoch_second" },
+        "odd": { "type": "date", "format": "dd.MM.yyyy" },
         "o": { "properties": { "x": { "type": "long" }, "tags": { "type": "keyword" } } },
         "n": { "type": "nested", "properties": { "y": { "type": "short" } } },
         "g": { "type": "geo_point" },

@@ -34,4 +34,27 @@ fn integers_are_exact_or_none() {
     assert_eq!(integer("1.0"), Some(1));
     assert_eq!(integer("1.7"), None);
     assert_eq!(integer("1e3"), Some(1000));
+    // A float between these two is the integer.
+    assert_eq!(integer("9007199254740991.4"), None);
+    assert_eq!(integer("9007199254740993.0"), Some(9_007_199_254_740_993));
+    assert_eq!(unsigned("18446744073709551615"), Some(u64::MAX));
+    assert_eq!(unsigned("18446744073709551615.0"), Some(u64::MAX));
+    assert_eq!((unsigned("18446744073709551616"), unsigned("-1")), (None, None));
+}
+
+#[test]
+fn floats_hold_the_number_or_are_none() {
+    assert_eq!(float64("0.1234567890123456789"), Some(0.123_456_789_012_345_68));
+    assert_eq!(float64("9007199254740992"), Some(9_007_199_254_740_992.0));
+    assert_eq!(float64("9223372036854776000"), Some(9_223_372_036_854_775_808.0));
+    assert_eq!(float64("9223372036854775808"), Some(9_223_372_036_854_775_808.0));
+    assert_eq!((float64("9007199254740993"), float64("-9007199254740993"), float64("1e400")), (None, None, None));
+    assert_eq!(float32("0.1"), Some(0.1));
+    assert_eq!(float32("16777216"), Some(16_777_216.0));
+    assert_eq!(float32("0.30000001192092896"), Some(0.3));
+    assert_eq!(float32("3.4028235e38"), Some(f32::MAX));
+    assert_eq!(float32("1e-45"), Some(f32::from_bits(1)));
+    assert_eq!((float32("16777217"), float32("0.123456789012"), float32("12345678.9")), (None, None, None));
+    assert_eq!((float32("1e39"), float32("1e-50")), (None, None));
+    assert!(float64("NaN").is_some_and(f64::is_nan));
 }

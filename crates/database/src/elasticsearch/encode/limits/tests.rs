@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, ListArray, StringArray, StructArray};
+use arrow::array::{
+    Array, ArrayRef, Float64Array, Int64Array, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::Field;
 use serde_json::json;
@@ -44,4 +46,25 @@ fn where_nothing_is_limited_nothing_is_looked_at() {
     let mapped = json!({ "properties": { "t": { "type": "keyword" }, "n": { "type": "long" } } });
     assert!(matches!(Limits::new("o", array.data_type(), Some(&mapped)), Limits::None));
     assert!(matches!(Limits::new("o", array.data_type(), None), Limits::None));
+}
+
+#[test]
+fn digits_that_a_field_lacks_pass_its_limit() {
+    let micros = |zone: Option<&str>| {
+        let values = TimestampMicrosecondArray::from(vec![-1_000, -1, 1, 1_000]);
+        Arc::new(values.with_timezone_opt(zone)) as ArrayRef
+    };
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 0.123_456_789_012, 16_777_217.0, f64::NAN]));
+    for (array, kind, expected) in [
+        (micros(None), "date", [false, true, true, false]),
+        (micros(Some("UTC")), "date_nanos", [true, true, false, false]),
+        (floats.clone(), "float", [false, true, true, false]),
+        (floats, "double", [false; 4]),
+    ] {
+        let mapped = json!({ "type": kind });
+        let found: Vec<bool> = passed(&array, &mapped).iter().map(Option::is_some).collect();
+        assert_eq!(found, expected, "{kind}");
+        let limits = Limits::new("o", array.data_type(), Some(&mapped)).allow_narrowing(&|path| path == "o");
+        assert_eq!(matches!(limits, Limits::None), kind != "date_nanos", "{kind}");
+    }
 }
