@@ -89,3 +89,123 @@ def test_days_and_times_of_the_old_calendar(
     assert ours.selectExpr(*extremes).collect() == theirs.selectExpr(*extremes).collect()
     for condition in ("d <= DATE'1500-10-04'", "d = DATE'0900-10-04'", "t <= TIMESTAMP'1850-10-04 01:02:03.004'"):
         assert ours.where(condition).count() == theirs.where(condition).count() > 0, condition
+
+
+@pytest.fixture
+def zone_of_machine(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Sets the zone of the virtual machine, by which ORC's timestamps are instants, until the test ends."""
+    zones = spark._jvm.java.util.TimeZone
+    before = zones.getDefault()
+    yield lambda name: zones.setDefault(zones.getTimeZone(name))
+    zones.setDefault(before)
+
+
+#: Ordinary times, those around the jumps of clocks, and old ones, in UTC.
+INSTANTS = [
+    "2024-03-10 06:30:00.123456",
+    "2024-03-10 07:30:00",
+    "2024-11-03 05:30:00",
+    "2024-11-03 06:30:00",
+    "2024-10-27 00:30:00",
+    "2024-10-27 01:30:00",
+    "1970-01-01 00:00:00",
+    "1960-05-01 12:00:00.5",
+    "1899-12-31 12:00:00",
+    "1850-01-01 00:00:00",
+    "1500-03-05 06:07:08",
+    "0001-01-03 00:00:00",
+]
+
+
+@pytest.mark.parametrize(
+    ("session", "writer", "reader"),
+    [
+        ("America/New_York", "UTC", "UTC"),
+        ("UTC", "America/New_York", "America/New_York"),
+        ("Asia/Kolkata", "Europe/Berlin", "America/New_York"),
+        ("Europe/Berlin", "America/New_York", "Europe/Berlin"),
+        ("UTC", "Asia/Tokyo", "UTC"),
+    ],
+)
+def test_timestamps_of_orc_are_instants(
+    spark: SparkSession,
+    tmp_path: Path,
+    configure: Configure,
+    zone_of_machine: Callable[[str], None],
+    session: str,
+    writer: str,
+    reader: str,
+) -> None:
+    configure(session__timeZone=session)
+    values = " UNION ALL ".join(
+        f"SELECT {number} AS id, timestamp'{time}Z' AS t, timestamp_ntz'{time}' AS n, date'{time[:10]}' AS d"
+        for number, time in enumerate(INSTANTS)
+    )
+    frame = spark.sql(f"SELECT *, array(named_struct('t', t, 'n', n)) AS a, map('k', t) AS m FROM ({values})")
+    frame = frame.repartition(1)
+    files = tmp_path / "files"
+    zone_of_machine(writer)
+    frame.write.orc(str(files))
+    zone_of_machine(reader)
+    theirs, ours = spark.read.orc(str(files)), lakerace(spark, files, format="orc")
+    assert ours.dtypes == theirs.dtypes
+    seen = [
+        "id",
+        "unix_micros(t)",
+        "cast(n AS string)",
+        "unix_date(d)",
+        "unix_micros(a[0].t)",
+        "cast(a[0].n AS string)",
+    ]
+    seen = [*seen, "unix_micros(m['k'])", "cast(t AS string)"]
+    rows = theirs.selectExpr(*seen).orderBy("id").collect()
+    assert ours.selectExpr(*seen).orderBy("id").collect() == rows
+    # Where clocks differ, two times may become the same one.
+    for moment in sorted({row[1] for row in rows}):
+        wanted = [row.id for row in rows if row[1] == moment]
+        for column in ("t", "a[0].t"):
+            found = ours.where(f"{column} IN (timestamp_micros({moment}))").select("id").orderBy("id").collect()
+            assert [row.id for row in found] == wanted
+    # Bounds of statistics are what the writer's clock showed.
+    recent = "t >= timestamp'2024-11-03 05:30:00Z'"
+    assert ours.where(recent).count() == theirs.where(recent).count()
+
+    # Spark reads what is written here as what it was, whatever the zone; old times by the clock of its machine.
+    back = tmp_path / "back"
+    frame.write.format("lakerace").mode("append").option("format", "orc").save(f"{back}/")
+    zone_of_machine(writer)
+    again = spark.read.orc(str(back))
+    assert again.dtypes == frame.dtypes
+    recent_ids = "id < 8"
+    known = frame.where(recent_ids).selectExpr(*seen).orderBy("id").collect()
+    assert again.where(recent_ids).selectExpr(*seen).orderBy("id").collect() == known
+    zones_free = ["id", "cast(n AS string)", "unix_date(d)"]
+    assert (
+        again.selectExpr(*zones_free).orderBy("id").collect() == frame.selectExpr(*zones_free).orderBy("id").collect()
+    )
+    own = lakerace(spark, back, format="orc")
+    assert own.selectExpr(*seen).orderBy("id").collect() == frame.selectExpr(*seen).orderBy("id").collect()
+
+
+def test_old_days_and_times_are_read_by_default(spark: SparkSession, tmp_path: Path, configure: Configure) -> None:
+    configure(parquet__datetimeRebaseModeInRead="EXCEPTION", session__timeZone="America/Los_Angeles")
+    days = ["0001-01-01", "1500-02-28", "1582-10-10", "1850-06-01", "2024-01-01"]
+    values = " UNION ALL ".join(
+        f"SELECT {number} AS id, date'{day}' AS d, timestamp'{day} 01:02:03.004Z' AS t, timestamp_ntz'{day}' AS n"
+        for number, day in enumerate(days)
+    )
+    frame = spark.sql(f"SELECT *, array(d) AS ds, named_struct('t', t) AS s FROM ({values})")
+    frame.write.format("lakerace").mode("append").option("format", "parquet").save(f"{tmp_path}/files/")
+    frame.write.format("lakerace").mode("append").save(f"delta:{tmp_path}/table")
+    table = f"lake.`{tmp_path}/table`"
+    spark.sql(f"UPDATE {table} SET id = id + 10 WHERE d < date'1600-01-01'")
+    frame.limit(5).write.format("lakerace").mode("append").option("key", "id").save(f"{tmp_path}/table")
+    seen = ["id", "unix_date(d)", "unix_micros(t)", "cast(n AS string)", "unix_date(ds[0])", "unix_micros(s.t)"]
+    known = frame.selectExpr(*seen).orderBy("id").collect()
+    for place in (tmp_path / "files", *(tmp_path / "table").glob("*.parquet")):
+        rows = spark.read.parquet(str(place)).selectExpr("id % 10 AS id", *seen[1:]).collect()
+        assert rows
+        assert all(row in known for row in rows)
+    files = spark.read.parquet(str(tmp_path / "files"))
+    assert files.selectExpr(*seen).orderBy("id").collect() == known
+    assert files.where("d < date'1582-10-15'").count() == 3

@@ -119,7 +119,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
         parquet: ParquetOptions { timestamp_unit: read.timestamp_unit.into(), ..ParquetOptions::default() },
-        orc: OrcOptions { timestamp_unit: read.timestamp_unit.into() },
+        orc: OrcOptions { timestamp_unit: read.timestamp_unit.into(), timestamp_zone: None },
         column_union: column_union(read.union_columns),
         storage: storage_options(store),
         ..ReadOptions::default()

@@ -132,7 +132,10 @@ fn check_log(table: &Table, repairs: bool, verified: &mut Verified) -> Result<Lo
 /// The last version, read without what is known of the log; `None`, and a finding, where it can't be read.
 fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
     let fresh = table.fresh()?;
-    let read = fresh.snapshot(None).and_then(|snapshot| snapshot.files().map(|_| ()).map(|()| snapshot));
+    let read = fresh.snapshot(None).and_then(|snapshot| {
+        snapshot.files()?;
+        Ok(snapshot)
+    });
     match read {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(error) if is_damage(&error) => {

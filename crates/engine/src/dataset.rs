@@ -133,7 +133,7 @@ fn open_format(
     }
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, options.parquet, union, job)?)),
-        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc, union, job)?)),
+        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc.clone(), union, job)?)),
         Format::Csv => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Csv, &options.csv, job)?)),
         Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Tbl, &options.csv, job)?)),
         Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),

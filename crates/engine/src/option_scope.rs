@@ -142,7 +142,8 @@ const READING: [OptionScope<ReadOptions>; 6] = [
     },
     OptionScope {
         name: "--timestamp-unit (timestamp_unit)",
-        is_given: |read| read.orc.timestamp_unit != TimestampUnit::Auto,
+        // That of ORC is also set by the Spark connector, for all sources.
+        is_given: |read| read.parquet.timestamp_unit != TimestampUnit::Auto,
         applies_to: PlaceKind::has_columns,
         places: "files of Parquet and ORC",
     },

@@ -116,10 +116,13 @@ pub struct ParquetOptions {
 }
 
 /// How ORC is read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrcOptions {
     /// The unit of timestamps.
     pub timestamp_unit: TimestampUnit,
+    /// The zone by whose clock timestamps without a zone are instants, as programs in Java read them, Spark among them. `None`: they
+    /// are clock times, as the writer's clock showed them.
+    pub timestamp_zone: Option<String>,
 }
 
 /// The unit that timestamps are read in. ORC's own range is wider than that of 64 bits of nanoseconds, and its digits are
@@ -188,6 +191,8 @@ pub struct WriteOptions {
     /// Delta tables with a key: bytes of rows that are put in its order in memory at once, before they are written. Row groups take
     /// no more than an eighth of it. Default 512 MiB, and row groups of their own size.
     pub memory_bytes: Option<u64>,
+    /// ORC: timestamps without a zone as Spark writes them, and it alone reads them; others see integers.
+    pub spark_timestamps: bool,
     /// How CSV and TBL are written.
     pub csv: CsvOptions,
 }
@@ -205,6 +210,7 @@ impl Default for WriteOptions {
             bloom_filter_columns: Vec::new(),
             file_bytes: None,
             memory_bytes: None,
+            spark_timestamps: false,
             csv: CsvOptions::default(),
         }
     }

@@ -201,7 +201,7 @@ fn check_threads(count: usize) -> std::result::Result<(), String> {
     for _ in 0..count {
         let wait = Arc::clone(&wait);
         // The channel has no message: the thread ends with the sender.
-        match std::thread::Builder::new().spawn(move || drop(lock(&wait).recv())) {
+        match std::thread::Builder::new().spawn(move || lock(&wait).recv().is_ok()) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 outcome = Err(error.to_string());

@@ -17,6 +17,7 @@ mod ints;
 mod java_clock;
 mod options;
 mod projection;
+mod reader_clock;
 mod rle_byte;
 mod rle_v1;
 mod rle_v2;
@@ -40,6 +41,7 @@ pub use java_clock::{FIRST_AGREED_SECOND, JavaClock, day_of_same_name};
 pub use options::ReadOptions;
 
 pub use projection::Projection;
+pub use reader_clock::ReaderClock;
 pub use statistics::{Bounds, ColumnStats};
 pub use stripe::{Range, Stripe, StripeRead};
 pub use tail::{FileTail, StripeInfo, TailStep, Writer};

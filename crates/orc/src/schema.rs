@@ -79,6 +79,9 @@ pub enum OrcKind {
     Timestamp,
     /// A point in time.
     TimestampInstant,
+    /// A point in time, stored as the clock of its writer showed it: a timestamp as a reader with a clock of its own takes it. No
+    /// file says so; see [`ReaderClock`](crate::read::ReaderClock).
+    ClockInstant,
     /// Date and time of day, on no zone's clock, in microseconds since 1970: a bigint that Spark marks by the attribute
     /// `spark.sql.catalyst.type`.
     Micros,
@@ -218,7 +221,7 @@ impl OrcType {
             }
             OrcKind::Binary => Wire::Binary,
             OrcKind::Geometry => Wire::Geometry,
-            OrcKind::Timestamp => Wire::Timestamp,
+            OrcKind::Timestamp | OrcKind::ClockInstant => Wire::Timestamp,
             OrcKind::TimestampInstant => Wire::TimestampInstant,
             OrcKind::Date => Wire::Date,
             OrcKind::Decimal { precision, scale } => {
@@ -280,6 +283,41 @@ impl OrcType {
         Some(node)
     }
 
+    /// The same tree, in which timestamps are instants by a reader's clock.
+    pub(crate) fn with_clock_instants(mut self) -> Self {
+        self.map_kinds(&|kind| match kind {
+            OrcKind::Timestamp => Some(OrcKind::ClockInstant),
+            _ => None,
+        });
+        self
+    }
+
+    /// The same tree, in which timestamps are counted in microseconds, on no zone's clock, as Spark has them.
+    pub(crate) fn with_micros(mut self) -> Self {
+        self.map_kinds(&|kind| match kind {
+            OrcKind::Timestamp => Some(OrcKind::Micros),
+            _ => None,
+        });
+        self
+    }
+
+    /// Replaces the kinds of nodes without children.
+    fn map_kinds(&mut self, map: &impl Fn(&OrcKind) -> Option<OrcKind>) {
+        match &mut self.kind {
+            OrcKind::List(item) => item.map_kinds(map),
+            OrcKind::Map(key, value) => [key, value].into_iter().for_each(|part| part.map_kinds(map)),
+            OrcKind::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.map_kinds(map)),
+            OrcKind::Union(members) => members.iter_mut().for_each(|member| member.map_kinds(map)),
+            leaf => {
+                let Some(kind) = map(leaf) else { return };
+                if kind == OrcKind::Micros {
+                    self.attributes.push((SPARK_TYPE.to_owned(), SPARK_TIMESTAMP_NTZ.to_owned()));
+                }
+                self.kind = kind;
+            }
+        }
+    }
+
     /// The tree for the columns of an Arrow schema.
     ///
     /// # Errors
@@ -302,7 +340,7 @@ impl OrcType {
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => DataType::Utf8View,
             OrcKind::Binary | OrcKind::Geometry => DataType::BinaryView,
             OrcKind::Timestamp | OrcKind::Micros => DataType::Timestamp(unit, None),
-            OrcKind::TimestampInstant => DataType::Timestamp(unit, Some("UTC".into())),
+            OrcKind::TimestampInstant | OrcKind::ClockInstant => DataType::Timestamp(unit, Some("UTC".into())),
             OrcKind::Date => DataType::Date32,
             OrcKind::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale as i8),
             OrcKind::List(item) => DataType::List(Arc::new(Field::new("item", item.to_arrow(unit), true))),

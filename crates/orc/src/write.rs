@@ -29,6 +29,7 @@ mod decimals;
 mod file;
 mod floats;
 mod integers;
+mod micros;
 mod nested;
 mod options;
 mod size;
@@ -98,6 +99,7 @@ impl Writer {
     pub fn new(schema: SchemaRef, options: WriterOptions) -> Result<Self> {
         let compressors = options.compressors()?;
         let root = OrcType::from_arrow(&types::stored_schema(&schema)?)?;
+        let root = if options.spark_timestamps { root.with_micros() } else { root };
         let mut blooms = options.bloom_filters.clone();
         let mut columns = Vec::new();
         if let OrcKind::Struct(fields) = &root.kind {

@@ -118,7 +118,7 @@ impl<'py> Keywords<'py> {
                 ..self.dialect()?
             },
             parquet: ParquetOptions { timestamp_unit, ..ParquetOptions::default() },
-            orc: OrcOptions { timestamp_unit },
+            orc: OrcOptions { timestamp_unit, timestamp_zone: None },
             column_union: match self.get("union_columns")? {
                 Some(true) => ColumnUnion::Any,
                 Some(false) | None => ColumnUnion::Related,

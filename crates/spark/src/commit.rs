@@ -166,7 +166,7 @@ fn check_files(location: &str, settings: &Settings) -> Result<()> {
 fn copy_options(settings: &Settings) -> Result<CopyOptions> {
     Ok(CopyOptions {
         read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
-        write: write_options(settings)?,
+        write: WriteOptions { spark_timestamps: true, ..write_options(settings)? },
         format: settings.parsed("format", str::parse)?,
         mode: if replaced(settings) == Replaced::Nothing { CopyMode::Append } else { CopyMode::Overwrite },
         ..CopyOptions::default()

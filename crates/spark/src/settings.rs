@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::Schema;
-use lakerace::{CsvOptions, Error, Job, JobOptions, ParquetOptions, RangeOptions, ReadOptions, Result, StorageOptions};
+use lakerace::{
+    CsvOptions, Error, Job, JobOptions, OrcOptions, ParquetOptions, RangeOptions, ReadOptions, Result, StorageOptions,
+    TimestampUnit,
+};
 
 use crate::call::{RECORD, UNIT};
 use crate::credentials;
@@ -125,6 +128,11 @@ impl Settings {
             csv: self.csv()?,
             // Spark knows these timestamps as instants, whoever wrote them.
             parquet: ParquetOptions { int96_is_instant: true, ..ParquetOptions::default() },
+            orc: OrcOptions {
+                // Spark's own unit: what is below is cut.
+                timestamp_unit: TimestampUnit::Microsecond,
+                timestamp_zone: self.get("session.jvm_zone").map(str::to_owned),
+            },
             storage: self.storage(),
             ..ReadOptions::default()
         })

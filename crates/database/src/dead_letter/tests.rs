@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Float32Type, Schema};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::ErrorKind;
+use lakerace_io::{ErrorKind, Job};
 
 use super::DeadLetters;
 use crate::SinkOptions;

@@ -28,9 +28,8 @@ impl EntryCopy {
         let mut copies = Vec::new();
         for info in folder {
             let Some(name) = info.path.filename() else { continue };
-            let is_copy =
-                name.trim_start_matches('.').strip_prefix(entry).is_some_and(|rest| !(name == entry || rest == ".crc"));
-            if !is_copy {
+            let rest = name.trim_start_matches('.').strip_prefix(entry);
+            if name == entry || rest.is_none_or(|rest| rest == ".crc") {
                 continue;
             }
             let bytes = table.store().object(info.path.clone()).read_range(0..info.size_bytes)?;

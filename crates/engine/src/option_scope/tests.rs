@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-use lakerace_format::{Compression, CsvOptions, OrcOptions};
+use lakerace_format::{Compression, CsvOptions, ParquetOptions};
 use lakerace_io::ErrorKind;
 
 use super::*;
@@ -28,7 +28,10 @@ fn reads() -> Vec<(&'static str, ReadOptions)> {
         ("--on-bad-row", csv(CsvOptions { on_bad_row: OnBadRow::Skip, ..CsvOptions::default() })),
         (
             "--timestamp-unit",
-            ReadOptions { orc: OrcOptions { timestamp_unit: TimestampUnit::Second }, ..ReadOptions::default() },
+            ReadOptions {
+                parquet: ParquetOptions { timestamp_unit: TimestampUnit::Second, ..ParquetOptions::default() },
+                ..ReadOptions::default()
+            },
         ),
         ("--union-columns", ReadOptions { column_union: ColumnUnion::Any, ..ReadOptions::default() }),
     ]

@@ -14,7 +14,7 @@ use super::error::from_orc;
 use super::file::FINEST;
 use super::timestamps::{advise, read_options, unit_of};
 use super::unit::{Unit, spans};
-use crate::OrcOptions;
+use crate::TimestampUnit;
 use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
 
@@ -25,7 +25,7 @@ pub(crate) struct Stripes {
     fields: Vec<FieldRef>,
     /// The most rows of a step.
     step_rows: usize,
-    options: OrcOptions,
+    timestamp_unit: TimestampUnit,
     fetcher: Fetcher,
 }
 
@@ -35,10 +35,10 @@ impl Stripes {
         units: Vec<Unit>,
         fields: Vec<FieldRef>,
         step_rows: usize,
-        options: OrcOptions,
+        timestamp_unit: TimestampUnit,
         fetcher: Fetcher,
     ) -> Self {
-        Self { units, fields, step_rows, options, fetcher }
+        Self { units, fields, step_rows, timestamp_unit, fetcher }
     }
 }
 
@@ -60,7 +60,7 @@ impl DecodeUnits for Stripes {
             decoded: None,
             held: Vec::new(),
         };
-        let options = read_options(field.data_type(), self.step_rows, self.options.timestamp_unit);
+        let options = read_options(field.data_type(), self.step_rows, self.timestamp_unit);
         lane.begin(options).map_err(|e| lane.place(e))?;
         Ok(lane)
     }

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Metadata, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Object, Result};
-use lakerace_orc::read::{FileTail, Projection, Stripe, TailStep};
+use lakerace_orc::read::{FileTail, Projection, ReaderClock, Stripe, TailStep};
 use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
@@ -76,14 +76,14 @@ impl OpenFile for OrcFile {
     }
 }
 
-/// Opens a file; its errors name it.
-pub(crate) fn open(file: InputFile, opening: &Opening) -> Result<OrcFile> {
+/// Opens a file, whose timestamps are instants by a clock where there is one; its errors name it.
+pub(crate) fn open(file: InputFile, opening: &Opening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
     let url = file.object.url();
     file.object.store.job.check()?;
-    open_named(file, &url, opening).map_err(|error| named(error, &url))
+    open_named(file, &url, opening, clock).map_err(|error| named(error, &url))
 }
 
-fn open_named(file: InputFile, url: &str, opening: &Opening) -> Result<OrcFile> {
+fn open_named(file: InputFile, url: &str, opening: &Opening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
     file.refuse_hidden("ORC")?;
     let InputFile { mut object, constants, .. } = file;
     let mut last = opening.read_tail(&mut object)?;
@@ -93,7 +93,10 @@ fn open_named(file: InputFile, url: &str, opening: &Opening) -> Result<OrcFile> 
     }
     let tail: Arc<FileTail> = loop {
         match FileTail::parse(&last, size_bytes).map_err(from_orc)? {
-            TailStep::Done(tail) => break Arc::from(tail),
+            TailStep::Done(tail) => match clock {
+                Some(clock) => break Arc::new(tail.with_clock(clock)),
+                None => break Arc::from(tail),
+            },
             TailStep::Need(needed) => last = longer_tail(&object, &last, size_bytes, needed)?,
         }
     };

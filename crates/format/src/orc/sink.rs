@@ -62,7 +62,12 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
     if !options.statistics {
         return Err(Error::usage("ORC files are always written with statistics").advice("leave the option out"));
     }
-    let mut own = WriterOptions { threads, bloom_filters: options.bloom_filter_columns.clone(), ..Default::default() };
+    let mut own = WriterOptions {
+        threads,
+        bloom_filters: options.bloom_filter_columns.clone(),
+        spark_timestamps: options.spark_timestamps,
+        ..Default::default()
+    };
     if let Some(compression) = options.compression {
         own.codec = match compression.codec {
             Codec::None => OrcCodec::None,

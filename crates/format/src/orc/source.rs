@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
+use lakerace_orc::read::ReaderClock;
 
 use super::column_reader::Stripes;
+use super::error::from_orc;
 use super::fetch::read_stripe_footers;
 use super::file::{OrcFile, open};
 use super::groups::{Left, Question};
@@ -44,7 +46,8 @@ impl OrcSource {
 
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: OrcOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
-        let mut files = open_all(files, open)?;
+        let clock = options.timestamp_zone.as_deref().map(ReaderClock::in_zone).transpose().map_err(from_orc)?;
+        let mut files = open_all(files, |file, opening| open(file, opening, clock.as_ref()))?;
         settle(&mut files, options.timestamp_unit)?;
         let schema = merge(&files, union)?;
         Ok(Self { files, schema, options, job: job.clone() })
@@ -213,7 +216,7 @@ impl Source for OrcSource {
             // A part of a split plan, or one of other files known whole: its requests are planned here.
             Fetcher::start(objects, &self.requests(&units, &fields)?.0, &self.job)?
         };
-        let units = Stripes::new(units, fields.clone(), step_rows, self.options, fetcher);
+        let units = Stripes::new(units, fields.clone(), step_rows, self.options.timestamp_unit, fetcher);
         run(ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

@@ -54,7 +54,7 @@ fn note_far_columns(file: &OrcFile, far: &mut HashSet<String>) {
 fn is_far(file: &OrcFile, node: &OrcType) -> bool {
     let fits = |nanoseconds: i128| i64::try_from(nanoseconds).is_ok();
     match node.kind {
-        OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::Micros => {
+        OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant | OrcKind::Micros => {
             match file.tail.statistics(node.id).map(|s| s.bounds) {
                 Some(Bounds::Timestamp(min, max)) => !fits(min) || !fits(max),
                 _ => false,

@@ -51,8 +51,10 @@ fn bodies_are_hashed_where_settings_say_so() {
 
 #[test]
 fn a_setting_that_cannot_be_used_is_named_without_its_value() {
-    for name in ["timeout", "connect_timeout", "aws_conditional_put", "aws_checksum_algorithm", "aws_unsigned_payload"] {
-        let options = [("aws_endpoint_url", "http://127.0.0.1:9"), ("aws_allow_http", "true"), ("aws_access_key_id", "me")];
+    for name in ["timeout", "connect_timeout", "aws_conditional_put", "aws_checksum_algorithm", "aws_unsigned_payload"]
+    {
+        let options =
+            [("aws_endpoint_url", "http://127.0.0.1:9"), ("aws_allow_http", "true"), ("aws_access_key_id", "me")];
         let options = options.into_iter().chain([("aws_secret_access_key", "mine"), (name, "hunter2")]);
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let error = super::s3("bucket", &options, &Job::default()).err().unwrap();

@@ -59,9 +59,11 @@ impl BatchReader {
         if options.batch_rows == 0 {
             return Err(Error::invalid("a batch must have a row at least"));
         }
-        let zone = match &stripe.zone {
-            Some(name) if has_timestamps(&stripe.root) => Zone::named(name, stripe.file.writer())?,
-            _ => Zone::utc(),
+        let zone = match (&stripe.file.clock, &stripe.zone) {
+            _ if !has_timestamps(&stripe.root) => Zone::utc(),
+            (Some(clock), name) => clock.writer_zone(name.as_deref())?,
+            (None, Some(name)) => Zone::named(name, stripe.file.writer())?,
+            (None, None) => Zone::utc(),
         };
         sections.reverse();
         let decompressor = Decompressor::new(stripe.file.codec(), stripe.file.block_size());
@@ -118,7 +120,7 @@ impl BatchReader {
 }
 
 fn has_timestamps(node: &OrcType) -> bool {
-    matches!(node.kind, OrcKind::Timestamp) || node.children().any(has_timestamps)
+    matches!(node.kind, OrcKind::Timestamp | OrcKind::ClockInstant) || node.children().any(has_timestamps)
 }
 
 impl Iterator for BatchReader {

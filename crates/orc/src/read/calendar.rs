@@ -22,6 +22,18 @@ pub(crate) fn from_julian(day: i64) -> i64 {
     gregorian(year - 4800, month, day)
 }
 
+/// The day in the calendar that changed in 1582 that has the name of `day` in the proleptic Gregorian calendar.
+pub(crate) fn to_julian(day: i64) -> i64 {
+    if day >= FIRST_GREGORIAN_DAY {
+        return day;
+    }
+    let (era, of_era) = ((day + 719_468).div_euclid(146_097), (day + 719_468).rem_euclid(146_097));
+    let of_era_year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let in_year = of_era - (365 * of_era_year + of_era_year / 4 - of_era_year / 100);
+    let year = era * 400 + of_era_year + 4800;
+    in_year + (1461 * year).div_euclid(4) - 32_082 - EPOCH_JULIAN_DAY
+}
+
 /// Days since 1970-01-01 of a proleptic Gregorian date, by years that begin in March (`month` 0).
 fn gregorian(year: i64, month: i64, day: i64) -> i64 {
     let era = year.div_euclid(400);

@@ -187,7 +187,7 @@ impl Stripe {
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
                 if self.is_dictionary(node.id) { vec![(Data, 1)] } else { vec![(Data, 0), (Length, 1)] }
             }
-            OrcKind::Timestamp | OrcKind::TimestampInstant => vec![(Data, 1), (Secondary, 1)],
+            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => vec![(Data, 1), (Secondary, 1)],
             OrcKind::Decimal { precision, .. } if self.file.has_decimal64() && *precision <= 18 => vec![(Data, 1)],
             OrcKind::Decimal { .. } => vec![(Data, 0), (Secondary, 1)],
             OrcKind::List(_) | OrcKind::Map(..) => vec![(Length, 1)],

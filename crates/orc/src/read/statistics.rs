@@ -3,6 +3,7 @@
 use prost::Message;
 
 use super::calendar::from_julian;
+use super::java_clock::FIRST_AGREED_SECOND;
 use super::tail::{FileTail, Writer};
 use super::wire;
 use crate::schema::{OrcKind, OrcType};
@@ -109,7 +110,7 @@ impl ColumnStats {
                 let day = |day: i32| if file.julian() { from_julian(day.into()) } else { day.into() };
                 Some(Bounds::Date(day(s.minimum?).try_into().ok()?, day(s.maximum?).try_into().ok()?))
             }),
-            OrcKind::Timestamp | OrcKind::TimestampInstant if trusted(TIMESTAMPS_REPAIRED) => {
+            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant if trusted(TIMESTAMPS_REPAIRED) => {
                 wire.timestamp_statistics.as_ref().and_then(|s| {
                     // Digits below milliseconds are stored plus one; where they are missing, any may be.
                     let below = |digits: Option<i32>, missing: i128| match digits {
@@ -120,7 +121,12 @@ impl ColumnStats {
                     // Arrow's C++ writer cuts milliseconds before 1970 towards zero.
                     let cut = file.writer() == Writer::Cpp && s.minimum_utc? <= 0;
                     let min = if cut { min - 999_999 } else { min };
-                    Some(Bounds::Timestamp(min, nanos(s.maximum_utc?, file) + below(s.maximum_nanos, 999_999)))
+                    let max = nanos(s.maximum_utc?, file) + below(s.maximum_nanos, 999_999);
+                    if column.kind == OrcKind::ClockInstant {
+                        of_instants(min, max)
+                    } else {
+                        Some(Bounds::Timestamp(min, max))
+                    }
                 })
             }
             OrcKind::Boolean => wire.bucket_statistics.as_ref().and_then(|s| Some(Bounds::True(*s.count.first()?))),
@@ -133,6 +139,15 @@ impl ColumnStats {
             bytes_on_disk: wire.bytes_on_disk,
         }
     }
+}
+
+/// Bounds of instants by a reader's clock, from what writers' clocks showed: no clock is a day from UTC. Before 1900 Java's clocks
+/// and calendars are others, too.
+fn of_instants(min: i128, max: i128) -> Option<Bounds> {
+    const SECOND: i128 = 1_000_000_000;
+    const DAY: i128 = 86_400 * SECOND;
+    let is_recent = min > i128::from(FIRST_AGREED_SECOND) * SECOND + DAY;
+    is_recent.then_some(Bounds::Timestamp(min - DAY, max + DAY))
 }
 
 /// Nanoseconds of milliseconds since 1970-01-01, in the calendar that the reader makes timestamps in.

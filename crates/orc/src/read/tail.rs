@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prost::Message;
 
+use super::reader_clock::ReaderClock;
 use super::wire;
 use crate::compress::{Codec, DEFAULT_BLOCK_SIZE, Decompressor, MAX_BLOCK_SIZE};
 use crate::proto::{self, CalendarKind};
@@ -77,6 +78,8 @@ pub struct FileTail {
     pub(crate) footer: proto::Footer,
     pub(crate) postscript: proto::PostScript,
     pub(super) root: OrcType,
+    /// The clock by which timestamps are instants; `None` where they are what the writer's clock showed.
+    pub(super) clock: Option<ReaderClock>,
     stripes: Vec<StripeInfo>,
     codec: Codec,
     block: usize,
@@ -147,8 +150,14 @@ impl FileTail {
         let stripe_statistics =
             stripe_statistics(&metadata, stripes.len(), root.last_id as usize + 1).map_err(|e| e.at("metadata"))?;
         let metadata = Bytes::from(metadata);
-        let tail = Self { footer, postscript, root, stripes, codec, block, metadata, stripe_statistics };
+        let tail = Self { footer, postscript, root, clock: None, stripes, codec, block, metadata, stripe_statistics };
         Ok(TailStep::Done(Box::new(tail)))
+    }
+
+    /// The same file, whose timestamps are instants by a reader's clock.
+    #[must_use]
+    pub fn with_clock(self, clock: &ReaderClock) -> Self {
+        Self { root: self.root.with_clock_instants(), clock: Some(clock.clone()), ..self }
     }
 
     /// The root of the type tree.

@@ -13,6 +13,7 @@ use crate::write::byte_strings::Binaries;
 use crate::write::decimals::Decimals;
 use crate::write::floats::Floats;
 use crate::write::integers::Integers;
+use crate::write::micros::Micros;
 use crate::write::nested::{Lists, Structs};
 use crate::write::options::WriterOptions;
 use crate::write::statistics::Statistics;
@@ -240,6 +241,7 @@ fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>
         OrcKind::String => Box::new(Texts::new(options)),
         OrcKind::Binary => Box::new(Binaries),
         OrcKind::Decimal { precision, scale } => Box::new(Decimals::new(*precision, *scale)),
+        OrcKind::Micros => Box::new(Micros),
         OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(Timestamps::default()),
         OrcKind::List(item) => return Ok((Box::new(Lists), vec![("_elem", item)])),
         OrcKind::Map(key, value) => return Ok((Box::new(Lists), vec![("_key", key), ("_value", value)])),

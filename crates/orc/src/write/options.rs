@@ -33,6 +33,9 @@ pub struct WriterOptions {
     pub bloom_filters: Vec<String>,
     /// Share of values that a bloom filter takes for present though they are not. Default: 0.01.
     pub bloom_fpp: f64,
+    /// Whether timestamps without a zone are written as Spark writes them, and it alone reads them: a bigint of microseconds, marked by
+    /// an attribute. Spark takes ORC's own for instants. Default: no.
+    pub spark_timestamps: bool,
     /// Names and values that are put into the footer.
     pub metadata: Vec<(String, Vec<u8>)>,
     /// Threads that encode columns; the bytes written are the same for any number. Default: 1.
@@ -50,6 +53,7 @@ impl Default for WriterOptions {
             dictionary_threshold: 0.8,
             bloom_filters: Vec::new(),
             bloom_fpp: 0.01,
+            spark_timestamps: false,
             metadata: Vec::new(),
             threads: 1,
         }

@@ -76,7 +76,7 @@ impl Statistics {
             OrcKind::Decimal { scale, .. } => Kind::Decimal { scale: *scale, range: None, sum: i256::ZERO },
             OrcKind::Date => Kind::Date(None),
             OrcKind::Binary | OrcKind::Geometry => Kind::Binary { bytes: 0 },
-            OrcKind::Timestamp | OrcKind::TimestampInstant => Kind::Timestamp(None),
+            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => Kind::Timestamp(None),
             OrcKind::List(_) | OrcKind::Map(..) => Kind::Collection { range: None, children: 0 },
             OrcKind::Struct(_) | OrcKind::Union(_) => Kind::None,
         };

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::{check_entry, check_json_checkpoint};
 
 /// An entry of so many actions, each in a line.

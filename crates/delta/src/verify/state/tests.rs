@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::{EntryActions, State};
 
 fn apply(state: &mut State, text: &str) {

@@ -48,7 +48,7 @@ fn table() -> RecordBatch {
 fn open(paths: &[&Path], timestamp_unit: TimestampUnit) -> Result<OrcSource> {
     let job = job(2);
     let files = objects(paths, &job)?.into_iter().map(InputFile::from).collect();
-    OrcSource::open_files(files, OrcOptions { timestamp_unit }, ColumnUnion::default(), &job)
+    OrcSource::open_files(files, OrcOptions { timestamp_unit, ..OrcOptions::default() }, ColumnUnion::default(), &job)
 }
 
 fn unit(source: &OrcSource, column: &str) -> TimeUnit {

@@ -21,3 +21,10 @@ fn names_of_days_stay() {
     let earliest = i64::from(i32::MIN);
     assert!(from_julian(earliest) < from_julian(earliest + 1));
 }
+
+#[test]
+fn names_lead_back() {
+    for day in (-2_000_000..FIRST_GREGORIAN_DAY - 10).step_by(97).chain([FIRST_GREGORIAN_DAY, 0]) {
+        assert_eq!(from_julian(to_julian(day)), day);
+    }
+}

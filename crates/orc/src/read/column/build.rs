@@ -66,13 +66,15 @@ impl Builder<'_> {
             OrcKind::Date => {
                 Values::Date { days: self.ints(id, StreamKind::Data, true, second)?, julian: self.stripe.file.julian() }
             }
-            OrcKind::Timestamp | OrcKind::TimestampInstant => {
-                let instant = node.kind == OrcKind::TimestampInstant;
+            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => {
+                let instant = node.kind != OrcKind::Timestamp;
+                let clock = self.stripe.file.clock.as_ref().filter(|_| node.kind == OrcKind::ClockInstant);
                 Values::Timestamp(Box::new(Timestamps {
                     id,
                     seconds: self.ints(id, StreamKind::Data, true, second)?,
                     nanos: self.ints(id, StreamKind::Secondary, false, second)?,
-                    zone: if instant { Zone::utc() } else { self.zone.clone() },
+                    zone: if node.kind == OrcKind::TimestampInstant { Zone::utc() } else { self.zone.clone() },
+                    clock: clock.cloned(),
                     instant,
                     julian: self.stripe.file.julian(),
                     unit: self.options.timestamp_unit,

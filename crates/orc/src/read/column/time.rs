@@ -12,6 +12,7 @@ use chrono::DateTime;
 
 use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
 use super::super::ints::Ints;
+use super::super::reader_clock::ReaderClock;
 use super::super::zone::Zone;
 use super::{place, spread};
 use crate::proto::StreamKind;
@@ -24,6 +25,8 @@ pub(super) struct Timestamps {
     pub(super) seconds: Ints,
     pub(super) nanos: Ints,
     pub(super) zone: Zone,
+    /// The reader's clock, by which the values are instants.
+    pub(super) clock: Option<ReaderClock>,
     pub(super) instant: bool,
     pub(super) julian: bool,
     pub(super) unit: TimeUnit,
@@ -47,7 +50,10 @@ impl Timestamps {
         let exact = self.exact && per_unit > 1;
         for (nth, (value, nanos)) in values.iter_mut().zip(&nanos).enumerate() {
             let nanos = digits(*nanos).map_err(place(self.id, StreamKind::Secondary))?;
-            let seconds = self.wall_clock(*value, nanos);
+            let seconds = match &self.clock {
+                None => self.wall_clock(*value, nanos),
+                Some(_) => self.instant(*value, nanos)?,
+            };
             let below = nanos.div_euclid(per_unit);
             let lost = exact && nanos.rem_euclid(per_unit) != 0;
             let units = seconds.and_then(|seconds| {
@@ -64,14 +70,24 @@ impl Timestamps {
         Ok(in_unit(values, validity, self.unit, self.instant.then_some("UTC")))
     }
 
+    /// Seconds since 1970 in UTC, from those since 2015 on the writer's clock.
+    #[inline]
+    fn seconds(&self, stored: i64, nanos: i64) -> Option<i64> {
+        let seconds = stored.checked_add(self.zone.base)?;
+        // Writers cut seconds towards zero, but for times within the first millisecond of one.
+        if seconds < 0 && nanos > 999_999 { seconds.checked_sub(1) } else { Some(seconds) }
+    }
+
+    /// Seconds since 1970 in UTC as the reader's clock makes them.
+    fn instant(&mut self, stored: i64, nanos: i64) -> Result<Option<i64>> {
+        let (Some(seconds), Some(clock)) = (self.seconds(stored, nanos), &mut self.clock) else { return Ok(None) };
+        clock.instant(&mut self.zone, seconds, self.julian).map_err(place(self.id, StreamKind::Data))
+    }
+
     /// Seconds since 1970 that the writer's clock showed, from those since its 2015.
     #[inline]
     fn wall_clock(&mut self, stored: i64, nanos: i64) -> Option<i64> {
-        let mut seconds = stored.checked_add(self.zone.base)?;
-        // Writers cut seconds towards zero, but for times within the first millisecond of one.
-        if seconds < 0 && nanos > 999_999 {
-            seconds = seconds.checked_sub(1)?;
-        }
+        let mut seconds = self.seconds(stored, nanos)?;
         if !self.zone.is_utc() {
             seconds = seconds.checked_add(self.zone.offset(seconds))?;
         }

@@ -23,7 +23,8 @@ fn read_with(stored: i64, nanos: u64, zone: Zone, julian: bool, (unit, exact): (
     };
     let seconds = Ints::new(plain(&literal((stored << 1 ^ stored >> 63) as u64)), true, false);
     let nanos = Ints::new(plain(&literal(nanos)), false, false);
-    let mut times = Timestamps { id: 1, seconds, nanos, zone, instant: false, julian, unit, exact, row: Some(7) };
+    let mut times =
+        Timestamps { id: 1, seconds, nanos, zone, clock: None, instant: false, julian, unit, exact, row: Some(7) };
     let array = times.read(1, None)?;
     Ok(match unit {
         TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(0),

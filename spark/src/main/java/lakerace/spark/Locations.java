@@ -1,6 +1,7 @@
 package lakerace.spark;
 
 import java.util.Map;
+import java.util.TimeZone;
 import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
@@ -35,6 +36,8 @@ final class Locations {
   /** Options with the version by one name, and with what Hadoop's configuration says of the store. */
   static Map<String, String> resolved(String location, Map<String, String> given) {
     Map<String, String> options = named(given);
+    // By its clock Spark takes timestamps of ORC for instants, in executors as in the driver.
+    options.put("session.jvm_zone", TimeZone.getDefault().getID());
     S3aSettings.take(location, options);
     return options;
   }

@@ -1,0 +1,80 @@
+//! Timestamps as programs in Java take them, Spark among them: what the writer's clock showed is an instant by the reader's clock.
+//!
+//! Source: ORC Java, `TreeReaderFactory.TimestampTreeReader` and `SerializationUtils.convertBetweenTimezones`.
+
+use super::calendar::to_julian;
+use super::java_clock::JavaClock;
+use super::tail::Writer;
+use super::zone::Zone;
+use crate::{Error, Result};
+
+const DAY_SECONDS: i64 = 86_400;
+/// Before it, Java's clocks and calendars are others than today's.
+const FIRST_AGREED_SECOND: i64 = super::java_clock::FIRST_AGREED_SECOND;
+
+/// The clock of a reader in Java, in the zone of its virtual machine. Where the writer had the same zone, timestamps are the
+/// instants that were written, and otherwise those at which the reader's clock shows the same.
+#[derive(Debug, Clone)]
+pub struct ReaderClock {
+    name: String,
+    zone: Zone,
+    /// The zone before 1900, or why it isn't known.
+    old: std::result::Result<JavaClock, String>,
+}
+
+impl ReaderClock {
+    /// The clock in a zone, whose name is that of a place, such as `Europe/Berlin`, or an offset such as `GMT+8`.
+    ///
+    /// # Errors
+    /// The zone is not known.
+    pub fn in_zone(name: &str) -> Result<Self> {
+        let zone = Zone::named(name, Writer::Java)?;
+        let old = JavaClock::in_zone(name).map_err(|error| error.to_string());
+        Ok(Self { name: name.to_owned(), zone, old })
+    }
+
+    /// The zone of a stripe's writer as Java knows it; the reader's own where the stripe names none.
+    pub(super) fn writer_zone(&self, name: Option<&str>) -> Result<Zone> {
+        match name {
+            Some(name) if !name.is_empty() && name != self.name => Zone::named(name, Writer::Java),
+            _ => Ok(self.zone.clone()),
+        }
+    }
+
+    /// The instant that the reader makes of one by the writer's clock, both in seconds since 1970 in UTC. `julian` says that the
+    /// file's calendar is the one that changed in 1582. `None` where 64 bits do not hold it.
+    pub(super) fn instant(&mut self, writer: &mut Zone, seconds: i64, julian: bool) -> Result<Option<i64>> {
+        let Some(moved) = self.moved(writer, seconds) else { return Ok(None) };
+        if moved >= FIRST_AGREED_SECOND {
+            return Ok(Some(moved));
+        }
+        let day = moved.div_euclid(DAY_SECONDS);
+        let shift = if julian { 0 } else { to_julian(day) - day };
+        let Some(old) = shift.checked_mul(DAY_SECONDS).and_then(|shift| moved.checked_add(shift)) else {
+            return Ok(None);
+        };
+        match &mut self.old {
+            Ok(clock) => Ok(clock.instant(old)),
+            Err(message) => Err(Error::unsupported(format!("a time is before 1900, and {message}"))),
+        }
+    }
+
+    /// An instant at which the reader's clock shows what the writer's does at `seconds`.
+    fn moved(&mut self, writer: &mut Zone, seconds: i64) -> Option<i64> {
+        let first = seconds.checked_add(self.difference(writer, seconds)?)?;
+        if self.zone.offset(seconds) == self.zone.offset(first) {
+            return Some(first);
+        }
+        seconds.checked_add(self.difference(writer, first)?)
+    }
+
+    /// What the writer's clock is ahead of the reader's by, at `seconds` of the writer's.
+    fn difference(&mut self, writer: &mut Zone, seconds: i64) -> Option<i64> {
+        let ahead = writer.offset(seconds);
+        let about = seconds.checked_add(ahead - self.zone.offset(seconds))?;
+        Some(ahead - self.zone.offset(about))
+    }
+}
+
+#[cfg(test)]
+mod tests;
