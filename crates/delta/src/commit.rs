@@ -26,7 +26,7 @@ use delta_kernel::transaction::{
 use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions};
+use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, stated};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use crate::commit::outcome::Outcome;
@@ -41,7 +41,6 @@ use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::evolve::Evolved;
 use crate::write::fit::Target;
-use crate::write::log_text;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -585,11 +584,6 @@ pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
     ]);
     let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
     Ok(Box::new(ArrowEngineData::new(batch)))
-}
-
-/// The statistics of files as the log states them, by their names.
-fn stated<'a>(files: impl IntoIterator<Item = &'a AddedFile>) -> Result<HashMap<String, String>> {
-    files.into_iter().map(|file| Ok((file.name.clone(), log_text(&file.statistics)?))).collect()
 }
 
 /// The action that names a change file.

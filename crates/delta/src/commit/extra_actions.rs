@@ -22,6 +22,7 @@ use crate::kernel::error::to_kernel;
 use crate::log::completeness::ACTION_COUNT;
 use crate::log::json_object::JsonObject;
 use crate::protocol::{lowest, protocol_action};
+use crate::write::{AddedFile, log_text};
 
 /// What the next entry has beside the kernel's actions. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -146,6 +147,11 @@ fn commit_counted(
         with_field(batch, ACTION_COUNT, &|rows| Arc::new(Int64Array::from(vec![count; rows])))
     });
     FileSystemCommitter::new().commit(engine, Box::new(counted), commit_metadata)
+}
+
+/// The statistics of files as the log states them, by their names.
+pub(super) fn stated<'a>(files: impl IntoIterator<Item = &'a AddedFile>) -> Result<HashMap<String, String>> {
+    files.into_iter().map(|file| Ok((file.name.clone(), log_text(&file.statistics)?))).collect()
 }
 
 fn all_of(batch: RecordBatch) -> FilteredEngineData {
