@@ -44,10 +44,6 @@ struct ForeignStream {
     rows: u64,
 }
 
-// SAFETY: by the C stream interface, a stream may be moved between threads as long as one at a time calls it, and it is only called
-// through `&mut self`.
-unsafe impl Send for ForeignStream {}
-
 impl ForeignStream {
     fn read_schema(&mut self) -> Result<SchemaRef> {
         let get_schema = self.stream.get_schema().ok_or_else(|| Error::invalid("the stream was taken already"))?;

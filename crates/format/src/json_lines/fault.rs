@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use lakerace_io::Error;
 
-use crate::MAX_NESTING;
 use crate::json::{NoJson, TOO_DEEP};
 
 /// Why a line gives no row.
@@ -57,11 +56,9 @@ pub(super) fn no_object(at: usize) -> Fault {
 /// The error of a line that is no JSON.
 pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Error {
     if error.why == TOO_DEEP {
-        return Error::unsupported(format!(
-            "the line is JSON whose values are nested deeper than {MAX_NESTING} levels"
-        ))
-        .at(place(url, number, line, error.at))
-        .advice("read the column as JSON text by --schema 'NAME utf8' (schema), which reaches 512 levels");
+        return Error::unsupported("the line is JSON whose values are nested too deep to be read")
+            .at(place(url, number, line, error.at))
+            .advice("write the inner values as texts, or leave such lines out by --on-bad-row skip (on_bad_row)");
     }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::MAX_NESTING;
 use crate::csv::infer;
 use crate::csv::value;
 use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
 
-/// Values at more levels have no type. The row itself is one.
-const DEEPEST: usize = MAX_NESTING + 1;
+/// Deeper values are refused, as the stack is finite.
+const DEEPEST: usize = 100;
 
 /// Digits of the longest integers that have a type.
 const MOST_DIGITS: usize = 38;
@@ -51,13 +50,11 @@ impl Shape {
     }
 
     fn add_nested(&mut self, json: &mut Json<'_>, line: Line, depth: usize) -> Read<()> {
-        let kind = json.kind()?;
-        // A list has a level for what it holds, which may be nothing.
-        if depth + usize::from(matches!(kind, Kind::Array | Kind::Object)) > DEEPEST {
+        if depth > DEEPEST {
             return Err(NoJson { at: json.position(), why: TOO_DEEP });
         }
         let mut is_first = true;
-        match kind {
+        match json.kind()? {
             Kind::Null => json.null()?,
             Kind::Boolean => {
                 json.boolean()?;

@@ -63,7 +63,7 @@ pub(crate) fn with_months(schema: &SchemaRef, metadata: &ParquetMetaData) -> Sch
 }
 
 /// Whether the writer's Arrow schema stands in the file.
-fn is_hinted(metadata: &ParquetMetaData) -> bool {
+pub(crate) fn is_hinted(metadata: &ParquetMetaData) -> bool {
     let pairs = metadata.file_metadata().key_value_metadata();
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY))
 }

@@ -15,14 +15,13 @@ use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::SchemaDescriptor;
 
 use super::chunk_bytes::{ChunkBytes, Failure, keep};
 use super::column_source::ColumnSource;
 use crate::parquet::decode::convert::{Convert, Int96};
 use crate::parquet::decode::fixed::unfit;
 use crate::parquet::footer::FileMeta;
-use crate::parquet::footer::schema::{is_int96, leaf_types};
+use crate::parquet::footer::schema::{is_hinted, is_int96, leaf_types};
 
 /// Bytes of a value.
 const WIDTH: usize = 12;
@@ -75,7 +74,7 @@ impl RowGroups for CheckedGroup {
         let column = self.group().column(leaf);
         let pages = SerializedPageReader::new(Arc::clone(&self.bytes), column, self.num_rows(), None)?;
         let stored = self.file.arrow.parquet_schema();
-        if !is_checked(stored, leaf) {
+        if !is_checked(&self.file, leaf) {
             return Ok(Box::new(OneChunk(Some(Box::new(pages)))));
         }
         let data_type =
@@ -108,9 +107,12 @@ enum Check {
     Interval,
 }
 
-/// Whether the values of a leaf column within another one are looked at before they are decoded.
-pub(crate) fn is_checked(stored: &SchemaDescriptor, leaf: usize) -> bool {
-    is_int96(stored, leaf) || stored.column(leaf).converted_type() == ConvertedType::INTERVAL
+/// Whether the values of a leaf column are looked at before they are decoded. A writer of Arrow names the unit of its intervals, which
+/// have no other parts.
+pub(crate) fn is_checked(file: &FileMeta, leaf: usize) -> bool {
+    let stored = file.arrow.parquet_schema();
+    let is_interval = stored.column(leaf).converted_type() == ConvertedType::INTERVAL;
+    is_int96(stored, leaf) || (is_interval && !is_hinted(file.metadata()))
 }
 
 /// Whether the values of a page stand there in a way that is not looked at.

@@ -41,7 +41,7 @@ impl NestedReader {
         let is_whole = source.rows.len() == 1 && source.rows[0] == (0..rows);
         let selection = (!is_whole).then(|| selection(&source.rows, rows));
         let stored = source.file.arrow.parquet_schema();
-        let is_checked = leaves.iter().any(|leaf| is_checked(stored, *leaf));
+        let is_checked = leaves.iter().any(|leaf| is_checked(&source.file, *leaf));
         let reader = guarded("the column", || {
             if is_checked {
                 return CheckedGroup::new(source, root, bytes).reader(leaves, source.step_rows, selection);
