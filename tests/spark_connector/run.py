@@ -16,7 +16,11 @@ from xml.etree import ElementTree
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 #: The oldest and the newest Spark run all tests, the one between them those of single queries.
-VERSIONS = {"3.5.8": [""], "4.1.4": ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py"], "4.3.0": [""]}
+VERSIONS = {
+    "3.5.8": [""],
+    "4.1.4": ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py"],
+    "4.3.0": [""],
+}
 #: PySpark leaves sockets to the garbage collector, and warns of a newer pandas.
 PATIENCE = [
     "-Wignore::ResourceWarning",

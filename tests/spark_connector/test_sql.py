@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -182,3 +183,106 @@ def test_what_a_catalog_refuses(spark: SparkSession, tmp_path: Path) -> None:
     if spark.version >= "4":
         with pytest.raises(AnalysisException, match=feed):
             spark.sql(f"SELECT * FROM {table} WITH ('readChangeFeed' = 'true', 'startingVersion' = '1')").collect()
+
+
+def test_texts_of_fixed_length(spark: SparkSession, tmp_path: Path) -> None:
+    table, place = f"lake.`{tmp_path}/t`", tmp_path / "t"
+    spark.sql(f"CREATE TABLE {table} (id INT, c CHAR(5), s STRUCT<x: CHAR(3)>, v VARCHAR(4))")
+    values = ", ".join(f"({n}, '{c}', named_struct('x', '{c}'), '{c}')" for n, c in enumerate(("ab", "cd", "ef", "gh")))
+    spark.sql(f"INSERT INTO {table} VALUES {values}")
+
+    def ids(condition: str = "true") -> list[int]:
+        return [row.id for row in spark.table(table).where(condition).orderBy("id").collect()]
+
+    spark.sql(f"DELETE FROM {table} WHERE c = 'ab'")
+    assert ids() == [1, 2, 3]
+    spark.sql(f"DELETE FROM {table} WHERE c IN ('cd   ', 'zz')")
+    assert ids() == [2, 3]
+    spark.sql(f"UPDATE {table} SET c = upper(trim(c)) WHERE c = 'ef'")
+    assert (ids("c = 'EF'"), ids("c = 'EF   '"), ids("length(c) = 5")) == ([2], [2], [2, 3])
+    spark.sql(
+        f"MERGE INTO {table} t USING (SELECT 3 AS id, 'new' AS c UNION ALL SELECT 4, 'more') s ON t.id = s.id "
+        "WHEN MATCHED AND t.c = 'gh' THEN UPDATE SET c = s.c "
+        "WHEN NOT MATCHED THEN INSERT (id, c, s, v) VALUES (s.id, s.c, named_struct('x', 'y'), 'z')"
+    )
+    assert (ids(), ids("c = 'new'"), ids("c = 'more' AND s.x = 'y  '")) == ([2, 3, 4], [3], [4])
+    stored = {row["id"]: (row["c"], row["s"]["x"]) for row in pa.table(lr.scan(place)).to_pylist()}
+    assert stored == {2: ("EF   ", "ef "), 3: ("new  ", "gh "), 4: ("more ", "y  ")}
+    for statement in (f"UPDATE {table} SET c = 'longer'", f"UPDATE {table} SET v = 'longer'"):
+        with pytest.raises(Exception, match="Exceeds char/varchar type length limitation"):
+            spark.sql(statement)
+    # The setting of the statement ends with it, and with its error.
+    with pytest.raises(AnalysisException):
+        spark.sql(f"DELETE FROM {table} WHERE nothing = 1")
+    assert spark.conf.get("spark.sql.readSideCharPadding") == "true"
+    assert "readSidePadding" in spark.table(table)._jdf.queryExecution().analyzed().toString()
+    spark.sql(f"DELETE FROM {table}")
+    assert ids() == []
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_the_log_names_statements(spark: SparkSession, tmp_path: Path, has_vectors: bool) -> None:
+    table = make(tmp_path / "t", **{"delta.enableDeletionVectors": str(has_vectors).lower()})
+    for statement in (
+        f"DELETE FROM {table} WHERE id = 1 AND v LIKE 'o%'",
+        f"UPDATE {table} SET v = 'it''s \"new\"' WHERE id = 2",
+        f"MERGE INTO {table} t USING (SELECT 3 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        f"DELETE FROM {table}",
+    ):
+        spark.sql(statement)
+    told = [(entry.operation, entry.parameters) for entry in lr.Table(tmp_path / "t").history()][:4]
+    assert [operation for operation, _ in told] == ["DELETE", "MERGE", "UPDATE", "DELETE"]
+    # `history` names the newest first.
+    [update, delete] = [json.loads(parameters["predicate"]) for _, parameters in told[2:]]
+    assert update == ["id = 2"]
+    assert delete[0] == "id = 1"
+    assert len(delete) == 2
+    assert "o%" in delete[1]
+    assert told[0][1] == told[1][1] == {}
+
+
+def test_declarations_that_do_not_apply(spark: SparkSession, tmp_path: Path) -> None:
+    table, rows = f"lake.`{tmp_path}/t`", spark.range(2)
+    for create, message in (
+        (
+            lambda: spark.sql(f"CREATE TABLE {table} USING parquet AS SELECT 1 AS id"),
+            "USING parquet: .* leave USING out",
+        ),
+        (lambda: spark.sql(f"CREATE TABLE {table} (id INT) USING csv OPTIONS (header 'true')"), "USING csv"),
+        (lambda: rows.writeTo(table).using("orc").create(), "USING orc"),
+        (lambda: rows.write.format("json").saveAsTable(table), "USING json"),
+        (lambda: spark.sql(f"CREATE TABLE {table} (id INT) OPTIONS (header 'true')"), r"OPTIONS \(header\)"),
+        (lambda: spark.sql(f"CREATE TABLE {table} (id INT) STORED AS PARQUET"), "STORED AS are for tables of Hive"),
+    ):
+        with pytest.raises(AnalysisException, match=message):
+            create()
+        assert not (tmp_path / "t").exists()
+    spark.sql(f"CREATE TABLE lake.`{tmp_path}/a` (id INT) USING delta")
+    spark.sql(f"CREATE TABLE lake.`{tmp_path}/b` (id INT) USING lakerace TBLPROPERTIES ('a.b' = 'c')")
+    # Spark's writer names its own default where its user names no format.
+    rows.write.option("compression", "zstd").saveAsTable(f"lake.`{tmp_path}/c`")
+    assert lr.scan(tmp_path / "c").count() == 2
+    for change, message in (
+        ("SET TBLPROPERTIES ('a.b' = 'd')", r"run `lakerace alter .*/b --set 'a.b=d'`"),
+        ("UNSET TBLPROPERTIES ('a.b')", r"run `lakerace alter .*/b --unset 'a.b'`"),
+        ("ADD COLUMN more INT", "--evolve add"),
+        ("DROP COLUMN id", "delta-spark has"),
+    ):
+        with pytest.raises(AnalysisException, match=message):
+            spark.sql(f"ALTER TABLE lake.`{tmp_path}/b` {change}")
+
+
+def test_tables_of_the_session_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    make(tmp_path / "t", 10)
+    spark.sql(f"CREATE TABLE outer_table USING lakerace LOCATION '{tmp_path}/t'")
+    spark.sql(f"CREATE TABLE typed_table (id BIGINT, v STRING) USING lakerace LOCATION '{tmp_path}/t'")
+    try:
+        spark.sql("INSERT INTO outer_table VALUES (10, 'new')")
+        assert spark.table("outer_table").count() == lr.scan(tmp_path / "t").count() == 11
+        assert spark.sql("SELECT v FROM typed_table WHERE id = 10").collect() == [("new",)]
+        spark.sql("INSERT OVERWRITE outer_table VALUES (1, 'one')")
+        assert spark.table("typed_table").collect() == [(1, "one")]
+    finally:
+        spark.sql("DROP TABLE outer_table")
+        spark.sql("DROP TABLE typed_table")
+    assert lr.scan(tmp_path / "t").count() == 1

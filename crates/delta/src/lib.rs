@@ -43,7 +43,10 @@ pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
 };
-pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowFile, commit_rows, read_with_ids, row_files, schema_with_ids};
+pub use row_ids::{
+    FILE_COLUMN, POSITION_COLUMN, RowFile, RowStatement, RowStatementKind, commit_rows, read_with_ids, row_files,
+    schema_with_ids,
+};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;

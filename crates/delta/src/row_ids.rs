@@ -179,6 +179,42 @@ impl Probe for Known {
     }
 }
 
+/// The statement that changes rows by their ids, as the log tells of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowStatement {
+    /// Its kind.
+    pub kind: RowStatementKind,
+    /// Conditions that the rows met, in SQL; `None` where they are not known.
+    pub conditions: Option<Vec<String>>,
+}
+
+/// The kind of a [`RowStatement`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RowStatementKind {
+    /// `DELETE`.
+    Delete,
+    /// `UPDATE`.
+    Update,
+    /// `MERGE`.
+    #[default]
+    Merge,
+}
+
+impl RowStatement {
+    fn operation(&self) -> UpdateTableOperation {
+        match self.kind {
+            RowStatementKind::Delete => UpdateTableOperation::Delete,
+            RowStatementKind::Update => UpdateTableOperation::Update,
+            RowStatementKind::Merge => UpdateTableOperation::Merge,
+        }
+    }
+
+    /// As Spark writes them: a list as JSON.
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        self.conditions.iter().map(|all| ("predicate", serde_json::Value::from(all.clone()).to_string())).collect()
+    }
+}
+
 /// Hides rows of a version by the names of their files and their numbers in these, and makes files the table's, in one commit. A writer that has changed the rows or added others
 /// meanwhile is a conflict. `None` where the table has the transaction already.
 pub fn commit_rows(
@@ -186,6 +222,7 @@ pub fn commit_rows(
     version: u64,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
+    statement: &RowStatement,
     transaction: Option<&AppTransaction>,
 ) -> Result<Option<Changed>> {
     let named = |error: Error| error.at(table.place());
@@ -198,8 +235,8 @@ pub fn commit_rows(
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let load = transaction.map(|transaction| counts(&snapshot, transaction)).transpose()?;
     let removal = Removal::of(&snapshot, false, WriteOptions::default).map_err(named)?;
-    let operation = UpdateTableOperation::Merge;
-    let mut hide = DvCommit::new(Box::new(Known { version }), operation, removal).depending(Depends::Values);
+    let hide = DvCommit::new(Box::new(Known { version }), statement.operation(), removal);
+    let mut hide = hide.with_parameters(statement.parameters()).depending(Depends::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
     hide.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
     let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_delta::{
     AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PartKeys, PendingFile,
-    Replaced, RowFile, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, VersionSpec,
-    WriteMode,
+    Replaced, RowFile, RowStatement, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart,
+    VersionSpec, WriteMode,
 };
 use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
@@ -225,10 +225,11 @@ pub fn commit_rows(
     version: u64,
     files: Vec<PendingFile>,
     hidden: HashMap<String, Vec<u64>>,
+    statement: &RowStatement,
     storage: &StorageOptions,
     job: &Job,
 ) -> Result<Option<Changed>> {
-    lakerace_delta::commit_rows(&open_table(name, storage, job)?, version, files, hidden, None)
+    lakerace_delta::commit_rows(&open_table(name, storage, job)?, version, files, hidden, statement, None)
 }
 
 /// Removes files that are not to be the table's.

@@ -57,8 +57,9 @@ pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,
-    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, SourceRows,
-    UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, RowStatement,
+    RowStatementKind, SourceRows, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
+    Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, Job, NewTable, PendingFile, ReadOptions, ReadRequest, Replaced, Scan, SharedTable,
-    StorageOptions, WriteOptions, commit_files, commit_rows, discard_files, read_with_ids, row_files, table_writer,
+    AppTransaction, ErrorKind, Job, NewTable, PendingFile, ReadOptions, ReadRequest, Replaced, RowStatement,
+    RowStatementKind, Scan, SharedTable, StorageOptions, WriteOptions, commit_files, commit_rows, discard_files,
+    read_with_ids, row_files, table_writer,
 };
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -135,8 +136,9 @@ fn rows_are_hidden_by_their_ids() {
         ids.sort_unstable();
         assert_eq!(ids, found);
         let files = place.files(version, [100 + divisor]);
-        let changed =
-            commit_rows(&place.name, version, files, hidden(&rows), &place.storage, &place.job).unwrap().unwrap();
+        let changed = commit_rows(&place.name, version, files, hidden(&rows), &statement(), &place.storage, &place.job)
+            .unwrap()
+            .unwrap();
         assert_eq!(changed.hidden, found.len() as u64);
         version = changed.written.version.unwrap();
         left = rest;
@@ -144,6 +146,10 @@ fn rows_are_hidden_by_their_ids() {
         left.sort_unstable();
         assert_eq!(place.ids(), left);
     }
+}
+
+fn statement() -> RowStatement {
+    RowStatement { kind: RowStatementKind::Update, conditions: Some(vec!["id < 3".to_owned()]) }
 }
 
 #[test]
@@ -155,11 +161,13 @@ fn rows_that_came_or_changed_meanwhile_are_a_conflict() {
     place.commit(1, place.files(1, [50]), Replaced::Nothing);
     let conflict = |rows: &[(i64, String, u64)], version| {
         let files = place.files(version, [99]);
-        commit_rows(&place.name, version, files, hidden(rows), &place.storage, &place.job).unwrap_err().kind()
+        commit_rows(&place.name, version, files, hidden(rows), &statement(), &place.storage, &place.job)
+            .unwrap_err()
+            .kind()
     };
     assert_eq!(conflict(&rows, 1), ErrorKind::Conflict);
     let rows = place.with_ids(2, "id < 3");
-    commit_rows(&place.name, 2, Vec::new(), hidden(&rows[..1]), &place.storage, &place.job).unwrap();
+    commit_rows(&place.name, 2, Vec::new(), hidden(&rows[..1]), &statement(), &place.storage, &place.job).unwrap();
     assert_eq!(conflict(&rows, 2), ErrorKind::Conflict);
     assert_eq!(place.ids(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 50]);
     assert_eq!(place.data_files(), 2);

@@ -7,9 +7,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
     AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, NewTable, OnDuplicate, PartKeys, PendingFile,
-    ReadOptions, Replaced, Result, RowOptions, Scan, SharedTable, SourceRows, UpsertOptions, UpsertPart, WriteOptions,
-    Written, check_target, commit_files, commit_rows, commit_upsert, discard_files, remove_empty_table, remove_staged,
-    remove_staged_file, staging_folder,
+    ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable, SourceRows,
+    UpsertOptions, UpsertPart, WriteOptions, Written, check_target, commit_files, commit_rows, commit_upsert,
+    discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
@@ -227,7 +227,8 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     let version = settings.get("write.version").and_then(|version| version.parse().ok());
     let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
     if settings.get("write.rows").is_some() {
-        let changed = commit_rows(location, version, told.files, told.hidden, &storage, &job)?;
+        let statement = row_statement(&settings)?;
+        let changed = commit_rows(location, version, told.files, told.hidden, &statement, &storage, &job)?;
         return Ok(made(changed.and_then(|changed| changed.written.version)));
     }
     if settings.get("write.upsert").is_some() {
@@ -239,6 +240,18 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     let (files, replaced) = (told.files, replaced(&settings));
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
+}
+
+/// The statement that changes rows, as the options `write.rows`, its kind, and `write.conditions`, a list as JSON, tell.
+fn row_statement(settings: &Settings) -> Result<RowStatement> {
+    let kind = match settings.get("write.rows") {
+        Some("DELETE") => RowStatementKind::Delete,
+        Some("UPDATE") => RowStatementKind::Update,
+        _ => RowStatementKind::Merge,
+    };
+    let broken = |e: serde_json::Error| Error::internal(format!("not a list of conditions: {e}"));
+    let conditions = settings.parsed("write.conditions", |text| serde_json::from_str(text).map_err(broken))?;
+    Ok(RowStatement { kind, conditions })
 }
 
 /// Whether Spark has brought rows of a key to one task. What the table is by the time of the commit does not tell: Spark planned before.

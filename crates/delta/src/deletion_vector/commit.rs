@@ -49,6 +49,8 @@ pub struct Changed {
 pub(crate) struct DvCommit {
     probe: Box<dyn Probe>,
     operation: UpdateTableOperation,
+    /// What the log tells of the operation, by name.
+    parameters: Vec<(&'static str, String)>,
     removal: Removal,
     /// What was found, by file: files themselves never change. Every file that was looked into or left out is here.
     found: HashMap<String, RoaringTreemap>,
@@ -110,6 +112,7 @@ impl DvCommit {
         Self {
             probe,
             operation,
+            parameters: Vec::new(),
             removal,
             found: HashMap::new(),
             depends: Depends::Nothing,
@@ -119,6 +122,11 @@ impl DvCommit {
             changes: Vec::new(),
             changed: Changed::default(),
         }
+    }
+
+    /// With parameters that the log tells.
+    pub fn with_parameters(self, parameters: Vec<(&'static str, String)>) -> Self {
+        Self { parameters, ..self }
     }
 
     /// For rows that depend on what was found.
@@ -297,7 +305,7 @@ fn remove(batches: &[RecordBatch], gone: &HashSet<String>, update: &mut Transact
 
 impl CommitAction for DvCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        (self.operation.clone(), Vec::new())
+        (self.operation.clone(), self.parameters.clone())
     }
 
     fn check(&self, snapshot: &Snapshot) -> Result<()> {
@@ -322,8 +330,9 @@ impl CommitAction for DvCommit {
     }
 
     fn keeps_row_ids(&self) -> bool {
-        // Rows that an upsert replaces come back as new ones.
-        self.operation != UpdateTableOperation::Merge || self.changed.hidden == 0
+        // Rows that an upsert or an update replaces come back as new ones.
+        let replaces = matches!(self.operation, UpdateTableOperation::Merge | UpdateTableOperation::Update);
+        !replaces || self.changed.hidden == 0
     }
 
     fn written(&self) -> &[AddedFile] {

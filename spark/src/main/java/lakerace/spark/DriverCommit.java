@@ -1,11 +1,17 @@
 package lakerace.spark;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
 
 /** The one commit of a write, in the driver. */
 final class DriverCommit {
+  /** How the engine tells the version that a commit has made. */
+  private static final Pattern VERSION = Pattern.compile("^version (\\d+)");
+
   private final String location;
   private final Map<String, String> options;
   private final StructType schema;
@@ -21,11 +27,17 @@ final class DriverCommit {
   void commit(WriterCommitMessage[] messages) {
     // Behind this point nobody but the engine knows whether files are the table's.
     isCommitting = true;
+    byte[] made;
     try {
-      Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
+      made = Native.commit(Native.bytes(location), Native.options(options), Native.bytes(schema.json()), texts(messages));
     } catch (NativeException error) {
       throw error.forSpark();
     }
+    Matcher version = VERSION.matcher(new String(made, StandardCharsets.UTF_8));
+    if (version.find()) {
+      FreshVersions.note(location, Long.parseLong(version.group(1)));
+    }
+    CachedFrames.refresh(location);
   }
 
   void abort(WriterCommitMessage[] messages) {

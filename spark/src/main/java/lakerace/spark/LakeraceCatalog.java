@@ -10,9 +10,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
@@ -21,6 +23,7 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -74,6 +77,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     Map<String, String> all = Locations.resolved(location(table), options);
     if (at != null) {
       all.put("at", at);
+      all.put(LakeraceTable.GIVEN_AT, at);
     }
     try {
       return LakeraceTable.of(location(table), all);
@@ -91,6 +95,31 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   @Override
   public Table loadTable(Identifier table) throws NoSuchTableException {
     return load(table, null);
+  }
+
+  /** Of a statement that writes. */
+  @Override
+  public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    LakeraceTable found = load(table, null);
+    if (CharColumns.areIn(found.schema())) {
+      CharColumns.padInComparisons();
+    }
+    return found;
+  }
+
+  /** Of {@code REFRESH TABLE}: frames and tables that are cached get what other processes have written. */
+  @Override
+  public void invalidateTable(Identifier table) {
+    try {
+      String version = load(table, null).options.get("at");
+      if (version != null) {
+        FreshVersions.note(location(table), Long.parseLong(version));
+      }
+      CachedFrames.refresh(location(table));
+    } catch (NoSuchTableException error) {
+      // There is nothing that a frame could read.
+      return;
+    }
   }
 
   @Override
@@ -145,6 +174,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
       throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
           + properties.get("location") + "`").forAnalysis();
     }
+    checkDeclared(table, properties);
     Map<String, String> all = Locations.resolved(location, options);
     if (Target.of(location, all).version != null) {
       throw new TableAlreadyExistsException(table);
@@ -171,6 +201,37 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     }
   }
 
+  /** Says no where {@code USING} or {@code OPTIONS} ask for what a Delta table is not. */
+  private void checkDeclared(Identifier table, Map<String, String> properties) {
+    String provider = properties.get(PROP_PROVIDER);
+    boolean isOwn = provider == null || provider.equalsIgnoreCase("lakerace") || provider.equalsIgnoreCase("delta");
+    if (!isOwn && !isDefaultOfWriter(provider)) {
+      throw LakeraceException.unsupported(Locations.shown(location(table)) + ": USING " + provider + ": tables of the catalog " + name
+          + " are Delta tables: leave USING out (or format(...), of saveAsTable: give \"lakerace\"); files of other formats are written by"
+          + " df.write.format(\"lakerace\").option(\"format\", \"" + provider + "\").save(...)").forAnalysis();
+    }
+    for (String property : new TreeSet<>(properties.keySet())) {
+      if (property.startsWith("hive.")) {
+        throw LakeraceException.unsupported(Locations.shown(location(table)) + ": ROW FORMAT and STORED AS are for tables of Hive: leave them out, and the"
+            + " table is a Delta table").forAnalysis();
+      }
+      if (property.startsWith(OptionNames.OPTION)) {
+        throw LakeraceException.usage(Locations.shown(location(table)) + ": OPTIONS (" + property.substring(OptionNames.OPTION.length())
+            + "): a table keeps no options: TBLPROPERTIES are its properties, and spark.sql.catalog." + name
+            + ".NAME sets an option for all tables of the catalog");
+      }
+    }
+  }
+
+  /** Whether {@code saveAsTable} gives this format for itself, as it does where its user names none. */
+  private static boolean isDefaultOfWriter(String provider) {
+    if (!provider.equalsIgnoreCase(SparkSession.active().conf().get("spark.sql.sources.default", "parquet"))) {
+      return false;
+    }
+    return Arrays.stream(Thread.currentThread().getStackTrace())
+        .anyMatch(frame -> frame.getMethodName().equals("saveAsTable") && frame.getClassName().endsWith("DataFrameWriter"));
+  }
+
   @Override
   public Identifier[] listTables(String[] namespace) {
     Path folder = new Path(folder(namespace));
@@ -193,7 +254,28 @@ public final class LakeraceCatalog implements StagingTableCatalog {
 
   @Override
   public Table alterTable(Identifier table, TableChange... changes) {
-    throw LakeraceException.unsupported("lakerace does not alter tables in Spark; `lakerace alter " + location(table) + " --set K=V` sets properties").forAnalysis();
+    throw LakeraceException.unsupported(Locations.shown(location(table)) + ": lakerace does not alter tables in Spark: " + advice(table, changes)).forAnalysis();
+  }
+
+  /** How else a table is changed so. */
+  private String advice(Identifier table, TableChange... changes) {
+    List<String> arguments = new ArrayList<>();
+    Set<String> others = new TreeSet<>();
+    for (TableChange change : changes) {
+      if (change instanceof TableChange.SetProperty) {
+        TableChange.SetProperty set = (TableChange.SetProperty) change;
+        arguments.add("--set '" + set.property() + "=" + set.value() + "'");
+      } else if (change instanceof TableChange.RemoveProperty) {
+        arguments.add("--unset '" + ((TableChange.RemoveProperty) change).property() + "'");
+      } else if (change instanceof TableChange.AddColumn) {
+        others.add("`lakerace copy` and `lakerace upsert` with --evolve add add the columns that their rows have");
+      } else if (change instanceof TableChange.UpdateColumnType) {
+        others.add("`lakerace copy` and `lakerace upsert` with --evolve widen make numbers as wide as those of their rows");
+      } else {
+        others.add("lakerace has no command for it (" + change.getClass().getSimpleName() + "): delta-spark has");
+      }
+    }
+    return others.isEmpty() ? "run `lakerace alter " + Locations.shown(location(table)) + " " + String.join(" ", arguments) + "`" : String.join("; ", others);
   }
 
   @Override

@@ -1,15 +1,20 @@
 package lakerace.spark;
 
+import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Tuple2;
 
 /** {@code spark.read.format("lakerace")} and {@code df.write.format("lakerace")}. */
-public final class LakeraceSource implements TableProvider, DataSourceRegister {
+public final class LakeraceSource implements TableProvider, DataSourceRegister, RelationProvider {
   /** What {@link #inferSchema} has opened, for the {@link #getTable} of the same read. */
   private LakeraceTable opened;
 
@@ -28,6 +33,18 @@ public final class LakeraceSource implements TableProvider, DataSourceRegister {
   @Override
   public boolean supportsExternalMetadata() {
     return true;
+  }
+
+  /** Of a table of the session catalog, on Spark 3.5. */
+  @Override
+  public BaseRelation createRelation(SQLContext context, scala.collection.immutable.Map<String, String> given) {
+    Map<String, String> options = new HashMap<>();
+    scala.collection.Iterator<Tuple2<String, String>> entries = given.iterator();
+    while (entries.hasNext()) {
+      Tuple2<String, String> entry = entries.next();
+      options.put(entry._1(), entry._2());
+    }
+    return new SessionRelation(context, options);
   }
 
   @Override

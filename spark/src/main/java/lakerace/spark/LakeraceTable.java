@@ -1,8 +1,10 @@
 package lakerace.spark;
 
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -19,7 +21,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** Files or a Delta table, opened at a version; or what a write makes one of. */
 class LakeraceTable implements SupportsRead, SupportsWrite {
   /** The version as options name it, where that is pinned to a number. */
-  private static final String GIVEN_AT = "given.at";
+  static final String GIVEN_AT = "given.at";
 
   final String location;
   final Map<String, String> options;
@@ -31,6 +33,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   private String distribution;
   /** The schema that a caller gives: that of the rows of a write, or what a read expects; null where none is given. */
   private StructType given;
+  /** When it was opened, by {@link FreshVersions#now}. */
+  private final long opened = FreshVersions.now();
 
   LakeraceTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     this.location = location;
@@ -164,8 +168,51 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return transforms;
   }
 
+  /** The version that a query reads: what was analysed, and what this process has written since. Null for files. */
+  private String version() {
+    String known = options.get("at");
+    boolean isGiven = options.containsKey(GIVEN_AT) || ScanSketch.isFeed(options);
+    return isGiven ? known : FreshVersions.since(location, opened, known);
+  }
+
+  /** By it Spark finds what it has cached: the same rows by the same options. Of files, as far as their number, rows and bytes tell. */
+  @Override
+  public boolean equals(Object object) {
+    if (this == object) {
+      return true;
+    }
+    if (!(object instanceof LakeraceTable)) {
+      return false;
+    }
+    LakeraceTable other = (LakeraceTable) object;
+    return FreshVersions.place(location).equals(FreshVersions.place(other.location)) && Objects.equals(version(), other.version())
+        && unversioned().equals(other.unversioned()) && schema.equals(other.schema) && Objects.equals(given, other.given)
+        && Objects.equals(extent(), other.extent());
+  }
+
+  @Override
+  public int hashCode() {
+    return FreshVersions.place(location).hashCode();
+  }
+
+  private Map<String, String> unversioned() {
+    Map<String, String> others = new HashMap<>(options);
+    others.remove("at");
+    return others;
+  }
+
+  /** What tells files from what they are later; null for versions of tables. */
+  private String extent() {
+    return plan == null || !plan.version.isEmpty() ? null : plan.bytes + " " + plan.rows + " " + plan.summary;
+  }
+
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap query) {
+    return newScanBuilder(query, version());
+  }
+
+  /** A scan of a version; of files, null. */
+  ScanSketch newScanBuilder(CaseInsensitiveStringMap query, String version) {
     Map<String, String> all = new HashMap<>(options);
     Map<String, String> asked = Locations.asked(query.asCaseSensitiveMap(), options);
     String at = asked.remove("at");
@@ -178,8 +225,14 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
           + Locations.shown(location) + "\")");
     }
     all.putAll(asked);
+    if (version != null) {
+      all.put("at", version);
+    }
     Plan read = plan == null || !all.equals(options) ? Plan.of(location, all) : plan;
     checkGiven(read);
+    if (!Objects.equals(version, options.get("at"))) {
+      checkColumns(read.schema);
+    }
     return new ScanSketch(location, all, read);
   }
 
@@ -191,6 +244,17 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     if (!given.catalogString().equals(read.schema.catalogString())) {
       throw LakeraceException.usage(Locations.shown(location) + ": the schema is " + read.schema.catalogString() + ", and the one that is given is "
           + given.catalogString() + ": leave schema(...) out, and select or cast columns");
+    }
+  }
+
+  /** A frame reads a later version by the columns that it was analysed with. */
+  private void checkColumns(StructType later) {
+    for (StructField field : schema.fields()) {
+      int at = Arrays.asList(later.fieldNames()).indexOf(field.name());
+      if (at < 0 || !later.fields()[at].dataType().equals(field.dataType())) {
+        throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is another one, or gone, since this frame was made:"
+            + " make it again");
+      }
     }
   }
 

@@ -104,7 +104,8 @@ final class Native {
     return bytes(text.append('}').toString());
   }
 
-  private static void quote(String value, StringBuilder text) {
+  /** Appends a text as JSON has it. */
+  static void quote(String value, StringBuilder text) {
     text.append('"');
     for (int at = 0; at < value.length(); at++) {
       char character = value.charAt(at);

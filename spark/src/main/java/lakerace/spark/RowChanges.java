@@ -19,6 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 final class RowChanges implements SupportsDelta {
   private final DeltaTable table;
   private final Command command;
+  /** The scan of the rows to change, by which the log gets its conditions. */
+  private ScanSketch scan;
 
   RowChanges(DeltaTable table, Command command) {
     this.table = table;
@@ -37,7 +39,9 @@ final class RowChanges implements SupportsDelta {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return table.newScanBuilder(options);
+    // The rows are hidden in the version that was analysed.
+    scan = table.newScanBuilder(options, table.options.get("at"));
+    return scan;
   }
 
   @Override
@@ -56,7 +60,10 @@ final class RowChanges implements SupportsDelta {
     HashMap<String, String> options = new HashMap<>(table.options);
     // The ids are those of the version that is read.
     options.put("write.version", options.get("at"));
-    options.put("write.rows", "true");
+    options.put("write.rows", command.name());
+    if (command != Command.MERGE && scan != null && scan.conditions() != null) {
+      options.put("write.conditions", scan.conditions());
+    }
     return new DeltaWriteBuilder() {
       @Override
       public DeltaWrite build() {

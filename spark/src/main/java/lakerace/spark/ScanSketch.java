@@ -23,6 +23,8 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   private final Plan table;
   private StructType schema;
   private Predicate[] pushed = new Predicate[0];
+  /** The conditions that Spark has told; null where it has told none. */
+  private Predicate[] told;
   private String where;
   private Integer limit;
   /** What metadata tell, where a query wants no more. */
@@ -42,6 +44,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
 
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
+    told = predicates;
     if (isFeed(options)) {
       return predicates;
     }
@@ -61,6 +64,27 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     pushed = taken.toArray(new Predicate[0]);
     where = conditions.isEmpty() ? null : String.join(" AND ", conditions);
     return left.toArray(new Predicate[0]);
+  }
+
+  /** The conditions of the rows, in SQL, as a list of JSON's; null where Spark has told none. */
+  String conditions() {
+    if (told == null) {
+      return null;
+    }
+    StringBuilder list = new StringBuilder("[");
+    for (Predicate predicate : told) {
+      if (!isImplied(predicate)) {
+        list.append(list.length() == 1 ? "" : ",");
+        Native.quote(predicate.toString(), list);
+      }
+    }
+    return list.append(']').toString();
+  }
+
+  /** Whether Spark has made a condition of another one: what compares a column is true of no null. */
+  private boolean isImplied(Predicate predicate) {
+    return predicate.name().equals("IS_NOT_NULL") && Arrays.stream(told).anyMatch(other -> !other.name().equals("IS_NOT_NULL")
+        && Arrays.toString(other.references()).contains(Arrays.toString(predicate.references()).replaceAll("^\\[|\\]$", "")));
   }
 
   @Override

@@ -1,0 +1,53 @@
+package lakerace.spark;
+
+import java.util.regex.Pattern;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Tuple2;
+import scala.collection.Iterator;
+
+/** Columns of {@code CHAR(n)}. */
+final class CharColumns {
+  /** Spark's name for the type that a text was declared with, in the metadata of its column. */
+  private static final String DECLARED = "__CHAR_VARCHAR_TYPE_STRING";
+  private static final Pattern CHAR = Pattern.compile("(?<![a-z])char\\(");
+  private static final String PADS_READS = "spark.sql.readSideCharPadding";
+
+  private CharColumns() {}
+
+  /** Whether a column is, or has, a text of {@code CHAR(n)}. */
+  static boolean areIn(StructType schema) {
+    for (StructField field : schema.fields()) {
+      if (field.metadata().contains(DECLARED) && CHAR.matcher(field.metadata().getString(DECLARED)).find()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Has Spark pad texts where a statement compares them, and not where it reads them. Spark pads what is read in a projection above the table, and
+   * its {@code DELETE} and {@code MERGE} then do not find the table. The session that holds the setting is active in this thread, until Spark
+   * ends the statement and sets its own again.
+   */
+  static void padInComparisons() {
+    SparkSession session = SparkSession.active();
+    if (!Boolean.parseBoolean(session.conf().get(PADS_READS, "true"))) {
+      return;
+    }
+    SparkSession own = session.newSession();
+    Iterator<Tuple2<String, String>> settings = session.conf().getAll().iterator();
+    while (settings.hasNext()) {
+      Tuple2<String, String> setting = settings.next();
+      try {
+        own.conf().set(setting._1(), setting._2());
+      } catch (Exception error) {
+        // Settings that are fixed for all sessions can't be set, and are the same.
+        continue;
+      }
+    }
+    own.conf().set(PADS_READS, "false");
+    SparkSession.setActiveSession(own);
+  }
+}
