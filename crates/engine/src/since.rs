@@ -62,7 +62,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let mut knows_types = true;
     loop {
         let attempt = match System::of(target) {
-            Some(system) => unload.into_database(system, knows_types, patience)?,
+            Some(system) => unload.load_database(system, knows_types, patience)?,
             None => table::copy(&unload, knows_types)?,
         };
         match attempt {
@@ -77,7 +77,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
 
 impl Unload<'_> {
     /// Upserts the rows into a database.
-    fn into_database(&self, system: System, knows_types: bool, patience: Instant) -> Result<Attempt> {
+    fn load_database(&self, system: System, knows_types: bool, patience: Instant) -> Result<Attempt> {
         // The last word of a run that is cancelled goes there, too.
         let state = open_state(system, self.target, &self.job.uncancelled())?;
         let key = format!("since/{}", self.name);

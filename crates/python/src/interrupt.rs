@@ -73,7 +73,7 @@ impl SignalWatch {
     /// An error where a signal's handler has raised; seldom more than a count.
     pub(crate) fn check(&mut self) -> Result<()> {
         self.calls += 1;
-        if self.calls % CALLS != 0 || self.looked.elapsed() < SIGNAL_POLL {
+        if !self.calls.is_multiple_of(CALLS) || self.looked.elapsed() < SIGNAL_POLL {
             return Ok(());
         }
         self.looked = Instant::now();

@@ -66,9 +66,9 @@ pub(crate) fn install() {
             let open: unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int = open_file;
             let close: unsafe extern "C" fn(c_int) -> c_int = close_file;
             let control: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = control_file;
-            set(vfs, c"open".as_ptr(), std::mem::transmute::<_, ffi::sqlite3_syscall_ptr>(open));
-            set(vfs, c"close".as_ptr(), std::mem::transmute::<_, ffi::sqlite3_syscall_ptr>(close));
-            set(vfs, c"fcntl".as_ptr(), std::mem::transmute::<_, ffi::sqlite3_syscall_ptr>(control));
+            set(vfs, c"open".as_ptr(), std::mem::transmute::<unsafe extern "C" fn(*const c_char, c_int, c_int) -> c_int, ffi::sqlite3_syscall_ptr>(open));
+            set(vfs, c"close".as_ptr(), std::mem::transmute::<unsafe extern "C" fn(c_int) -> c_int, ffi::sqlite3_syscall_ptr>(close));
+            set(vfs, c"fcntl".as_ptr(), std::mem::transmute::<unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int, ffi::sqlite3_syscall_ptr>(control));
         }
     });
 }

@@ -64,7 +64,7 @@ impl Values {
     }
 
     /// The same for a column whose declared type makes numbers of texts: decimals are bound as numbers.
-    pub fn as_numbers(self, array: &ArrayRef, affinity: Affinity) -> Self {
+    pub fn with_numbers(self, array: &ArrayRef, affinity: Affinity) -> Self {
         match self {
             Self::Texts(digits) if array.data_type().is_decimal() => Self::Numbers(digits, affinity),
             other => other,

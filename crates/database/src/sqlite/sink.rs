@@ -229,7 +229,7 @@ impl SqliteSink {
             let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
             let values = Values::of(&fitted).map_err(named)?;
             Ok(match input.is_made_number {
-                Some(affinity) => values.as_numbers(&fitted, affinity),
+                Some(affinity) => values.with_numbers(&fitted, affinity),
                 None => values,
             })
         });

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::HashMap;
 

@@ -99,11 +99,10 @@ impl Root {
             let time = Timespec { tv_sec: mtime_ms.div_euclid(1000), tv_nsec: mtime_ms.rem_euclid(1000) * 1_000_000 };
             rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time }).map_err(system)?;
         }
-        if self.is_durable {
-            rustix::fs::fsync(file).map_err(system)?;
-            if is_new {
-                rustix::fs::fsync(folder).map_err(system)?;
-            }
+        self.syncs.sync_file(file)?;
+        if is_new {
+            self.syncs.note(folder)?;
+            self.sync()?;
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use arrow::datatypes::{DataType, Field, Fields, Metadata};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+#![allow(clippy::type_complexity, clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use arrow::array::{

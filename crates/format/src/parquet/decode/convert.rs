@@ -170,7 +170,7 @@ impl Convert for Interval {
         if i32::try_from(months.max(days)).is_err() {
             self.flaw.set(Some(Flaw::Range));
         }
-        u128::from(months) | u128::from(days) << 32 | u128::from(milliseconds) * 1_000_000 << 64
+        u128::from(months) | (u128::from(days) << 32) | ((u128::from(milliseconds) * 1_000_000) << 64)
     }
 
     fn flaw(&self) -> Option<Flaw> {

@@ -13,7 +13,8 @@ struct Answers(Mutex<Vec<Option<(u16, &'static str)>>>);
 #[async_trait]
 impl HttpService for Answers {
     async fn call(&self, _: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
-        match self.0.lock().unwrap().remove(0) {
+        let answer = self.0.lock().unwrap().remove(0);
+        match answer {
             None => Err(HttpError::new(HttpErrorKind::Connect, std::io::Error::other("refused"))),
             Some((0, _)) => std::future::pending().await,
             Some((status, retry_after)) => {
