@@ -18,8 +18,8 @@ from pathlib import Path
 NATURAL: list[tuple[str, frozenset[str], str]] = [
     (
         "io",
-        frozenset({"job", "pipe"}),
-        "a job has its pipes, for its parts to share, and who waits for a pipe looks at the job",
+        frozenset({"durability", "job", "pipe"}),
+        "a job has its pipes and the folders that it has to sync, and who waits for a pipe or syncs looks at the job",
     ),
     (
         "delta",

@@ -4,6 +4,7 @@
 //! adds to an index that exists, whose fields it respects. What was acknowledged is in a journal. A read opens one view and
 //! pages through slices of it.
 
+mod aliases;
 mod catalog;
 mod chunk;
 mod client;

@@ -1,6 +1,7 @@
 //! One entry of the log that makes files a table's.
 
 pub(crate) mod extra_actions;
+mod file_actions;
 pub(crate) mod metadata;
 pub(crate) mod outcome;
 pub(crate) mod scan_rows;
@@ -9,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::builder::{MapBuilder, MapFieldNames, StringBuilder};
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::engine::arrow_conversion::{TryIntoArrow, TryIntoKernel};
@@ -27,6 +27,7 @@ use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, stated};
+pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use crate::commit::outcome::Outcome;
@@ -573,40 +574,4 @@ fn any_value(field: &StructField) -> Scalar {
         _ => None,
     }
     .unwrap_or_else(|| Scalar::Null(field.data_type().clone()))
-}
-
-/// A file as the kernel takes it.
-pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
-    let mut columns = place(file)?;
-    columns.extend::<Vec<(&str, ArrayRef, bool)>>(vec![
-        ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
-        ("stats", Arc::new(file.statistics.clone()), true),
-    ]);
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
-    Ok(Box::new(ArrowEngineData::new(batch)))
-}
-
-/// The action that names a change file.
-pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
-    let mut columns = place(file)?;
-    columns.push(("dataChange", Arc::new(BooleanArray::from(vec![false])), false));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
-    RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(Error::unexpected)
-}
-
-/// What all actions say of a file.
-fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-    let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-    for (name, value) in &file.partition_values {
-        partitions.keys().append_value(name);
-        partitions.values().append_option(value.as_deref());
-    }
-    partitions.append(true).map_err(Error::unexpected)?;
-    let size = i64::try_from(file.size_bytes).map_err(Error::unexpected)?;
-    Ok(vec![
-        ("path", Arc::new(StringArray::from(vec![file.name.as_str()])), false),
-        ("partitionValues", Arc::new(partitions.finish()), false),
-        ("size", Arc::new(Int64Array::from(vec![size])), false),
-    ])
 }

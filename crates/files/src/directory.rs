@@ -26,8 +26,8 @@ use self::batch::DirectoryBatch;
 use self::root::Root;
 use self::staged::Staged;
 use self::syncs::FolderSyncs;
+use crate::home::Progress;
 use crate::name::{composed, shown};
-use crate::store::Progress;
 use crate::stream::go_on;
 use crate::{
     Batch, Compacted, Content, Damage, Durability, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink,

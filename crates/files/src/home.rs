@@ -8,7 +8,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::Compression;
 use crate::name::{changed, taken};
-use crate::store::Progress;
+
+/// What is done of a long work, for who shows it: files and bytes so far. False stops the work.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// A file's properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

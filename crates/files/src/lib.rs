@@ -12,8 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod append;
 mod archive;
+mod content_copy;
 mod directory;
 mod encode;
 mod export;
@@ -37,11 +37,11 @@ pub use archive::{Archive, ArchiveKind, check_archive};
 pub use encode::{Key, Transform};
 pub use export::local_file;
 pub use home::{
-    Batch, Compacted, Content, Damage, Each, FileVersion, Home, IfExists, PutOptions, Reads, Sink, Stat, Tail,
-    Verified, Write,
+    Batch, Compacted, Content, Damage, Each, FileVersion, Home, IfExists, Progress, PutOptions, Reads, Sink, Stat,
+    Tail, Verified, Write,
 };
 pub use index::{Changed, EachName, Entry, Index, IndexVersion, Segment};
 pub use mount::{FileTree, FolderEntry, Mount, MountOptions, Node, NodeKind, Tell};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};
-pub use store::{Child, Progress, Store};
+pub use store::{Child, Store};

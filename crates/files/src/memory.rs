@@ -12,9 +12,9 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::encode::{self, Dictionary, Encoding, PIECE_BYTES, Samples, Toolbox};
 use crate::fork::{Opener, Running};
 use crate::home::Op;
+use crate::home::Progress;
 use crate::name::{check_name, composed, not_found, prefix_end, shown};
 use crate::sqlite::check_metadata;
-use crate::store::Progress;
 use crate::stream::go_on;
 use crate::{
     Batch, Compacted, Compression, Content, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads,

@@ -24,13 +24,13 @@ use self::read::{Live, Snapshot};
 use self::shared::Shared;
 use crate::encode::Encoding;
 use crate::home::Op;
+use crate::home::Progress;
 use crate::name::not_found;
 use crate::sqlite::{check_metadata, now_ms};
-use crate::store::Progress;
 use crate::stream::go_on;
 use crate::{
     Batch, Compacted, Compression, Content, Each, Entry, FileVersion, Home, IfExists, Index, Options, PutOptions,
-    Reads, Segment, Sink, Stat, Tail, Verified, Write, append,
+    Reads, Segment, Sink, Stat, Tail, Verified, Write, content_copy,
 };
 
 /// The content's bytes of a segment; the last one of a content is shorter.
@@ -199,7 +199,7 @@ fn appended(
     let mut upload = Upload::new(shared, name, &options)?;
     if let Some(before) = before {
         let mut content = read::open(shared, name, Arc::clone(before));
-        append::copy(&mut *content, &mut |bytes| upload.append(bytes))?;
+        content_copy::copy(&mut *content, &mut |bytes| upload.append(bytes))?;
     }
     tail.give(&mut |bytes| upload.append(bytes))?;
     upload.entry()
@@ -283,7 +283,7 @@ impl Home for PackHome {
     }
 
     fn version(&self, name: &str) -> Result<Option<FileVersion>> {
-        self.place(self.0.find(name).map(|found| found.map(|entry| shared::version(&entry))))
+        self.place(self.0.find(name).map(|found| found.map(|entry| staged::version(&entry))))
     }
 
     fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {

@@ -32,8 +32,8 @@ pub(crate) use statement::from_rusqlite;
 
 use lakerace_io::{Error, Result};
 
+use crate::home::Progress;
 use crate::name::{check_name, shown};
-use crate::store::Progress;
 use crate::{
     Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified,
     Write,

@@ -1,5 +1,7 @@
 //! A store, whatever its home.
 
+mod append;
+
 use std::path::Path;
 
 use lakerace_io::object_store::path::Path as ObjectPath;
@@ -7,6 +9,7 @@ use lakerace_io::{Error, JobStore, Result};
 use serde::Serialize;
 
 use crate::directory::DirectoryHome;
+use crate::home::Progress;
 use crate::memory::MemoryHome;
 use crate::name::{Glob, shown};
 use crate::own::Own;
@@ -14,14 +17,11 @@ use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
     Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Tail,
-    Verified, Write, append, random,
+    Verified, Write, random,
 };
 
 /// Names that one look at a home gives.
 const PAGE: usize = 1_000;
-
-/// What is done of a long work, for who shows it: files and bytes so far. False stops the work.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Named contents in one place.
 ///

@@ -29,6 +29,7 @@ mod testing;
 pub(crate) mod unpack;
 mod varint;
 mod wire;
+mod writer_kind;
 mod zone;
 
 pub use batch::BatchReader;
@@ -44,7 +45,8 @@ pub use projection::Projection;
 pub use reader_clock::ReaderClock;
 pub use statistics::{Bounds, ColumnStats};
 pub use stripe::{Range, Stripe, StripeRead};
-pub use tail::{FileTail, StripeInfo, TailStep, Writer};
+pub use tail::{FileTail, StripeInfo, TailStep};
+pub use writer_kind::Writer;
 
 /// Values are decoded in pieces of at most so many, so that memory grows with what the streams hold and not with what a
 /// damaged count says.

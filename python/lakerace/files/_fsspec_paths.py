@@ -211,7 +211,9 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
                 for name in self._names_of(source):
                     batch.rename(name, target + name[len(source) :])
         for source, target in pairs:
-            self._folders = {target + one[len(source) :] if _is_below(one, source) else one for one in tuple(self._folders)}
+            self._folders = {
+                target + one[len(source) :] if _is_below(one, source) else one for one in tuple(self._folders)
+            }
 
     def _moves(self, path1: Any, path2: Any) -> list[tuple[str, str]]:
         """Sources with their targets."""

@@ -5,10 +5,10 @@ use lakerace_format::json::NoJson;
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
+use super::aliases::alias_actions;
 use super::client::{Client, Request};
 use super::json_tree::JsonTree;
 use super::location::escape;
-use super::replaced::alias_actions;
 use super::schema::OURS;
 
 /// The key in our `_meta` of an index that a load is filling, with the alias that it will be reached by.

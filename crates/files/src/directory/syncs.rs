@@ -18,7 +18,7 @@ const FOLDERS_AT_MOST: usize = 64;
 pub(super) struct FolderSyncs {
     is_durable: bool,
     /// By device and number: folders in which names have changed since they were last synced.
-    folders: Mutex<BTreeMap<(u64, u64), OwnedFd>>,
+    folders: Mutex<BTreeMap<(i128, u64), OwnedFd>>,
     /// Held while folders are synced: other threads that rely on them wait.
     syncing: Mutex<()>,
     /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
@@ -60,7 +60,7 @@ impl FolderSyncs {
         }
         let found = rustix::fs::fstat(folder).map_err(|error| self.fail(error))?;
         let mut folders = lock(&self.folders);
-        let id = (found.st_dev, found.st_ino);
+        let id = (i128::from(found.st_dev), found.st_ino);
         if folders.contains_key(&id) {
             return Ok(());
         }

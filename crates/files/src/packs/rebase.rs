@@ -9,7 +9,7 @@ use super::shared::Shared;
 use super::staged::Base;
 use super::{appended, read};
 use crate::name::changed;
-use crate::{Content, Entry, PutOptions, Tail, append};
+use crate::{Content, Entry, PutOptions, Tail, content_copy};
 
 impl Shared {
     /// Whether pending contents were made from others that are to be what they were.
@@ -76,6 +76,6 @@ struct AppendedPart {
 
 impl Tail for AppendedPart {
     fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        append::copy_from(&mut *self.content, self.start, each)
+        content_copy::copy_from(&mut *self.content, self.start, each)
     }
 }

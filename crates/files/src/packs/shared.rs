@@ -15,7 +15,7 @@ use super::staged::{Base, Bases, Staged};
 use crate::encode::{Encoding, Toolbox};
 use crate::fork::Opener;
 use crate::name::{changed, composed, normalisation_warning, prefix_end};
-use crate::{Changed, Compression, Entry, FileVersion, Index, Segment, Stat};
+use crate::{Changed, Compression, Entry, Index, Segment, Stat};
 
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
@@ -546,11 +546,6 @@ pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
         encoding: entry.encoding.to_string(),
         metadata: entry.metadata.clone(),
     }
-}
-
-/// The version of a file.
-pub(super) fn version(entry: &Entry) -> FileVersion {
-    FileVersion::new(entry.size, entry.mtime_ms, entry.checksum, entry.metadata.as_deref())
 }
 
 /// The composed form of a name, where another file has it.

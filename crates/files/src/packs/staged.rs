@@ -6,9 +6,8 @@ use std::sync::Arc;
 use lakerace_io::Result;
 
 use super::names::{Changes, Names};
-use super::shared::version;
 use crate::name::not_found;
-use crate::{Entry, IfExists};
+use crate::{Entry, FileVersion, IfExists};
 
 /// What contents were made from, by their names.
 pub(super) type Bases = BTreeMap<Arc<str>, Base>;
@@ -100,4 +99,9 @@ impl<'a> Staged<'a> {
         }
         self.changes.insert(name, change);
     }
+}
+
+/// The version of a file.
+pub(super) fn version(entry: &Entry) -> FileVersion {
+    FileVersion::new(entry.size, entry.mtime_ms, entry.checksum, entry.metadata.as_deref())
 }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::names::{Named, Names};
 use super::read::decode;
 use super::shared::{Shared, alike};
-use crate::store::Progress;
+use crate::home::Progress;
 use crate::stream::go_on;
 use crate::{Damage, Entry, Sink, Verified};
 

@@ -10,7 +10,7 @@ use super::reader::{Located, filled};
 use super::record::Place;
 use super::statement::{Statement, Value, is_full, pragma};
 use super::writer::Checkpoint;
-use crate::store::Progress;
+use crate::home::Progress;
 use crate::stream::go_on;
 use crate::{Compacted, PutOptions};
 

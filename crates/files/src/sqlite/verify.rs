@@ -13,8 +13,8 @@ use super::statement::{Statement, Value, pragma};
 use super::watch::Watch;
 use super::writer::Checkpoint;
 use crate::encode::PIECE_BYTES;
+use crate::home::Progress;
 use crate::name::composed;
-use crate::store::Progress;
 use crate::stream::go_on;
 use crate::{Damage, Verified};
 

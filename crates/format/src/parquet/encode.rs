@@ -5,6 +5,7 @@
 //! Nested columns are left to the `parquet` crate ([`super::write::nested`]).
 
 pub(crate) mod block;
+pub(crate) mod bloom;
 pub(super) mod boolean;
 pub(super) mod buffer;
 pub(super) mod bytes;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::credentials::Credentials;
-use super::error::unknown_option;
-use super::settings::is_known_option;
 use crate::{Error, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
@@ -24,18 +22,6 @@ impl FromIterator<(String, String)> for StorageOptions {
 }
 
 impl StorageOptions {
-    /// Refuses names that no store knows: a setting that nothing reads is a mistake.
-    ///
-    /// # Errors
-    /// `Usage`, with the nearest known name.
-    pub fn check_names(&self) -> Result<()> {
-        self.retry_time()?;
-        match self.options.keys().find(|name| !is_known_option(name)) {
-            None => Ok(()),
-            Some(name) => Err(unknown_option(name)),
-        }
-    }
-
     /// The time within which failed requests are repeated ([`RETRY_TIME_OPTION`]); `None` where no option says it.
     ///
     /// # Errors

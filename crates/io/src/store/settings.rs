@@ -87,8 +87,22 @@ impl Settings {
     }
 }
 
+impl StorageOptions {
+    /// Refuses names that no store knows: a setting that nothing reads is a mistake.
+    ///
+    /// # Errors
+    /// `Usage`, with the nearest known name.
+    pub fn check_names(&self) -> Result<()> {
+        self.retry_time()?;
+        match self.options.keys().find(|name| !is_known_option(name)) {
+            None => Ok(()),
+            Some(name) => Err(unknown_option(name)),
+        }
+    }
+}
+
 /// Whether a store or a table knows a storage option.
-pub(super) fn is_known_option(name: &str) -> bool {
+fn is_known_option(name: &str) -> bool {
     is_own_option(name) || config_key(name).is_some()
 }
 

@@ -1,6 +1,7 @@
 //! Bloom filters of row groups.
 
-use super::tail::{FileTail, Writer};
+use super::tail::FileTail;
+use super::writer_kind::Writer;
 use crate::proto;
 use crate::schema::OrcKind;
 

@@ -2,7 +2,7 @@
 //! have files of such writers, too.
 
 use super::calendar::from_julian;
-use super::tail::Writer;
+use super::writer_kind::Writer;
 use super::zone::{JAVA_FIRST_SECOND, Zone};
 use crate::{Error, Result};
 

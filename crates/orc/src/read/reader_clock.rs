@@ -4,7 +4,7 @@
 
 use super::calendar::to_julian;
 use super::java_clock::JavaClock;
-use super::tail::Writer;
+use super::writer_kind::Writer;
 use super::zone::Zone;
 use crate::{Error, Result};
 

@@ -4,8 +4,9 @@ use prost::Message;
 
 use super::calendar::from_julian;
 use super::java_clock::FIRST_AGREED_SECOND;
-use super::tail::{FileTail, Writer};
+use super::tail::FileTail;
 use super::wire;
+use super::writer_kind::Writer;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result, proto};
 

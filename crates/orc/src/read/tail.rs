@@ -5,6 +5,7 @@ use prost::Message;
 
 use super::reader_clock::ReaderClock;
 use super::wire;
+use super::writer_kind::Writer;
 use crate::compress::{Codec, DEFAULT_BLOCK_SIZE, Decompressor, MAX_BLOCK_SIZE};
 use crate::proto::{self, CalendarKind};
 use crate::schema::{MAX_COLUMNS, OrcType};
@@ -51,25 +52,6 @@ impl StripeInfo {
     pub fn footer_range(&self) -> (u64, u64) {
         (self.offset + self.index_bytes + self.data_bytes, self.footer_bytes)
     }
-}
-
-/// The software that wrote a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Writer {
-    /// ORC Java, and Hive before it.
-    Java,
-    /// ORC C++.
-    Cpp,
-    /// Presto.
-    Presto,
-    /// Go, by Scritchley.
-    Go,
-    /// Trino.
-    Trino,
-    /// cuDF.
-    Cudf,
-    /// Another one.
-    Other(u32),
 }
 
 /// Schema, stripes and statistics of a file.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::tail::Writer;
+use super::writer_kind::Writer;
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.

@@ -3,6 +3,8 @@
 use arrow::datatypes::Field;
 
 use super::*;
+use crate::elasticsearch::aliases::alias_actions;
+use crate::elasticsearch::json_tree::JsonTree;
 use crate::elasticsearch::mapping::properties;
 
 fn object(value: Value) -> Map<String, Value> {

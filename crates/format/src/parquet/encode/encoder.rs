@@ -3,7 +3,6 @@
 use arrow::array::{ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use lakerace_io::{Error, Result};
-use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 
 use super::compress::Compressor;
@@ -61,22 +60,6 @@ pub(crate) fn folded(filter: Option<Sbbf>) -> Option<Sbbf> {
         filter.fold_to_target_fpp(BLOOM_FALSE_POSITIVES);
         filter
     })
-}
-
-/// The filter of a column, with both zeros of floats where it has one: readers ask for one of them, and mean both.
-pub(crate) fn with_both_zeros(mut filter: Sbbf, physical: Type) -> Sbbf {
-    match physical {
-        Type::FLOAT if filter.check(&0.0f32) || filter.check(&-0.0f32) => {
-            filter.insert(&0.0f32);
-            filter.insert(&-0.0f32);
-        }
-        Type::DOUBLE if filter.check(&0.0f64) || filter.check(&-0.0f64) => {
-            filter.insert(&0.0f64);
-            filter.insert(&-0.0f64);
-        }
-        _ => {}
-    }
-    filter
 }
 
 /// Which rows of a page under way are null.

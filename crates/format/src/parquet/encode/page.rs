@@ -13,8 +13,8 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::block::Blocks;
+use super::bloom::with_both_zeros;
 use super::compress::Compressor;
-use super::encoder::with_both_zeros;
 use super::literals::Body;
 use super::rle::append_varint;
 use super::statistics::{Bounds, Order, chunk_statistics, is_utf8};

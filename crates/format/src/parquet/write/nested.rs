@@ -21,9 +21,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::options::{ColumnLayout, Settings};
-use crate::parquet::encode::encoder::{
-    BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch, with_both_zeros,
-};
+use crate::parquet::encode::bloom::with_both_zeros;
+use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
 use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics};

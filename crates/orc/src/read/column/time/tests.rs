@@ -2,8 +2,8 @@
 
 use arrow::array::AsArray;
 
-use super::super::super::tail::Writer;
 use super::super::super::testing::plain;
+use super::super::super::writer_kind::Writer;
 use super::*;
 
 /// One time, stored as version 1 integers.

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{ErrorKind, Result};
 
-use crate::{Content, FileVersion, IfExists, PutOptions, Store, Tail};
-
-/// What is copied of an old content at once, in bytes.
-const PART_BYTES: usize = 1 << 20;
+use super::Store;
+use crate::content_copy::copy;
+use crate::{FileVersion, IfExists, PutOptions, Tail};
 
 /// Attempts after which the next one waits a moment: other writers were faster each time.
 const QUICK_ATTEMPTS: u32 = 8;
@@ -17,7 +16,7 @@ const MOMENT_MS: u64 = 20;
 
 /// Appends in one step: to the file itself where the home can do so, else by a new content in the place of the old one. Where another writer was
 /// faster, this is done again with what it has written.
-pub(crate) fn append(store: &Store, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+pub(super) fn append(store: &Store, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
     if store.home().append_in_place(name, tail, options)? {
         return Ok(());
     }
@@ -58,27 +57,4 @@ fn replace(
     }
     tail.give(&mut |bytes| writer.write(bytes))?;
     writer.finish()
-}
-
-/// Gives a content to `each`, part by part.
-pub(crate) fn copy(content: &mut dyn Content, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    copy_from(content, 0, each)
-}
-
-/// The same from a position on.
-pub(crate) fn copy_from(
-    content: &mut dyn Content,
-    mut at: u64,
-    each: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut part = vec![0; content.size().saturating_sub(at).min(PART_BYTES as u64) as usize];
-    while at < content.size() {
-        let read = content.read_at(at, &mut part)?;
-        if read == 0 {
-            return Err(Error::corrupt("the content ends before its length says"));
-        }
-        each(&part[..read])?;
-        at += read as u64;
-    }
-    Ok(())
 }

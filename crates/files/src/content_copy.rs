@@ -1,0 +1,31 @@
+//! Copying a content part by part.
+
+use lakerace_io::{Error, Result};
+
+use crate::Content;
+
+/// What is copied of an old content at once, in bytes.
+const PART_BYTES: usize = 1 << 20;
+
+/// Gives a content to `each`, part by part.
+pub(crate) fn copy(content: &mut dyn Content, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    copy_from(content, 0, each)
+}
+
+/// The same from a position on.
+pub(crate) fn copy_from(
+    content: &mut dyn Content,
+    mut at: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut part = vec![0; content.size().saturating_sub(at).min(PART_BYTES as u64) as usize];
+    while at < content.size() {
+        let read = content.read_at(at, &mut part)?;
+        if read == 0 {
+            return Err(Error::corrupt("the content ends before its length says"));
+        }
+        each(&part[..read])?;
+        at += read as u64;
+    }
+    Ok(())
+}
