@@ -101,14 +101,10 @@ fn syntax(error: ParserError) -> Error {
         }
         None => Error::usage(lower_first(&text)),
     };
-    let found = text.split_once("found: ").map_or("", |(_, found)| found.split(' ').next().unwrap_or_default());
-    match found {
-        "EOF" | "" => error,
-        word if word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_') => {
-            error.advice(format!("a column with the name of an SQL keyword is written in double quotes: \"{word}\""))
-        }
-        _ => error,
+    if text.contains("found: EOF") {
+        return error;
     }
+    error.advice("a column that has the name of an SQL keyword is written in double quotes")
 }
 
 fn lower_first(text: &str) -> String {

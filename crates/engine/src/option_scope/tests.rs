@@ -92,7 +92,7 @@ fn a_delimited_target_takes_the_dialect_and_nothing_else() {
         .filter(|(_, options)| check_read_scope(options, parquet, csv, "x").is_ok())
         .map(|(name, _)| name)
         .collect();
-    assert_eq!(taken, ["--delimiter", "--quote", "--escape", "--null-string", "--union-columns"]);
+    assert_eq!(taken, ["--delimiter", "--quote", "--escape", "--null-string", "--timestamp-unit", "--union-columns"]);
 }
 
 #[test]
