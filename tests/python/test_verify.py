@@ -121,6 +121,8 @@ IRREPARABLE = {
     "a missing entry": (lambda folder: entry(folder, 6).unlink(), "entry"),
     "a missing file": (lambda folder: data_file(folder).unlink(), "file"),
     "an empty file": (lambda folder: empty(data_file(folder)), "file"),
+    # It is whole, and lies in the place of another one: the checkpoint is right.
+    "an entry of another version": (lambda folder: shutil.copyfile(entry(folder, 5), entry(folder, 6)), "checkpoint"),
 }
 
 

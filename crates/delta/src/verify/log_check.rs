@@ -279,13 +279,21 @@ impl Replay<'_> {
         let advice =
             "compare the entries with a backup: they or the checkpoint are wrong, and nothing here proves which";
         let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
-        if state.is_proven {
+        if state.is_proven && !self.has_unnamed_files(&read, state) {
             finding.mend_by(Fix::WriteCheckpoint(version));
         } else {
             self.check.state = Some(read);
         }
         self.check.findings.push(finding);
         Ok(())
+    }
+
+    /// True where a checkpoint has a file that no entry has named: evidence against the entries.
+    fn has_unnamed_files(&self, checkpoint: &State, entries: &State) -> bool {
+        let is_named = |path: &str| {
+            self.table.own_paths(path).unwrap_or_default().into_iter().all(|path| self.check.named.contains(&path))
+        };
+        checkpoint.files_beyond(entries).any(|path| !is_named(path))
     }
 
     /// Checkpoints that are empty, or of which a part is missing.

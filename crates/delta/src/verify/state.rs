@@ -94,7 +94,7 @@ pub(super) struct State {
     /// Sizes of files.
     files: HashMap<FileKey, u64>,
     metadata: Option<Metadata>,
-    /// Whether it comes from the first entry on, and each entry since is known to be complete.
+    /// True for a state that comes from the first entry on, where each entry since is known to be complete and fits those before it.
     pub is_proven: bool,
 }
 
@@ -117,17 +117,26 @@ impl State {
     }
 
     /// Takes the actions of the next entry.
+    ///
+    /// An entry that adds a file which is there, or removes one which is not, may be that of another version: it is whole, and
+    /// proves nothing.
     pub fn apply(&mut self, entry: &EntryActions, is_proven: bool) {
+        let mut fits = true;
         for file in &entry.removed {
-            self.files.remove(&logged_key(file));
+            fits &= self.files.remove(&logged_key(file)).is_some();
         }
         for file in &entry.added {
-            self.files.insert(logged_key(file), file.size.unwrap_or(0));
+            fits &= self.files.insert(logged_key(file), file.size.unwrap_or(0)).is_none();
         }
         if entry.metadata.is_some() {
             self.metadata.clone_from(&entry.metadata);
         }
-        self.is_proven &= is_proven;
+        self.is_proven &= is_proven && fits;
+    }
+
+    /// The names of files that the other state lacks.
+    pub fn files_beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a str> {
+        self.files.keys().filter(|key| !other.files.contains_key(*key)).map(|(path, _)| path.as_str())
     }
 
     /// How many files it has, and their bytes.
