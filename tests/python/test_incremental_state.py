@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import empty_place, ok
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 import lakerace as lr
 
@@ -195,3 +195,19 @@ def test_a_strict_table_of_another_program_has_its_own_types(tmp_path: Path) -> 
         database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, day TEXT NOT NULL) STRICT")
         database.execute("INSERT INTO t VALUES (1, 'monday')")
     assert list(lr.scan(f"sqlite:{path}#t").rows()) == [(1, "monday")]
+
+
+def test_a_table_that_another_program_overwrites_gets_all_rows(tmp_path: Path) -> None:
+    folder, source = tmp_path / "table", f"sqlite:{tmp_path / 'a.db'}#t"
+    with closing(filled(tmp_path / "a.db", 100)):
+        properties = {"delta.enableDeletionVectors": "false"}
+        assert lr.copy(source, f"delta:{folder}", **OPTIONS, table_properties=properties).rows == 100
+        one = DeltaTable(folder).to_pyarrow_table().slice(0, 1)
+        # The properties of the table stay, and with them what the last run has noted.
+        write_deltalake(folder, one, mode="overwrite")
+        assert lr.copy(source, f"delta:{folder}", **OPTIONS).rows == 100
+        assert sorted(DeltaTable(folder).to_pyarrow_table()["id"].to_pylist()) == list(range(100))
+        assert lr.copy(source, f"delta:{folder}", **OPTIONS).rows == 0
+        # Rows that another program adds are no reason.
+        write_deltalake(folder, one.set_column(0, "id", pa.array([1000], one.schema.field("id").type)), mode="append")
+        assert lr.copy(source, f"delta:{folder}", **OPTIONS).rows == 0

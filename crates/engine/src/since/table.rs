@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use lakerace_delta::{AlterOptions, SourceRows, Table, alter};
+use lakerace_delta::{AlterOptions, HistoryEntry, SourceRows, Table, alter, history};
 use lakerace_format::Written;
 use lakerace_io::{Error, Result};
 
@@ -25,7 +25,11 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
         None => read(&table, &unload.spelled_name)?,
     };
     let parse = |text: String| Kept::parse(&text).map_err(|error| error.at(table.place()));
-    let kept = known.map(parse).transpose()?.unwrap_or_default();
+    let mut kept = known.map(parse).transpose()?.unwrap_or_default();
+    if kept.mark.is_some() && is_overwritten(&table, &kept)? {
+        // Whoever overwrote the rows has left the property: all rows are sent again.
+        kept = Kept::default();
+    }
     let target = table.exists()?.then(|| Target::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
     let incoming = match unload.incoming(&kept, knows_types, target.and_then(Result::ok).as_ref()) {
         Ok(incoming) => incoming,
@@ -59,8 +63,26 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
         // Another run has ended meanwhile, and rows of this one may be older: all since the value before are read again.
         now = Kept { mark: kept.mark.clone(), rows: Vec::new(), ..now };
     }
+    if table.exists()? {
+        now.target = Some(table.snapshot(None)?.version().to_string());
+    }
     write(&table, &unload.name, &now)?;
     Ok(Attempt::Done(written))
+}
+
+/// True where the rows of the table were overwritten after the version that the last run has noted.
+fn is_overwritten(table: &Table, kept: &Kept) -> Result<bool> {
+    let Some(noted) = kept.target.as_deref().and_then(|version| version.parse::<u64>().ok()) else { return Ok(false) };
+    let later = table.snapshot(None)?.version().saturating_sub(noted);
+    if later == 0 {
+        return Ok(false);
+    }
+    let entries = history(table, usize::try_from(later).ok())?;
+    let overwrites = |entry: &HistoryEntry| {
+        let has_mode = entry.parameters.get("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("overwrite"));
+        has_mode || entry.operation.as_deref().is_some_and(|operation| operation.starts_with("CREATE OR REPLACE"))
+    };
+    Ok(entries.iter().any(|entry| entry.version > noted && overwrites(entry)))
 }
 
 /// Opens the source: columns of text have the types of the table's.
