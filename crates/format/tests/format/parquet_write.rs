@@ -6,17 +6,21 @@ use std::sync::Arc;
 
 use arrow::array::types::Float16Type;
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, Int64Array, RecordBatch, RecordBatchOptions,
-    StringArray, StringViewArray, StructArray, UInt8Array, make_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, DictionaryArray, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray, StringViewArray, StructArray, UInt8Array, make_array,
 };
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit, UnionFields, UnionMode};
 use lakerace_format::{Codec, Compression, ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::{ErrorKind, IfExists, Job, JobOptions, Location, Output, Result, StorageOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::basic::{ColumnOrder, Encoding};
+use parquet::basic::{ColumnOrder, Encoding, Type};
+use parquet::column::page::Page;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::properties::ReaderProperties;
+use parquet::file::reader::{FileReader, RowGroupReader};
+use parquet::file::serialized_reader::{ReadOptionsBuilder, SerializedFileReader};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -530,6 +534,57 @@ fn floats_have_the_order_and_the_bounds_that_every_reader_knows() {
             };
             assert_eq!(page.map(|(min, max)| (min.to_bits(), max.to_bits())), wanted, "column {column}");
             assert_eq!(index.nan_count(0), Some(nans as i64));
+        }
+    }
+}
+
+/// The bits of the dictionary of a column of numbers, in its order, and whether the pages' encodings are told.
+fn number_dictionary(group: &dyn RowGroupReader, column: usize) -> (Vec<u64>, bool) {
+    let page = group.get_column_page_reader(column).unwrap().get_next_page().unwrap().unwrap();
+    let Page::DictionaryPage { buf, .. } = page else { panic!("column {column} has no dictionary") };
+    let chunk = group.metadata().column(column);
+    let width = if chunk.column_type() == Type::FLOAT { 4 } else { 8 };
+    let bits = |value: &[u8]| value.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+    (buf.chunks(width).map(bits).collect(), chunk.page_encoding_stats_mask().is_some())
+}
+
+#[test]
+fn readers_find_each_zero_and_nan_in_dictionaries_and_bloom_filters() {
+    let folder = TempDir::new().unwrap();
+    let odd = f64::from_bits(0xfff8_0000_0000_0007);
+    for (name, repeated) in [("negative", -0.0), ("positive", 0.0), ("nan", odd), ("other", 7.5)] {
+        let path = folder.path().join(name);
+        let table = floats(&[repeated; 500]).project(&[0, 1, 2, 3]).unwrap();
+        let bloom_filter_columns = ["c0", "c1", "c2", "c3"].map(str::to_owned).to_vec();
+        write(
+            &path,
+            std::slice::from_ref(&table),
+            &WriteOptions { bloom_filter_columns, ..WriteOptions::default() },
+            1,
+        );
+        let (_, found) = read(&path);
+        assert_same(&table, &found);
+        let doubles = found.column(0).as_primitive::<arrow::datatypes::Float64Type>();
+        assert!(doubles.values().iter().all(|value| value.to_bits() == repeated.to_bits()), "{name}");
+        let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+        let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
+        let reader = SerializedFileReader::new_with_options(File::open(&path).unwrap(), options).unwrap();
+        let group = reader.get_row_group(0).unwrap();
+        let sought: &[f64] = match name {
+            "nan" => &[odd, f64::NAN],
+            "other" => &[7.5],
+            _ => &[repeated, -repeated],
+        };
+        let bits: Vec<u64> = sought.iter().map(|value| value.to_bits()).collect();
+        assert_eq!(number_dictionary(group.as_ref(), 0), (bits, true));
+        let singles = sought.iter().map(|value| u64::from((*value as f32).to_bits())).collect();
+        assert_eq!(number_dictionary(group.as_ref(), 2), (singles, true));
+        // The writer of nested columns can't add to a dictionary: without the encodings readers do not rely on it.
+        assert!([1, 3].into_iter().all(|nested| !number_dictionary(group.as_ref(), nested).1));
+        for value in sought {
+            let filters = [0, 1, 2, 3].map(|column| group.get_column_bloom_filter(column).unwrap());
+            assert!(filters[..2].iter().all(|filter| filter.check(value)), "{name}: {value}");
+            assert!(filters[2..].iter().all(|filter| filter.check(&(*value as f32))), "{name}: {value}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::physical::Physical;
+use super::statistics::MinMax;
 
 /// Slots of an empty table.
 const FIRST_SLOTS: usize = 1024;
@@ -72,6 +73,16 @@ impl<P: Physical> NumberDictionary<P> {
             self.grow();
         }
         index
+    }
+
+    /// Adds the other bits of zeros and NaNs, which no page uses: readers take a dictionary for all values of a chunk, and look
+    /// for one zero or one NaN in it.
+    pub(crate) fn add_other_bits(&mut self) {
+        for at in 0..self.values.len() {
+            if let Some(other) = self.values[at].other_bits() {
+                self.index(other);
+            }
+        }
     }
 
     fn slot(&self, bits: u64) -> usize {

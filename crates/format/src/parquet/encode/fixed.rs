@@ -146,7 +146,8 @@ impl<P: Physical> FixedEncoder<P> {
 
     /// Writes the dictionary and goes on without.
     fn end_dictionary(&mut self, scratch: &mut Scratch) -> Result<()> {
-        if let Mode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+        if let Mode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+            dictionary.add_other_bits();
             let values = dictionary.values();
             if let Some(bloom) = &mut self.bloom {
                 values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));

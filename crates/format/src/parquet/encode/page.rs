@@ -13,7 +13,7 @@ use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::block::Blocks;
-use super::bloom::with_both_zeros;
+use super::bloom::with_other_floats;
 use super::compress::Compressor;
 use super::literals::Body;
 use super::rle::append_varint;
@@ -182,7 +182,7 @@ impl PageWriter {
         let column_index = if self.settings.statistics { self.column_index()? } else { None };
         let offset_index = Some(self.offset_index(dictionary_bytes));
         let pieces = self.dictionary.into_iter().chain(self.blocks.finish()).collect();
-        let bloom_filter = bloom_filter.map(|filter| with_both_zeros(filter, self.column.physical_type()));
+        let bloom_filter = bloom_filter.map(|filter| with_other_floats(filter, self.column.physical_type()));
         Ok(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter })
     }
 

@@ -226,6 +226,11 @@ pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
 pub(crate) trait MinMax: Copy {
     /// Bounds of `values`; `order` tells signed from unsigned.
     fn min_max(values: &[Self], order: Order) -> Bounds;
+
+    /// The bits by which readers look for this value, where they are others: the other zero, or the usual NaN.
+    fn other_bits(self) -> Option<Self> {
+        None
+    }
 }
 
 macro_rules! integer_min_max {
@@ -276,6 +281,15 @@ macro_rules! float_min_max {
                     (k ^ (((k >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int).to_le_bytes().to_vec()
                 };
                 Bounds { min_max: order.float_bounds(bytes(min), bytes(max)), nans: nans as u64 }
+            }
+
+            fn other_bits(self) -> Option<Self> {
+                let usual_nan = <$type>::NAN;
+                match self {
+                    zero if zero == 0.0 => Some(-zero),
+                    nan if nan.is_nan() && nan.to_bits() != usual_nan.to_bits() => Some(usual_nan),
+                    _ => None,
+                }
             }
         }
     };

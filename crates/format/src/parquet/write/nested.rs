@@ -21,7 +21,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr};
 
 use super::options::{ColumnLayout, Settings};
-use crate::parquet::encode::bloom::with_both_zeros;
+use crate::parquet::encode::bloom::with_other_floats;
 use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
@@ -112,7 +112,7 @@ impl ColumnEncoder for NestedEncoder {
                 offset += i64::from(page.compressed_page_size);
             }
             let physical = metadata.column_type();
-            let bloom_filter = close.bloom_filter.clone().map(|filter| with_both_zeros(filter, physical));
+            let bloom_filter = close.bloom_filter.clone().map(|filter| with_other_floats(filter, physical));
             let (metadata, column_index) =
                 type_ordered(metadata, close.column_index.clone()).map_err(|e| failed(&self.field, e))?;
             chunks.push(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter });
@@ -121,7 +121,8 @@ impl ColumnEncoder for NestedEncoder {
     }
 }
 
-/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares.
+/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares,
+/// and leaves out which encodings the pages have.
 fn type_ordered(
     metadata: ColumnChunkMetaData,
     index: Option<ColumnIndexMetaData>,
@@ -131,6 +132,8 @@ fn type_ordered(
     if !order.is_float() {
         return Ok((metadata, index));
     }
+    // Without these, readers do not take the dictionary for all values: it may lack the zero or the NaN that they look for.
+    let metadata = metadata.into_builder().clear_page_encoding_stats().build()?;
     let index = index.map(|index| type_ordered_pages(column.physical_type(), order, &index)).transpose()?.flatten();
     let Some(statistics) = metadata.statistics() else { return Ok((metadata, index)) };
     let min_max = match (statistics.min_bytes_opt(), statistics.max_bytes_opt()) {
