@@ -256,6 +256,31 @@ def test_a_transaction_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     assert {path.name for path in table.glob("*.parquet")} == files
 
 
+def test_writes_of_no_rows_make_no_version(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    none = numbers(spark, 0, 10).where("id < 0")
+
+    def versions() -> int:
+        return len(list((table / "_delta_log").glob("*.json")))
+
+    write(numbers(spark, 0, 10), f"delta:{table}")
+    before = versions()
+    for frame in (none, numbers(spark, 0, 10).limit(0)):
+        write(frame, table)
+        write(frame, table, key="id")
+    frame = spark.read.format("lakerace").load(str(table))
+    frame.createOrReplaceTempView("idle")
+    spark.sql("INSERT INTO idle SELECT id, name FROM idle WHERE id > 100")
+    assert versions() == before
+    # A transaction is told by the log, and an overwrite removes rows.
+    write(none, table, txnAppId="load", txnVersion=1)
+    assert versions() == before + 1
+    write(none, table, txnAppId="load", txnVersion=1)
+    assert versions() == before + 1
+    none.write.format("lakerace").mode("overwrite").save(str(table))
+    assert (versions(), total(table)[0]) == (before + 2, 0)
+
+
 def spark_files(spark: SparkSession, table: Path) -> set[str]:
     """The files of a table's last version, by its log alone."""
     import json

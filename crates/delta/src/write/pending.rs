@@ -137,8 +137,9 @@ pub struct AppTransaction {
     pub number: u64,
 }
 
-/// Makes files the table's in one commit: they were written for `version`. `None` where the table has this transaction or a later one
-/// already: then they are removed. They are, too, behind an error, unless nobody knows whether the commit is there.
+/// Makes files the table's in one commit: they were written for `version`. `None` where there is nothing to commit: an append
+/// without rows and without a transaction changes nothing, and the table may have this transaction or a later one already. Then the
+/// files are removed. They are, too, after an error, unless it is unknown whether the commit is there.
 pub fn commit_files(
     table: &Table,
     version: u64,
@@ -153,6 +154,14 @@ pub fn commit_files(
         return Ok(None);
     }
     let base = table.snapshot(Some(VersionSpec::Version(version)))?;
+    let removes_none = match replaced {
+        Replaced::Nothing => true,
+        Replaced::Partitions => !base.partition_columns().is_empty(),
+        Replaced::Table => false,
+    };
+    if removes_none && transaction.is_none() && published.rows() == 0 {
+        return Ok(None);
+    }
     let load = transaction.map(|transaction| counts(&base, transaction)).transpose()?;
     let written = match replaced {
         Replaced::Nothing => commit(table, base, WriteMode::Append, load, published),
