@@ -176,7 +176,7 @@ struct Described<'a> {
 impl Described<'_> {
     fn of(&self, action: &Action, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
         let mut constants = match &action.partition_values {
-            Some(values) => self.version.partitions.of_file(values)?,
+            Some(values) => self.version.partitions.of_file(values).map_err(|e| e.at(action.path.clone()))?,
             None => self.version.partitions.of_file(&HashMap::new())?,
         };
         let integer = |value: i64| Some(Value::Integer(value.into()));

@@ -14,6 +14,7 @@ use lakerace_io::{Error, Object, Result};
 use crate::Snapshot;
 use crate::kernel::error::from_kernel;
 use crate::log::json_object::JsonObject;
+use crate::snapshot::partitions::Partitions;
 
 /// The files of a version, the oldest first.
 #[derive(Debug)]
@@ -68,7 +69,8 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
             .with_partition_values(PartitionValuesOptions::with_struct())
             .build()?;
         scan.scan_metadata(engine)?.map(|batch| batch.and_then(selected)).collect::<Result<Vec<_>, _>>()
-    })?;
+    });
+    let batches = batches.map_err(|error| unreadable_value(snapshot).unwrap_or(error))?;
     for batch in batches {
         table.job().check()?;
         Rows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
@@ -76,6 +78,31 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     // The log gives them in no order that would outlive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
     Ok(TableFiles { files })
+}
+
+/// The error of the first partition value that can't be read, with its file and column; the kernel's own names neither.
+fn unreadable_value(snapshot: &Snapshot) -> Option<Error> {
+    if snapshot.partition_columns().is_empty() {
+        return None;
+    }
+    let schema = snapshot.kernel().schema();
+    let partitions = Partitions::new(snapshot.kernel(), &schema, snapshot.schema()).ok()?;
+    let batches = snapshot.table().kernel(|engine| {
+        let scan = snapshot.kernel().clone().scan_builder().without_row_transforms().build()?;
+        scan.scan_metadata(engine)?.map(|batch| batch.and_then(selected)).collect::<Result<Vec<_>, _>>()
+    });
+    batches.ok()?.iter().find_map(|batch| {
+        let paths = batch.column_by_name("path")?;
+        let constants = batch.column_by_name("fileConstantValues")?.as_struct_opt()?;
+        let values = constants.column_by_name("partitionValues")?.as_map_opt()?;
+        (0..batch.num_rows()).find_map(|row| {
+            let entries = values.is_valid(row).then(|| values.value(row))?;
+            let texts = |number: usize, entry| text(entries.column(number), entry).map(str::to_owned);
+            let named = (0..entries.len()).filter_map(|entry| Some((texts(0, entry)?, texts(1, entry)))).collect();
+            let error = partitions.of_file(&named).err()?;
+            Some(error.at(text(paths, row)?.to_owned()))
+        })
+    })
 }
 
 /// The rows of a batch that stand for files of the version.

@@ -7,7 +7,7 @@ use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 use super::columns::TableColumns;
 use super::files::TableFile;
 
-mod imprecise;
+pub(crate) mod imprecise;
 pub(crate) mod lenient;
 
 /// The statistics of one file.

@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Scalar, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::compute::kernels::cmp::{gt, lt};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, i256};
 use arrow::util::display::array_value_to_string;
 use lakerace_io::{Error, Result};
 
@@ -14,9 +14,8 @@ use crate::Snapshot;
 use crate::row_ids::read_with_ids;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
+use crate::snapshot::statistics::imprecise::timestamp_slack;
 
-/// Microseconds by which bounds of timestamps may be cut.
-const CUT_MICROS: i64 = 999;
 /// The next step where a bound does not hold.
 const ADVICE: &str = "other readers leave rows out: write the file again with new statistics, by `lakerace compact --sort-by COLUMN` (Table.compact)";
 
@@ -113,8 +112,8 @@ impl Leaf {
         let nulls = stated("nullCount").and_then(|count| Some(count.as_primitive_opt::<Int64Type>()?.value(0)));
         Self {
             name: path.join("."),
-            min: bound("minValues").and_then(|min| moved(min, -CUT_MICROS)),
-            max: bound("maxValues").and_then(|max| moved(max, CUT_MICROS)),
+            min: bound("minValues").and_then(|min| moved(min, -1)),
+            max: bound("maxValues").and_then(|max| moved(max, 1)),
             stated_nulls: nulls.and_then(|nulls| u64::try_from(nulls).ok()),
             nulls: 0,
             problem: None,
@@ -152,14 +151,16 @@ impl Leaf {
     }
 }
 
-/// A bound of a timestamp, moved by what writers may have cut.
-fn moved(bound: ArrayRef, micros: i64) -> Option<ArrayRef> {
+/// A bound of a timestamp, moved by what writers may have cut, earlier (-1) or later (1).
+fn moved(bound: ArrayRef, direction: i64) -> Option<ArrayRef> {
     if !matches!(bound.data_type(), DataType::Timestamp(..)) {
         return Some(bound);
     }
     let data_type = bound.data_type().clone();
     let value = cast(&bound, &DataType::Int64).ok()?;
-    let value = value.as_primitive_opt::<Int64Type>()?.value(0).saturating_add(micros);
+    let value = value.as_primitive_opt::<Int64Type>()?.value(0);
+    let slack = timestamp_slack(i256::from(value), &data_type).as_i128() as i64;
+    let value = value.saturating_add(direction * slack);
     let moved: ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![value]));
     cast(&moved, &data_type).ok()
 }

@@ -54,7 +54,12 @@ fn state(inner: &Arc<InMemory>, statistics: &str) {
             add["stats"] = json!(statistics);
         }
     }
-    let text: String = lines.iter().map(|line: &Value| format!("{line}\n")).collect();
+    put_entry(inner, &lines);
+}
+
+/// Puts another entry in the place of the first one.
+fn put_entry(inner: &Arc<InMemory>, lines: &[Value]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let path = Path::from(format!("lake/table/_delta_log/{:020}.json", 0));
     block_on(inner.put_opts(&path, text.into(), PutOptions::default())).unwrap();
 }
@@ -109,6 +114,50 @@ fn integers_that_were_doubles() {
     check(long(-1_234_567_890_123_456_789), &same("-1234567890123456800"));
     check(long(i64::MAX), &same("9223372036854775807"));
     check(long(i64::MAX), &same("9223372036854774784"));
+}
+
+#[test]
+fn offsets_of_zones() {
+    // New York in 1879 and Amsterdam in 1930, whose offsets had seconds, and Nepal.
+    let (new_york, amsterdam) = (instant(-2_840_140_800_000_000 + 2_000_000), instant(-1_262_305_172_000_000));
+    check(new_york, &same(r#""1879-12-31T19:04:00.000-04:56""#));
+    check(amsterdam.clone(), &same(r#""1930-01-01T00:00:00.000+00:19""#));
+    check(amsterdam, &same(r#""1930-01-01T00:00:00.000+0019""#));
+    check(instant(1_700_000_000_123_456), &same(r#""2023-11-15T03:58:20.123+05:45""#));
+    for unreadable in ["1879-12-31T19:04:00.000-04:56:02", "1879-12-31 19:04:00 LMT", "soon"] {
+        check(instant(-2_840_140_798_000_000), &same(&format!("{unreadable:?}")));
+    }
+}
+
+#[test]
+fn a_partition_value_that_is_no_time_is_named_with_its_file_and_column() {
+    let inner = Arc::new(InMemory::new());
+    let (value, literal) = instant(1_700_000_000_000_000);
+    write(&table(&inner), WriteMode::Error, rows(&value, "old"), &["k"], &[]);
+    let stated = |text: &str| {
+        let mut name = String::new();
+        let mut lines = entry(&inner, 0);
+        for line in &mut lines {
+            if let Some(add) = line.get_mut("add") {
+                add["partitionValues"]["k"] = json!(text);
+                name = add["path"].as_str().unwrap().to_owned();
+            }
+        }
+        put_entry(&inner, &lines);
+        name
+    };
+    for readable in ["2023-11-14 22:13:20", "2023-11-15T03:58:20.000+05:45", "2023-11-14T22:13:20.000000Z"] {
+        stated(readable);
+        let sides = [Expr::Column("k".to_owned()), Expr::Literal(literal.clone())].map(Box::new);
+        let [left, right] = sides;
+        let same = Expr::Compare { op: CompareOp::Eq, left, right };
+        assert_eq!(count(&table(&inner), Some(same)), 1, "{readable}");
+    }
+    let name = stated("2023-11-14T22:13:20-04:56:02");
+    let error =
+        table(&inner).snapshot(None).and_then(|snapshot| DeltaSource::open(snapshot)?.plan(&ReadRequest::default()));
+    let text = error.err().unwrap().to_string();
+    assert!(text.contains(&name) && text.contains("\"k\"") && text.contains("-04:56:02"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! - Numbers beyond 15 digits may have been through a double, which some writers compute in two steps. delta-rs writes all
 //!   decimals so, and lets those beyond 64 bits be the largest or the least number of 64 bits.
 //! - Doubles may have been floats of 32 bits, of which writers state the shortest text, before their column was widened.
-//! - Timestamps are cut to milliseconds.
+//! - Timestamps are cut to milliseconds. Those of Delta-Spark have the offset of the session's zone, without its seconds.
 //! - A text may be the first characters of a longer one, without a character behind them that is above all.
 
 use arrow::datatypes::{DataType, i256};
@@ -19,6 +19,10 @@ const EXACT_SCALE: i8 = 22;
 const EXACT_INTEGER: i64 = 1 << 53;
 /// Microseconds of a cut millisecond.
 const CUT_MICROS: i64 = 999;
+/// Microseconds of an offset's seconds, which a text of hours and minutes lacks.
+const OFFSET_MICROS: i64 = 60_000_000;
+/// The last zone whose offset had seconds, Liberia's, gave them up in January 1972: the 8th, in microseconds.
+const WHOLE_OFFSETS: i64 = 737 * 86_400_000_000;
 /// Texts of fewer characters are whole.
 const CUT_CHARS: usize = 32;
 
@@ -36,8 +40,9 @@ pub(crate) fn at_least(min: Value, data_type: &DataType) -> Option<Value> {
         }
         (Value::Float(min), DataType::Float64) => Some(Value::Float(min.min(narrowed(min)))),
         // Cut towards 1970, it is too late.
-        (Value::Integer(min), DataType::Timestamp(..)) if min.is_negative() => {
-            min.checked_sub(i256::from(CUT_MICROS)).map(Value::Integer)
+        (Value::Integer(min), DataType::Timestamp(..)) => {
+            let cut = if min.is_negative() { CUT_MICROS } else { 0 };
+            min.checked_sub(i256::from(cut + offset_slack(min, data_type))).map(Value::Integer)
         }
         (min, _) => Some(min),
     }
@@ -56,10 +61,23 @@ pub(crate) fn at_most(max: Value, data_type: &DataType) -> Option<Value> {
             Some(Value::Integer(wide.min(i256::from(i64::MAX))))
         }
         (Value::Float(max), DataType::Float64) => Some(Value::Float(max.max(narrowed(max)))),
-        (Value::Integer(max), DataType::Timestamp(..)) => max.checked_add(i256::from(CUT_MICROS)).map(Value::Integer),
+        (Value::Integer(max), DataType::Timestamp(..)) => {
+            max.checked_add(timestamp_slack(max, data_type)).map(Value::Integer)
+        }
         (Value::Bytes(max), DataType::Utf8 | DataType::Utf8View) => Some(Value::Bytes(text_at_most(max))),
         (max, _) => Some(max),
     }
+}
+
+/// By how many microseconds a timestamp may differ from what is stated.
+pub(crate) fn timestamp_slack(stated: i256, data_type: &DataType) -> i256 {
+    i256::from(CUT_MICROS + offset_slack(stated, data_type))
+}
+
+/// The part of it that is due to an offset without seconds. Times without a zone are stated without an offset.
+fn offset_slack(stated: i256, data_type: &DataType) -> i64 {
+    let may_lack_seconds = matches!(data_type, DataType::Timestamp(_, Some(_))) && stated < i256::from(WHOLE_OFFSETS);
+    if may_lack_seconds { OFFSET_MICROS } else { 0 }
 }
 
 /// The float of 32 bits that is nearest to a double, where that is finite; else the double itself.

@@ -80,6 +80,21 @@ fn milliseconds_stand_for_their_microseconds() {
 }
 
 #[test]
+fn an_offset_without_seconds_is_off_by_less_than_a_minute() {
+    let zoned = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let local = DataType::Timestamp(TimeUnit::Microsecond, None);
+    // 1900-01-01T00:00:00-04:56:02 as New York's own time, stated as -04:56; 1930 in Amsterdam, +00:19:32, as +00:19.
+    for (stated, value) in [(-2_208_971_040i128, -2_208_971_038i128), (-1_262_305_140, -1_262_305_172)] {
+        let (stated, value) = (stated * 1_000_000, value * 1_000_000);
+        assert!(contain(stated, value, &zoned) && !contain(stated, value, &local));
+    }
+    // Liberia's last, and a time from which on no offset has seconds.
+    assert!(contain(63_590_639_999_000, 63_590_669_999_000, &zoned));
+    assert!(!contain(1_600_000_000_000_000, 1_600_000_001_000_000, &zoned));
+    assert!(!contain(1_600_000_000_000_000, 1_599_999_999_999_999, &zoned));
+}
+
+#[test]
 fn a_cut_text_stands_for_longer_ones() {
     let most = |text: &str| match at_most(Value::Bytes(text.into()), &DataType::Utf8View) {
         Some(Value::Bytes(bytes)) => String::from_utf8(bytes).unwrap(),
