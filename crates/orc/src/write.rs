@@ -33,6 +33,7 @@ mod micros;
 mod nested;
 mod options;
 mod size;
+mod skipped_days;
 mod statistics;
 mod stream;
 mod text_bounds;

@@ -50,7 +50,11 @@ impl Values for Integers {
             }
             other => return Err(Error::internal(format!("{other} is not a whole number"))),
         }
-        digest.add_ints(&numbers[before..]);
+        if matches!(rows.array.data_type(), DataType::Date32 | DataType::Date64) {
+            digest.add_days(&numbers[before..]);
+        } else {
+            digest.add_ints(&numbers[before..]);
+        }
         Ok(Vec::new())
     }
 }

@@ -4,6 +4,7 @@ use arrow::datatypes::i256;
 
 use crate::proto;
 use crate::schema::OrcKind;
+use crate::write::skipped_days;
 use crate::write::text_bounds::TextBounds;
 
 /// Count of values, whether there are nulls, and what the kind of column allows on top.
@@ -265,7 +266,7 @@ impl Statistics {
                 }));
             }
             Kind::Date(range) => {
-                let (minimum, maximum) = range.unzip();
+                let (minimum, maximum) = range.map(|(min, max)| (min, skipped_days::outward_day(max))).unzip();
                 wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
             }
             Kind::Binary { bytes } => {
@@ -289,7 +290,7 @@ impl Statistics {
 /// not what readers take missing ones for: none in the minimum, all in the maximum.
 fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatistics {
     const ALL: u32 = 999_999;
-    let (min, max) = range.unzip();
+    let (min, max) = range.map(|(min, max)| (min, skipped_days::outward_instant(max))).unzip();
     proto::TimestampStatistics {
         minimum: min.map(|(millis, _)| millis),
         maximum: max.map(|(millis, _)| millis),

@@ -87,10 +87,8 @@ impl Timestamps {
             seconds.numbers.push(rounded - BASE);
             nanos.numbers.push(nanos::encode(nano as u32));
         }
-        digest.statistics.add_instants(instant::<TICKS>(min), instant::<TICKS>(max));
-        if let Some(bloom) = &mut digest.bloom {
-            values.iter().for_each(|&ticks| bloom.add_int(instant::<TICKS>(ticks).0));
-        }
+        let millis = values.iter().map(|&ticks| instant::<TICKS>(ticks).0);
+        digest.add_instants(instant::<TICKS>(min), instant::<TICKS>(max), millis);
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use arrow::buffer::NullBuffer;
 
 use crate::encode::codec::Compressor;
 use crate::write::bloom::Bloom;
-use crate::write::statistics::Statistics;
+use crate::write::skipped_days;
+use crate::write::statistics::{Instant, Statistics};
 use crate::write::stream::Stream;
 use crate::{Error, Result};
 
@@ -117,11 +118,30 @@ pub(crate) struct Digest<'a> {
 }
 
 impl Digest<'_> {
-    /// Takes in whole numbers, or days.
+    /// Takes in whole numbers.
     pub(crate) fn add_ints(&mut self, values: &[i64]) {
         self.statistics.add_ints(values);
         if let Some(bloom) = &mut self.bloom {
             values.iter().for_each(|&value| bloom.add_int(value));
+        }
+    }
+
+    /// Takes in days since 1970-01-01.
+    pub(crate) fn add_days(&mut self, days: &[i64]) {
+        self.add_ints(days);
+        if let Some(bloom) = &mut self.bloom {
+            days.iter().flat_map(|&day| skipped_days::other_days(day)).for_each(|day| bloom.add_int(day));
+        }
+    }
+
+    /// Takes in points in time from the earliest to the latest, with the milliseconds of each.
+    pub(crate) fn add_instants(&mut self, min: Instant, max: Instant, millis: impl Iterator<Item = i64>) {
+        self.statistics.add_instants(min, max);
+        if let Some(bloom) = &mut self.bloom {
+            for millis in millis {
+                bloom.add_int(millis);
+                skipped_days::other_millis(millis).for_each(|other| bloom.add_int(other));
+            }
         }
     }
 

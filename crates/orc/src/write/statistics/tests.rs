@@ -84,6 +84,29 @@ fn times_carry_their_nanoseconds() {
 }
 
 #[test]
+fn bounds_include_days_that_stand_for_skipped_ones() {
+    const FIRST: i64 = -141_427; // 1582-10-15
+    let date = |day: i64| {
+        let mut statistics = Statistics::new(&OrcKind::Date);
+        statistics.add_ints(&[day]);
+        let wire = statistics.to_proto().date_statistics.unwrap();
+        assert_eq!(wire.minimum.map(i64::from), Some(day));
+        i64::from(wire.maximum.unwrap())
+    };
+    assert_eq!([FIRST - 11, FIRST + 10].map(date), [FIRST - 11, FIRST + 10]);
+    assert_eq!([FIRST - 10, FIRST - 1, FIRST, FIRST + 9].map(date), [FIRST + 10; 4]);
+    let latest = |day: i64| {
+        let mut statistics = Statistics::new(&OrcKind::Timestamp);
+        statistics.add_instants((day * 86_400_000, 5), (day * 86_400_000, 5));
+        let wire = statistics.to_proto().timestamp_statistics.unwrap();
+        assert_eq!((wire.minimum, wire.minimum_nanos), (Some(day * 86_400_000), Some(6)));
+        wire.maximum_utc.unwrap() / 86_400_000
+    };
+    assert_eq!([FIRST - 12, FIRST + 11].map(latest), [FIRST - 12, FIRST + 11]);
+    assert_eq!([FIRST - 11, FIRST - 1, FIRST + 10].map(latest), [FIRST + 11; 3]);
+}
+
+#[test]
 fn lengths_and_counts_add_up() {
     let wire = merged(&OrcKind::Boolean, [|s| s.add_trues(3), |s| s.add_trues(4)]);
     assert_eq!(wire.bucket_statistics.unwrap().count, [7]);
