@@ -66,17 +66,39 @@ const MOST_STEP_ROWS: u64 = 64 << 10;
 /// A step of the fewest rows has no more bytes than these: offsets of 32 bits reach twice as far, and memory is finite.
 const STEP_BYTES_AT_MOST: u64 = 1 << 30;
 
-/// The rows of a step whose rows take so many bytes each.
-pub(crate) fn batch_rows(row_bytes: u64) -> usize {
+/// A row of so many bytes is large, if its columns have so many each.
+const LARGE_ROW_BYTES: u64 = 64 << 10;
+const LARGE_VALUE_BYTES: u64 = 16 << 10;
+/// Bytes of a step of large rows, unless it is one row: the work per batch is little beside theirs.
+const LARGE_STEP_BYTES: u64 = 8 << 20;
+
+/// Whether rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes beside its
+/// values is nothing to them, and a fixed number of them would be any number of bytes.
+pub fn is_large_row(row_bytes: u64, columns: usize) -> bool {
+    row_bytes >= LARGE_ROW_BYTES.max(columns as u64 * LARGE_VALUE_BYTES)
+}
+
+/// The rows of a step whose rows take so many bytes each, in so many columns.
+pub(crate) fn batch_rows(row_bytes: u64, columns: usize) -> usize {
     let row_bytes = row_bytes.max(1);
+    if is_large_row(row_bytes, columns) {
+        return (LARGE_STEP_BYTES / row_bytes).max(1) as usize;
+    }
     let most = (STEP_BYTES_AT_MOST / row_bytes).max(1);
     (BATCH_BYTES / row_bytes).clamp(LEAST_STEP_ROWS, MOST_STEP_ROWS).min(most) as usize
 }
 
 /// Decoded bytes that may wait for the consumer.
 const AHEAD_BYTES: u64 = 256 << 20;
+/// The same where rows are large.
+const LARGE_AHEAD_BYTES: u64 = 32 << 20;
 
-/// How many steps of so many bytes may be under way or wait for the consumer.
-pub(crate) fn steps_ahead(step_bytes: u64, threads: usize) -> usize {
-    (AHEAD_BYTES / step_bytes.max(1)).clamp(1, 2 * threads.max(1) as u64) as usize
+/// How many steps of so many rows, of so many bytes each in so many columns, may be under way or wait for the consumer.
+pub(crate) fn steps_ahead(rows: usize, row_bytes: u64, columns: usize, threads: usize) -> usize {
+    let ahead_bytes = if is_large_row(row_bytes, columns) { LARGE_AHEAD_BYTES } else { AHEAD_BYTES };
+    let step_bytes = (rows as u64).saturating_mul(row_bytes).max(1);
+    (ahead_bytes / step_bytes).clamp(1, 2 * threads.max(1) as u64) as usize
 }
+
+#[cfg(test)]
+mod tests;

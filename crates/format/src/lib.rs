@@ -45,6 +45,7 @@ pub use conform::FindBy;
 pub use content::{Content, PACKED_FRONT_BYTES};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
+pub use exec::is_large_row;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};

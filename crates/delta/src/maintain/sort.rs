@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
+use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
 use crate::spill::{self, Spill};
@@ -16,6 +17,10 @@ use crate::spill::{self, Spill};
 const BATCH_ROWS: usize = 8192;
 /// Runs that are read side by side at most: then they become one.
 const RUNS_AT_MOST: usize = 64;
+/// The same of large rows at least: fewer would be written again too often.
+const LEAST_RUNS_AT_ONCE: usize = 4;
+/// Rows of a batch that is merged at least, unless they are large.
+const LEAST_MERGED_ROWS: usize = 64;
 /// Batches that rows of one are taken from at most: each takes memory of its own.
 const BATCHES_AT_MOST: usize = 1024;
 /// What a row takes beside its values and its key while it is sorted: its number.
@@ -32,6 +37,8 @@ pub(crate) struct Sorter {
     spill: Option<Spill>,
     /// Rows of a batch of the runs at most.
     run_rows: usize,
+    /// Bytes of a row, on average, in the run where it is largest.
+    row_bytes: u64,
 }
 
 impl Sorter {
@@ -40,7 +47,16 @@ impl Sorter {
         let key = Arc::new(Field::new("key", DataType::Binary, false));
         let fields: Vec<_> = schema.fields().iter().cloned().chain([key]).collect();
         let schema = Arc::new(Schema::new(fields));
-        Self { schema, limit_bytes, batches: Vec::new(), bytes: 0, runs: Vec::new(), spill: None, run_rows: BATCH_ROWS }
+        Self {
+            schema,
+            limit_bytes,
+            batches: Vec::new(),
+            bytes: 0,
+            runs: Vec::new(),
+            spill: None,
+            run_rows: BATCH_ROWS,
+            row_bytes: 0,
+        }
     }
 
     /// Takes rows; a key for each.
@@ -58,14 +74,19 @@ impl Sorter {
     /// The rows in order, without their keys.
     pub fn finish(mut self) -> Result<Sorted> {
         let batch_rows = self.batch_rows();
+        if self.is_large() && self.spill.is_some() && !self.batches.is_empty() {
+            // A large row is given as a copy: those in memory would be beside what is written of them.
+            self.spill()?;
+        }
         let memory = sorted(std::mem::take(&mut self.batches), batch_rows);
+        let merged_rows = self.merged_rows(batch_rows);
         let Some(spill) = &self.spill else {
-            return Ok(Sorted { sources: vec![Source::memory(memory)?], batch_rows });
+            return Ok(Sorted { sources: vec![Source::memory(memory)?], merged_rows });
         };
         // What is in memory came last, and so is the last of those with equal keys.
         let runs = self.runs.iter().map(|run| Source::run(spill, *run));
         let sources = runs.chain([Source::memory(memory)]).collect::<Result<_>>()?;
-        Ok(Sorted { sources, batch_rows })
+        Ok(Sorted { sources, merged_rows })
     }
 
     /// Puts what is in memory on the disk as a run.
@@ -74,13 +95,13 @@ impl Sorter {
             Some(spill) => spill,
             None => Spill::create()?,
         };
-        if self.runs.len() == RUNS_AT_MOST {
+        let batch_rows = self.batch_rows();
+        if self.runs.len() >= self.runs_at_most() {
             let joined = self.join(&mut spill)?;
             self.runs.drain(..).for_each(|run| spill.forget(run));
             self.runs.push(joined);
         }
         let mut run = spill.begin(&self.schema)?;
-        let batch_rows = self.batch_rows();
         self.run_rows = batch_rows;
         for batch in sorted(std::mem::take(&mut self.batches), batch_rows) {
             run.write(&batch.map_err(Error::unexpected)?)?;
@@ -94,7 +115,7 @@ impl Sorter {
     /// Makes one run of all.
     fn join(&self, spill: &mut Spill) -> Result<spill::Run> {
         let sources = self.runs.iter().map(|run| Source::run(spill, *run)).collect::<Result<_>>()?;
-        let mut all = Sorted { sources, batch_rows: self.run_rows };
+        let mut all = Sorted { sources, merged_rows: self.merged_rows(self.run_rows) };
         let mut run = spill.begin(&self.schema)?;
         while let Some(batch) = all.next_with_keys()? {
             run.write(&batch)?;
@@ -103,11 +124,30 @@ impl Sorter {
     }
 
     /// Rows of a batch so that one of each run takes half of the memory, at most, if all rows are like those in memory.
-    fn batch_rows(&self) -> usize {
+    fn batch_rows(&mut self) -> usize {
         let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
         let row_bytes = (self.bytes / rows.max(1) as u64).max(1);
+        self.row_bytes = self.row_bytes.max(row_bytes);
         let most = self.limit_bytes / 2 / RUNS_AT_MOST as u64 / row_bytes;
         usize::try_from(most).unwrap_or(BATCH_ROWS).clamp(1, self.run_rows)
+    }
+
+    fn is_large(&self) -> bool {
+        is_large_row(self.row_bytes, self.schema.fields().len())
+    }
+
+    /// Runs that are read side by side, a batch of each: fewer where a large row of each would take more than half of the memory.
+    fn runs_at_most(&self) -> usize {
+        if !self.is_large() {
+            return RUNS_AT_MOST;
+        }
+        let fitting = self.limit_bytes / 2 / self.row_bytes.max(1);
+        usize::try_from(fitting).unwrap_or(RUNS_AT_MOST).clamp(LEAST_RUNS_AT_ONCE, RUNS_AT_MOST)
+    }
+
+    /// Rows of a batch that is merged of several runs, whose batches have so many.
+    fn merged_rows(&self, batch_rows: usize) -> usize {
+        if self.is_large() { batch_rows } else { batch_rows.max(LEAST_MERGED_ROWS) }
     }
 }
 
@@ -141,7 +181,8 @@ fn key_column(batch: &RecordBatch) -> BinaryArray {
 /// Sorted rows.
 pub(crate) struct Sorted {
     sources: Vec<Source>,
-    batch_rows: usize,
+    /// Rows of a batch that takes some of several sources.
+    merged_rows: usize,
 }
 
 /// A run, or what stayed in memory.
@@ -201,7 +242,7 @@ impl Sorted {
         let mut places = Vec::with_capacity(BATCH_ROWS);
         let keys = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.key()?.to_vec(), at)));
         let mut heap: BinaryHeap<Reverse<(Vec<u8>, usize)>> = keys.map(Reverse).collect();
-        while places.len() < self.batch_rows.max(64) && batches.len() < BATCHES_AT_MOST {
+        while places.len() < self.merged_rows && batches.len() < BATCHES_AT_MOST {
             let Some(Reverse((_, at))) = heap.pop() else { break };
             let source = &mut self.sources[at];
             let Some(ahead) = &mut source.ahead else { continue };

@@ -5,6 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
 use super::Rows;
@@ -20,6 +21,8 @@ pub(crate) struct OrderedRows {
 
 /// Bytes of a batch of rows that is put together, at most, unless it is one row.
 const SLICE_BYTES: usize = 32 << 20;
+/// Large rows are put together in so many batches at least: several are under way at a time.
+const LARGE_SLICES: usize = 16;
 
 impl OrderedRows {
     /// These rows of `rows`, which have this schema; all of them as they came where there is no order.
@@ -59,10 +62,16 @@ impl OrderedRows {
     pub fn cut(&self, range: Range<usize>, most_rows: usize) -> Vec<Range<usize>> {
         let moved = |part: Range<usize>| part.start + range.start..part.end + range.start;
         let parts = match &self.order {
-            Some(order) => self.rows.cut(order[range.clone()].iter().copied(), most_rows, SLICE_BYTES),
-            None => self.rows.cut(range.start as u32..range.end as u32, most_rows, SLICE_BYTES),
+            Some(order) => self.rows.cut(order[range.clone()].iter().copied(), most_rows, self.slice_bytes()),
+            None => self.rows.cut(range.start as u32..range.end as u32, most_rows, self.slice_bytes()),
         };
         parts.into_iter().map(moved).collect()
+    }
+
+    fn slice_bytes(&self) -> usize {
+        let (bytes, rows) = (self.rows.bytes(), self.rows.len().max(1));
+        let is_large = is_large_row((bytes / rows) as u64, self.schema.fields().len());
+        if is_large { SLICE_BYTES.min(bytes / LARGE_SLICES) } else { SLICE_BYTES }
     }
 
     /// All rows in order, in batches of at most `batch_rows`.

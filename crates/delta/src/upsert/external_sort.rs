@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, ma
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
+use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
@@ -36,7 +37,7 @@ pub(crate) struct ExternalSort {
     spill: Spill,
     /// In the order of the source; those of the same level are of about the same size.
     places: Vec<Place>,
-    /// As many are read side by side.
+    /// As many are read side by side; fewer once rows are large.
     at_once: usize,
 }
 
@@ -89,6 +90,12 @@ impl ExternalSort {
 
     /// Writes a chunk as the next run.
     pub fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        let row_bytes = chunk.row_bytes() / chunk.rows().max(1);
+        if is_large_row(row_bytes as u64, self.schema.fields().len()) {
+            // A row of each run is in memory.
+            let fitting = self.limit_bytes / 4 / row_bytes.max(1);
+            self.at_once = self.at_once.min(fitting.max(*RUNS_AT_ONCE.start()));
+        }
         while let Some(from) = self.full_level() {
             self.join(from)?;
         }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use lakerace_format::Batches;
 use lakerace_format::predicate::ColumnStatistics;
+use lakerace_format::{Batches, is_large_row};
 use lakerace_io::{Error, Job, Result};
 use roaring::RoaringTreemap;
 
@@ -147,7 +147,11 @@ fn piece_rows(batch: &RecordBatch, threads: usize, memory_bytes: usize) -> usize
     let bytes: usize = batch.columns().iter().map(value_bytes).sum();
     let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);
     let under_way_bytes = UNDER_WAY_BYTES.min(memory_bytes / 4);
-    let least = if under_way_bytes == UNDER_WAY_BYTES { *PIECE_ROWS.start() } else { LEAST_PIECE_ROWS };
+    let least = match under_way_bytes {
+        _ if is_large_row(row_bytes as u64, batch.num_columns()) => 1,
+        UNDER_WAY_BYTES => *PIECE_ROWS.start(),
+        _ => LEAST_PIECE_ROWS,
+    };
     (under_way_bytes / pieces / row_bytes).clamp(least, *PIECE_ROWS.end())
 }
 

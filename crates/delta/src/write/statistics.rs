@@ -7,7 +7,7 @@ use arrow::array::{
     StringViewArray, StringViewBuilder, StructArray, UInt32Array, downcast_primitive_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::compute::{concat, max, min, nullif, take};
+use arrow::compute::{cast, concat, max, min, nullif, take};
 use arrow::datatypes::{ArrowNumericType, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_io::{Error, Result};
@@ -202,12 +202,23 @@ fn two_rows<'a>(array: &dyn Array, texts: impl Iterator<Item = Option<&'a str>>)
         largest = largest.filter(|(largest, _)| *largest >= text).or(Some((text, row)));
     }
     let Some(((_, least), (_, largest))) = least.zip(largest) else { return Ok(None) };
-    take(array, &UInt32Array::from(vec![least, largest]), None).map(Some).map_err(Error::unexpected)
+    let two = take(array, &UInt32Array::from(vec![least, largest]), None).map_err(Error::unexpected)?;
+    // Views have their texts cut.
+    let views = |two: &ArrayRef| cast(two, &DataType::Utf8View).map_err(Error::unexpected);
+    if two.get_array_memory_size() <= 4 * KEPT_TEXT_BYTES {
+        return Ok(Some(two));
+    }
+    let cut = two_texts(views(&two)?.as_string_view());
+    cut.map(|cut| cast(&cut, two.data_type()).map_err(Error::unexpected)).transpose()
 }
+
+/// Bytes of a text that are kept at most. The log has the first 32 characters of a bound, and the kernel looks at twice as many for
+/// one that is above all.
+const KEPT_TEXT_BYTES: usize = 4096;
 
 fn two_texts(texts: &StringViewArray) -> Option<ArrayRef> {
     let (least, largest) = extreme_rows(texts)?;
-    let two = [texts.value(least), texts.value(largest)];
+    let two = [texts.value(least), texts.value(largest)].map(|text| &text[..text.floor_char_boundary(KEPT_TEXT_BYTES)]);
     let bytes = two.iter().map(|text| text.len() as u32).sum::<u32>().max(1);
     let mut builder = StringViewBuilder::with_capacity(2).with_fixed_block_size(bytes);
     two.iter().for_each(|text| builder.append_value(text));

@@ -12,6 +12,7 @@ use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
 
 mod jobs;
+mod large_rows;
 mod loads;
 
 struct Counting;

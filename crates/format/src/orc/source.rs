@@ -204,11 +204,11 @@ impl Source for OrcSource {
         read_stripe_footers(&units, &fields, &self.job)?;
         let limit = plan.request.limit;
         let row_bytes = units.iter().map(|unit| unit.row_bytes(&fields)).max().unwrap_or(1);
-        let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes)).max(1);
+        let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes, fields.len())).max(1);
         let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
         let steps = BatchPlan::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
-        let steps_ahead = steps_ahead((step_rows as u64).saturating_mul(row_bytes), self.job.options().threads);
+        let steps_ahead = steps_ahead(step_rows, row_bytes, fields.len(), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
             Fetcher::start(objects, &plan.requests, &self.job)?

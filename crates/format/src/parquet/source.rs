@@ -222,8 +222,8 @@ impl ParquetSource {
             units.iter().zip(&unit_step_rows).map(|(unit, step_rows)| (unit.rows.as_slice(), *step_rows)),
             request.limit.filter(|_| columns.predicate.is_none() && files.iter().all(|file| file.hidden.is_none())),
         );
-        let step_bytes = step_rows as u64 * units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
-        let steps_ahead = steps_ahead(step_bytes, self.job.options().threads);
+        let row_bytes = units.iter().map(|unit| row_bytes(unit, &fields)).max().unwrap_or(1);
+        let steps_ahead = steps_ahead(step_rows, row_bytes, fields.len(), self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = match requests {
             Some(requests) => Fetcher::start(objects, requests, &self.job)?,

@@ -109,13 +109,19 @@ impl PageWriter {
     }
 
     /// Adds a data page. `body` is its levels and values.
-    pub(crate) fn data_page(&mut self, body: &[u8], summary: PageSummary, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn data_page(
+        &mut self,
+        body: &[u8],
+        mut summary: PageSummary,
+        compressor: &mut Compressor,
+    ) -> Result<()> {
         let values = i32::try_from(summary.rows).map_err(|_| self.too_large(summary.rows))?;
         let mut pays = self.pays;
         let kind = |header: &mut Header| header.data_page(values, summary.encoding);
         let (header, body) = self.compress(body, compressor, &mut pays, kind)?;
         self.pays = pays;
         self.blocks.push(&header, &body);
+        summary.bounds.cut(self.order, is_utf8(&self.column));
         self.pages.push(Page { bytes: header.len() + body.len(), summary });
         Ok(())
     }

@@ -148,6 +148,23 @@ impl Bounds {
         }
     }
 
+    /// Drops what [`Self::shortened`] does not look at: each page of a chunk keeps its bounds, which may be whole pages.
+    pub(crate) fn cut(&mut self, order: Order, is_utf8: bool) {
+        let Some((min, max)) = self.min_max.as_mut().filter(|_| order.is_truncatable()) else { return };
+        let has_next = |max: &[u8]| match is_utf8 {
+            true => next_text(&max[..char_floor(max, BOUND_BYTES)]).is_some(),
+            false => next_bytes(&max[..BOUND_BYTES]).is_some(),
+        };
+        // One byte more tells that there were more, and whether a character is cut.
+        const KEPT_BYTES: usize = BOUND_BYTES + 1;
+        if min.len() > KEPT_BYTES {
+            *min = min[..KEPT_BYTES].to_vec();
+        }
+        if max.len() > KEPT_BYTES && has_next(max) {
+            *max = max[..KEPT_BYTES].to_vec();
+        }
+    }
+
     /// The bounds shortened to [`BOUND_BYTES`], with whether each is exact; `None` where there is a NaN.
     pub(crate) fn shortened(&self, order: Order, is_utf8: bool) -> Option<Shortened> {
         let (min, max) = self.min_max.as_ref().filter(|_| self.nans == 0)?;

@@ -32,7 +32,7 @@ pub(crate) fn want(wanted: &mut Vec<Wanted>, file: u32, ranges: &[Range<u64>]) -
 
 /// The rows of a step where the caller did not say.
 pub(crate) fn default_step_rows(units: &[Unit], fields: &[FieldRef]) -> usize {
-    batch_rows(units.iter().map(|unit| row_bytes(unit, fields)).max().unwrap_or(1))
+    batch_rows(units.iter().map(|unit| row_bytes(unit, fields)).max().unwrap_or(1), fields.len())
 }
 
 /// Bytes that a row takes in memory, about.

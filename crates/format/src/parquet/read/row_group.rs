@@ -10,12 +10,12 @@ use super::planning::row_bytes;
 use super::prune::{Pruner, intersect};
 use super::unit::Unit;
 use crate::columns::Columns;
-use crate::exec::BATCH_BYTES;
+use crate::exec::{BATCH_BYTES, is_large_row};
 use crate::parquet::source::ParquetSource;
 use crate::predicate::{ColumnRef, ColumnStatistics};
 use crate::{Batches, ReadRequest};
 
-/// Rows of a batch at least, as each has buffers of its own, and at most.
+/// Rows of a batch at least, as each has buffers of its own, unless they are large, and at most.
 const LEAST_BATCH_ROWS: usize = 64;
 const MOST_BATCH_ROWS: u64 = 64 << 10;
 
@@ -96,7 +96,8 @@ impl ParquetSource {
         }
         let of_group = |group: RowGroup| row_bytes(&group.unit, self.schema.fields());
         let row_bytes = self.row_groups().into_iter().map(of_group).max().unwrap_or(1);
-        Some(((bytes / row_bytes.max(1)).min(MOST_BATCH_ROWS) as usize).max(LEAST_BATCH_ROWS))
+        let least = if is_large_row(row_bytes, self.schema.fields().len()) { 1 } else { LEAST_BATCH_ROWS };
+        Some(((bytes / row_bytes.max(1)).min(MOST_BATCH_ROWS) as usize).max(least))
     }
 
     /// Reads some columns of a row group: batches of rows that follow one another, each with the number that its first row has in the
