@@ -173,7 +173,8 @@ def test_writes_from_python_may_compact_behind_them(tmp_path: Path, monkeypatch:
         table.compact(io="fast")  # type: ignore[arg-type]
     changed = table.upsert(rows(0, 59), threads=1, io="sync", auto_compact=True)
     assert (changed.rows_hidden, changed.compacted) == (59, None), "all rows are hidden, and their file went"
-    assert lr.copy(rows(0, 1), tmp_path / "rows.parquet", auto_compact=True).compacted is None
+    with pytest.raises(lr.UsageError, match="auto_compact"):
+        lr.copy(rows(0, 1), tmp_path / "rows.parquet", auto_compact=True)
 
     def outrun(*_: object, **__: object) -> None:
         raise lr.ConflictError("another writer was faster")

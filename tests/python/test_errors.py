@@ -92,7 +92,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["copy", "rows.parquet", "there.parquet"], 7, "--mode overwrite"),
         (["copy", "rows.parquet", "folder/"], 7, "--mode append or overwrite (mode)"),
         (["copy", "rows.parquet", "delta:table"], 7, "--mode append|overwrite"),
-        (["copy", "rows.parquet", "x.orc", "--row-group-rows", "9"], 2, "--row-group-bytes (row_group_bytes)"),
+        (["copy", "rows.parquet", "x.orc", "--row-group-rows", "9"], 2, "--row-group-rows (row_group_rows)"),
         (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "(partition_by, table_properties, evolve)"),
         (
             ["copy", "rows.parquet", "x.csv", "--columns", "id", "--compression", "snappy"],

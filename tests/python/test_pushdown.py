@@ -285,7 +285,7 @@ def in_duckdb(questions: list[dict[str, Any]]) -> list[Found]:
         [str(python), str(program)],
         input=json.dumps(questions),
         check=True,
-        timeout=120,
+        timeout=900,
         stdout=subprocess.PIPE,
         text=True,
     )

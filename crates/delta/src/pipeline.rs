@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::{Watched, into_value, lock};
 use lakerace_io::{Error, Result};
 
@@ -28,7 +29,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         }
     };
     let joined: std::thread::Result<()> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, items.len().max(1))).map(|_| scope.spawn(run)).collect();
+        let workers: Vec<_> = (0..threads.clamp(1, items.len().max(1))).map(|_| spawn_or_run(scope, run)).collect();
         workers.into_iter().try_for_each(|worker| worker.join())
     });
     joined.map_err(|_| panicked())?;
@@ -59,11 +60,19 @@ pub(crate) fn ordered_map<T: Send, R: Send>(
                 }
             }
         };
-        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(run(thread))).collect();
+        // Where the system starts no thread, the calling one does the work.
+        let start = |thread| std::thread::Builder::new().spawn_scoped(scope, run(thread)).ok();
+        let workers: Vec<_> = (0..threads).map_while(start).collect();
         let mut made_all = Ok(());
         for (number, item) in items.enumerate() {
             // Behind an error, what was sent is thrown away.
-            let goes_on = item.map(|item| !queue.has_failed() && sender.send((number, item)).is_ok());
+            let goes_on = item.map(|item| {
+                if workers.is_empty() {
+                    queue.push(number, || work(0, item));
+                    return !queue.has_failed();
+                }
+                !queue.has_failed() && sender.send((number, item)).is_ok()
+            });
             if !matches!(goes_on, Ok(true)) {
                 made_all = goes_on.map(|_| ());
                 break;

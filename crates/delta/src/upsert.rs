@@ -46,6 +46,7 @@ mod streaming_write;
 use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
 
@@ -286,7 +287,7 @@ impl Upsert<'_> {
         let probe = KeyProbe { columns: &self.shape.columns, keys: keys.keys() };
         let (job, run_bytes) = (self.table.job(), usize::try_from(self.run_bytes()).unwrap_or(usize::MAX));
         let found = std::thread::scope(|scope| {
-            let finder = scope.spawn(|| probe.rows(&self.snapshot, &files));
+            let finder = spawn_or_run(scope, || probe.rows(&self.snapshot, &files));
             let mut write = |rows: &RecordBatch| new.rows.write(rows);
             let written = self.shape.in_runs(run_bytes, job).write(batches, ahead.rows, ahead.order, &mut write);
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;
@@ -334,7 +335,7 @@ impl Upsert<'_> {
     /// Makes new files visible, and stores vectors meanwhile.
     fn publish(&self, new: New, hide: &mut DvCommit) -> Result<(Published, Published)> {
         let (published, prepared) = std::thread::scope(|scope| {
-            let prepared = scope.spawn(|| hide.prepare(&self.snapshot));
+            let prepared = spawn_or_run(scope, || hide.prepare(&self.snapshot));
             (new.publish(), prepared.join())
         });
         let prepared = prepared.unwrap_or_else(|_| Err(Error::internal("the thread of deletion vectors panicked")));
@@ -381,7 +382,7 @@ impl Upsert<'_> {
         }
         // Both cores have work: one decodes keys while the other encodes rows.
         std::thread::scope(|scope| {
-            let finder = scope.spawn(|| probe.rows(&self.snapshot, files));
+            let finder = spawn_or_run(scope, || probe.rows(&self.snapshot, files));
             let threads = self.table.job().options().threads;
             let written = window.sorted().each_batch(SLICE_ROWS, threads, &mut |batch| new.rows.write(&batch));
             let found = finder.join().map_err(|_| Error::internal("a thread that looked for rows panicked"))?;

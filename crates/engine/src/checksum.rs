@@ -11,6 +11,7 @@ use std::sync::Mutex;
 
 use arrow::array::RecordBatch;
 use lakerace_format::Batches;
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, Job, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -54,7 +55,7 @@ pub fn checksum(batches: Batches, job: &Job) -> Result<Checksum> {
         return work();
     }
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| spawn_or_run(scope, work)).collect();
         let mut total = Ok(Checksum::default());
         for worker in workers {
             let part = worker.join().unwrap_or_else(|_| Err(Error::internal("a thread that summed rows panicked")));

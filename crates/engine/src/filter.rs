@@ -37,7 +37,7 @@ pub fn parse_filter(text: &str) -> Result<Expr> {
     let stack = STACK_BYTES + text.len() * STACK_BYTES_PER_TEXT_BYTE;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, || parse(text));
-        let thread = thread.map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+        let thread = thread.map_err(|e| lakerace_io::threads::not_started(&e))?;
         thread.join().unwrap_or_else(|_| Err(Error::internal("the SQL parser failed")))
     })
     .map_err(|e| e.at("filter"))

@@ -17,7 +17,7 @@ pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Result<Batc
     let reader = Arc::clone(&shared);
     // Not joined: a thread that waits for a store ends when its request does.
     let thread = std::thread::Builder::new().name("lakerace-read".to_owned()).spawn(move || reader.fill(batches));
-    thread.map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+    thread.map_err(|e| lakerace_io::threads::not_started(&e))?;
     Ok(Batches::new(schema, Taker { shared }))
 }
 

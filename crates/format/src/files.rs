@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
 use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
@@ -139,7 +140,7 @@ pub(crate) fn open_all<F: OpenFile>(
         }
     };
     let mut opened = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..at_once).map(|_| spawn_or_run(scope, work)).collect();
         let mut all = Vec::with_capacity(files.len());
         for thread in threads {
             let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;

@@ -249,7 +249,10 @@ impl Workers {
                     }
                 }
             };
-            std::thread::Builder::new().name(format!("lakerace-text-{i}")).spawn(run)?;
+            std::thread::Builder::new()
+                .name(format!("lakerace-text-{i}"))
+                .spawn(run)
+                .map_err(|error| lakerace_io::threads::not_started(&error))?;
         }
         let threads = Threads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
         Ok(Self { shop, threads: Some(threads) })

@@ -33,6 +33,7 @@ pub mod profile;
 pub mod proxy;
 mod semaphore;
 mod store;
+pub mod threads;
 pub mod wait;
 
 pub use durability::DurabilityLevel;

@@ -151,9 +151,10 @@ fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
 /// The error that names the setting which no client can be made with. Its value is not shown: it may be a secret.
 fn refused_setting(bucket: &str, settings: &Settings) -> Error {
     let is_refused = |key: AmazonS3ConfigKey, value: &str| {
-        let alone = AmazonS3Builder::new().with_bucket_name(bucket).with_region("us-east-1");
-        let alone = alone.with_http_connector(AttemptConnector::new(Duration::ZERO)).with_config(key, value);
-        alone.build().is_err()
+        let others = AmazonS3Builder::new().with_bucket_name(bucket).with_region("us-east-1").with_allow_http(true);
+        let others = others.with_access_key_id("any").with_secret_access_key("any");
+        let connector = AttemptConnector::new(Duration::ZERO);
+        others.with_http_connector(connector).with_config(key, value).build().is_err()
     };
     match settings.all().find(|(key, value)| is_refused(*key, value)) {
         Some((key, _)) => Error::usage(format!("the value of the S3 setting {} is not valid", key.as_ref())),

@@ -242,7 +242,9 @@ impl Writer {
         };
         std::thread::scope(|scope| {
             let (own, others) = self.compressors[..threads].split_at_mut(1);
-            let handles: Vec<_> = others.iter_mut().map(|compressor| scope.spawn(|| run(compressor))).collect();
+            // Where the system starts no further thread, the others do its work.
+            let start = |compressor| std::thread::Builder::new().spawn_scoped(scope, || run(compressor)).ok();
+            let handles: Vec<_> = others.iter_mut().map_while(start).collect();
             let result = own.iter_mut().try_for_each(run);
             // All threads are waited for; the first error is told.
             handles.into_iter().fold(result, |result, handle| {

@@ -62,7 +62,7 @@ impl Pieces {
         for _ in 0..threads {
             let shared = Arc::clone(&all.shared);
             let thread = std::thread::Builder::new().name("lakerace-tpch".to_owned()).spawn(move || shared.work());
-            all.threads.push(thread.map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?);
+            all.threads.push(thread.map_err(|e| lakerace_io::threads::not_started(&e))?);
         }
         Ok(Self::Threads(all))
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import operator
 import os
 import tempfile
@@ -360,6 +359,8 @@ class _Updating(io.FileIO):
             if self._version is not None and "metadata" not in options:
                 # A changed content is the same file: an option alone gives it other metadata.
                 found = store._stat(self._stored_name)
+                import json  # this keeps the import of the package light
+
                 metadata = None if found is None or found[5] is None else json.loads(found[5])
                 options = options if metadata is None else {**options, "metadata": metadata}
             state = {"if_exists": "error"} if self._version is None else {"replaced": self._version}

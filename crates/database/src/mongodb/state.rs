@@ -67,9 +67,11 @@ impl TargetState for CollectionState {
         Ok(Some(match info.uuid {
             Some(Bson::Binary(uuid)) => uuid.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             Some(other) => other.to_string(),
-            // Servers without these ids have nothing better than the number of documents.
+            // Servers without these ids tell an empty collection from one with documents at least.
             None => {
-                format!("{} documents", self.0.command(doc! { "count": collection })?.get("n").unwrap_or(&Bson::Null))
+                let counted = self.0.command(doc! { "count": collection, "limit": 1 })?;
+                let is_empty = counted.get("n").is_some_and(|n| matches!(n, Bson::Int32(0) | Bson::Int64(0)));
+                if is_empty { "empty".to_owned() } else { "with documents".to_owned() }
             }
         }))
     }

@@ -68,7 +68,7 @@ pub(super) fn scan(scan: Scan, units: Vec<(i64, i64)>, connections: Vec<Connecti
             }
         };
         let started = std::thread::Builder::new().name("lakerace-sqlite".to_owned()).spawn(work);
-        started.map_err(|error| Error::unavailable(format!("a thread could not start: {error}")))?;
+        started.map_err(|error| lakerace_io::threads::not_started(&error))?;
         receivers.push(receiver);
     }
     let rows = InOrder { receivers, unit: 0, units: units.len(), left: scan.limit, job: job.clone() };

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use lakerace_io::threads::spawn_or_run;
+
 use super::{ByteKeys, KeyList, Keys, Number, with_keys};
 
 impl Keys {
@@ -157,7 +159,7 @@ fn by_shares<T: Number, R: Default + Send>(keys: &[T], share: usize, work: impl 
         for ((made, some), nth) in made.iter_mut().zip(keys.chunks(share)).zip(0..) {
             let work = &work;
             let mut work = move || *made = work(some, nth * share);
-            if nth < last { drop(scope.spawn(work)) } else { work() }
+            if nth < last { drop(spawn_or_run(scope, work)) } else { work() }
         }
     });
     made
@@ -180,7 +182,7 @@ fn sort_parts<T: Number>(keys: &[T], spreads: &[Spread], parts: usize, out: (&mu
             let mine = first..part;
             let work = move || sort_each(keys, spreads, mine, my_sorted, my_rows);
             if thread < threads {
-                drop(scope.spawn(work))
+                drop(spawn_or_run(scope, work))
             } else {
                 work()
             }

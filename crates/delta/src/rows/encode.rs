@@ -13,6 +13,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{BinaryType, DataType, LargeBinaryType, LargeUtf8Type, SchemaRef, Utf8Type};
 use arrow::error::ArrowError;
 use lakerace_format::{Block, Pool, prefetch};
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, Result};
 
 use super::decode::Unpacked;
@@ -153,7 +154,7 @@ impl Packing {
         let pools = &self.pools[..self.pools.len().min(ranges.len())];
         let Some((first, others)) = pools.split_first() else { return Ok(Vec::new()) };
         let mut made = std::thread::scope(|scope| {
-            let others: Vec<_> = others.iter().map(|pool| scope.spawn(|| work(pool))).collect();
+            let others: Vec<_> = others.iter().map(|pool| spawn_or_run(scope, || work(pool))).collect();
             let mut made = work(first)?;
             for other in others {
                 made.append(&mut other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))??);

@@ -102,13 +102,18 @@ impl OrderedRows {
                 let mut mine = slices.iter().skip(number).step_by(threads);
                 // Nobody takes a batch behind an error.
                 let work = move || mine.try_for_each(|slice| sender.send(self.slice(slice.clone())).ok());
-                gatherers.push((scope.spawn(work), batches));
+                // Without a thread of their own, batches are put together when their turn comes.
+                gatherers
+                    .push(std::thread::Builder::new().spawn_scoped(scope, work).ok().map(|thread| (thread, batches)));
             }
-            let visited = (0..slices.len()).try_for_each(|number| match gatherers[number % threads].1.recv() {
-                Ok(batch) => visit(batch?),
-                Err(_) => Err(Error::internal("a thread that puts rows in order ended")),
+            let visited = (0..slices.len()).try_for_each(|number| match &gatherers[number % threads] {
+                None => visit(self.slice(slices[number].clone())?),
+                Some((_, batches)) => match batches.recv() {
+                    Ok(batch) => visit(batch?),
+                    Err(_) => Err(Error::internal("a thread that puts rows in order ended")),
+                },
             });
-            let ended = gatherers.into_iter().try_for_each(|(gatherer, batches)| {
+            let ended = gatherers.into_iter().flatten().try_for_each(|(gatherer, batches)| {
                 drop(batches);
                 gatherer.join().map(|_| ()).map_err(|_| Error::internal("a thread that puts rows in order panicked"))
             });

@@ -213,7 +213,6 @@ fn columns_may_be_named_like_functions_and_types() {
         "position",
         "floor",
         "ceil",
-        "trim",
         "extract",
         "substring",
         "text",
@@ -241,7 +240,7 @@ fn columns_may_be_named_like_functions_and_types() {
 
 #[test]
 fn keywords_are_advised_to_be_quoted() {
-    for name in ["exists", "struct", "interval"] {
+    for name in ["exists", "struct", "interval", "trim"] {
         let error = parse_filter(&format!("{name} = 1")).unwrap_err().to_string();
         assert!(error.contains("in double quotes"), "{error}");
         assert_eq!(parse_filter(&format!("\"{name}\" = 1")).unwrap(), parse_filter(&format!("`{name}` = 1")).unwrap());

@@ -106,9 +106,7 @@ impl<U: DecodeUnits> StepBatches<U> {
                 let shared = Arc::clone(&shared);
                 let thread = std::thread::Builder::new().name(format!("lakerace-decode-{number}"));
                 // Not joined: a thread that waits for the network ends when its request does.
-                thread
-                    .spawn(move || shared.work())
-                    .map_err(|e| Error::unavailable(format!("a decoding thread could not start: {e}")))?;
+                thread.spawn(move || shared.work()).map_err(|e| lakerace_io::threads::not_started(&e))?;
             }
         }
         Ok(Self { shared, inline })

@@ -77,7 +77,10 @@ impl<I: Items, T: Send + 'static> InOrder<I, T> {
                     }
                 }
             };
-            std::thread::Builder::new().name(format!("lakerace-jsonl-{number}")).spawn(run)?;
+            std::thread::Builder::new()
+                .name(format!("lakerace-jsonl-{number}"))
+                .spawn(run)
+                .map_err(|error| lakerace_io::threads::not_started(&error))?;
         }
         let crew = Crew::Threads { outcomes: Outcomes::new(outcomes), permits };
         Ok(Self { crew, job: job.clone() })

@@ -79,7 +79,7 @@ impl Behind {
                 theirs.run(&mut writer);
                 drop((writer, permit));
             })
-            .map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+            .map_err(|e| crate::threads::not_started(&e))?;
         Ok(Some(Self { shared, limit_bytes, thread: Some(thread), job: job.clone() }))
     }
 

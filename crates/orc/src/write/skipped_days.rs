@@ -5,7 +5,6 @@
 
 use std::ops::RangeInclusive;
 
-use super::statistics::Instant;
 use crate::read::FIRST_GREGORIAN_DAY;
 
 const MILLIS_A_DAY: i64 = 86_400_000;
@@ -20,7 +19,7 @@ pub(crate) fn outward_day(greatest: i32) -> i32 {
 }
 
 /// The greatest point in time as a bound, wherever the reader's day begins.
-pub(crate) fn outward_instant(greatest: Instant) -> Instant {
+pub(crate) fn outward_instant(greatest: (i64, u32)) -> (i64, u32) {
     let day = greatest.0.div_euclid(MILLIS_A_DAY);
     if (SKIPPED.start() - 1..=BEYOND).contains(&day) { ((BEYOND + 1) * MILLIS_A_DAY, 0) } else { greatest }
 }

@@ -80,7 +80,7 @@ impl Pool {
             let thread = std::thread::Builder::new()
                 .name("lakerace-encode".to_owned())
                 .spawn(move || work(&shared, &receiver, &settings))
-                .map_err(|e| Error::unavailable(format!("a thread could not start: {e}")))?;
+                .map_err(|e| lakerace_io::threads::not_started(&e))?;
             pool.threads.push(thread);
         }
         Ok(pool)
