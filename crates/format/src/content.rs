@@ -5,7 +5,7 @@ use std::io::Read;
 use lakerace_io::{Error, Result};
 
 use crate::Format;
-use crate::csv::input::Packing;
+use crate::text::block_reader::FileCompression;
 
 /// What the first bytes of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,9 @@ impl Content {
     /// What the first bytes of a file tell. Text in gzip or zstd is looked at unpacked, and without a byte order mark and blank lines
     /// in front.
     pub fn of(front: &[u8]) -> Self {
-        match Packing::of("", front) {
-            Packing::None => Self::of_plain(front),
-            packing => match Self::of_plain(&unpacked(front, packing)) {
+        match FileCompression::detect("", front) {
+            FileCompression::None => Self::of_plain(front),
+            compression => match Self::of_plain(&decompressed(front, compression)) {
                 Self::Known(format @ (Format::Parquet | Format::Orc | Format::Arrow)) => Self::PackedFile(format),
                 other => other,
             },
@@ -106,10 +106,10 @@ impl Content {
 }
 
 /// The text that packed bytes give, as far as they reach.
-fn unpacked(front: &[u8], packing: Packing) -> Vec<u8> {
+fn decompressed(front: &[u8], compression: FileCompression) -> Vec<u8> {
     const ENOUGH_BYTES: u64 = 4096;
     let mut text = Vec::new();
-    if let Ok(reader) = packing.unpack(std::io::Cursor::new(front.to_vec())) {
+    if let Ok(reader) = compression.decompress(std::io::Cursor::new(front.to_vec())) {
         // An end within a block is the end of what is looked at; damage is found by the read.
         let _ = reader.take(ENOUGH_BYTES).read_to_end(&mut text);
     }

@@ -30,10 +30,8 @@ mod column;
 mod columns;
 mod fields;
 mod format;
-mod gzip;
 mod header;
 pub(crate) mod infer;
-pub(crate) mod input;
 mod lines;
 mod parse;
 mod print;
@@ -46,7 +44,6 @@ mod source;
 mod text;
 pub(crate) mod value;
 
-pub(crate) use input::Steps;
 pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;

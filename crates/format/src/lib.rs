@@ -36,6 +36,7 @@ mod sink;
 mod source;
 pub mod suggestions;
 mod table_schema;
+mod text;
 mod text_sink;
 mod variant;
 

@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, bounded};
 use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
-use crate::csv::input::Packing;
+use crate::text::block_reader::FileCompression;
 use crate::{Codec, Compression, Sink, WriteOptions, Written};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
@@ -77,7 +77,7 @@ struct Threads {
 struct Shop {
     rows: Box<dyn TextRows>,
     header: Vec<u8>,
-    packing: Packing,
+    packing: FileCompression,
     level: Option<i32>,
 }
 
@@ -171,20 +171,20 @@ impl Sink for TextSink {
 }
 
 /// How the file is packed, by its name and the options.
-fn packing(url: &str, compression: Option<Compression>) -> Result<Packing> {
-    let named = Packing::of(url, &[]);
+fn packing(url: &str, compression: Option<Compression>) -> Result<FileCompression> {
+    let named = FileCompression::detect(url, &[]);
     let asked = match compression.map(|c| c.codec) {
         None => return Ok(named),
-        Some(Codec::None) => Packing::None,
-        Some(Codec::Gzip) => Packing::Gzip,
-        Some(Codec::Zstd) => Packing::Zstd,
+        Some(Codec::None) => FileCompression::None,
+        Some(Codec::Gzip) => FileCompression::Gzip,
+        Some(Codec::Zstd) => FileCompression::Zstd,
         Some(Codec::Snappy | Codec::Brotli | Codec::Lz4) => {
             return Err(Error::usage("text files are packed with gzip or zstd, or not at all")
                 .at(url)
                 .advice("give --compression gzip, zstd or none (compression)"));
         }
     };
-    if named != Packing::None && named != asked {
+    if named != FileCompression::None && named != asked {
         return Err(Error::usage("the file's name and the codec asked for contradict one another")
             .at(url)
             .advice("leave --compression (compression) out: the ending .gz or .zst says it"));
@@ -210,8 +210,8 @@ impl Shop {
         }
         let text_bytes = text.len();
         let bytes = match self.packing {
-            Packing::None => text,
-            Packing::Gzip => {
+            FileCompression::None => text,
+            FileCompression::Gzip => {
                 let level = self
                     .level
                     .and_then(|l| u32::try_from(l).ok())
@@ -220,7 +220,9 @@ impl Shop {
                 std::io::Write::write_all(&mut packer, &text)?;
                 packer.finish()?
             }
-            Packing::Zstd => zstd::bulk::compress(&text, self.level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?,
+            FileCompression::Zstd => {
+                zstd::bulk::compress(&text, self.level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?
+            }
         };
         let rows = (row - piece.first_row) as usize;
         Ok(Stored { bytes, text_bytes, rows })

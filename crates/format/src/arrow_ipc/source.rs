@@ -14,9 +14,9 @@ use bytes::Bytes;
 use lakerace_io::{Error, Job, Object, Result, panics, plan_requests};
 
 use super::FILE_MAGIC;
-use crate::csv::Steps;
 use crate::file_notes::{common_notes, requested_notes};
 use crate::suggestions::column_not_found;
+use crate::text::RangeReader;
 use crate::{
     Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan, check_nesting,
     with_plain_nulls,
@@ -146,7 +146,7 @@ impl Messages {
             Some(pipe) => Box::new(pipe.reader(job)?),
             None => {
                 let (object, size) = (object.clone(), object.size_bytes.unwrap_or(0));
-                Box::new(Steps::new(move |at| match at < size {
+                Box::new(RangeReader::new(move |at| match at < size {
                     true => object.read_range(at..size.min(at + STEP_BYTES as u64)),
                     false => Ok(Bytes::new()),
                 }))

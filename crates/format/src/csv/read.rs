@@ -12,9 +12,9 @@ use lakerace_io::wait::{lock, wait_briefly};
 use lakerace_io::{Error, Fetcher, Job, Result};
 
 use super::chain::{Chain, Records, ScannedBlock, without_bom};
-use super::input::{Input, RawBlock, fetch};
 use super::parse::{Parsed, Parser, internal};
 use super::scan::Outlook;
+use crate::text::block_reader::{BlockReader, RawBlock, fetch};
 use crate::{Constants, Predicate};
 
 /// Blocks that may be under way or ready beyond one for every thread.
@@ -50,14 +50,14 @@ pub(super) struct Reader {
 
 /// Where parsed blocks come from.
 enum Blocks {
-    Inline { input: Box<Input>, chain: Box<Chain> },
+    Inline { input: Box<BlockReader>, chain: Box<Chain> },
     Threads(Arc<Shared>),
 }
 
 /// What the threads of a read share. Locks are taken in the order of the fields.
 struct Shared {
     work: Arc<Work>,
-    input: Mutex<Input>,
+    input: Mutex<BlockReader>,
     chain: Mutex<Turns>,
     /// The chain has moved on.
     turn: Condvar,
@@ -87,7 +87,7 @@ struct Done {
 
 impl Reader {
     /// Starts reading. One thread does the work itself, when it is asked for the next batch.
-    pub fn start(work: Work, input: Input, chain: Chain, limit: Option<u64>, batch_rows: usize) -> Result<Self> {
+    pub fn start(work: Work, input: BlockReader, chain: Chain, limit: Option<u64>, batch_rows: usize) -> Result<Self> {
         let work = Arc::new(work);
         let threads = work.job.options().threads.max(1);
         let blocks = if threads == 1 {
@@ -238,7 +238,7 @@ fn without_block(batch: RecordBatch) -> Result<RecordBatch> {
 }
 
 impl Shared {
-    fn start(work: &Arc<Work>, input: Input, chain: Chain, threads: usize) -> Result<Arc<Self>> {
+    fn start(work: &Arc<Work>, input: BlockReader, chain: Chain, threads: usize) -> Result<Arc<Self>> {
         let shared = Arc::new(Self {
             work: Arc::clone(work),
             input: Mutex::new(input),

@@ -11,9 +11,10 @@ use super::column::Text;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;
-use super::input::{Packing, Steps, read_block};
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
+use crate::text::RangeReader;
+use crate::text::block_reader::{FileCompression, read_block};
 
 /// Bytes of text that are looked at, at most.
 pub(super) const MAX_SAMPLE_BYTES: usize = 4 << 20;
@@ -144,10 +145,10 @@ pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> 
         return front_of_pipe(pipe, &object.store.job);
     }
     let size = object.size_bytes.unwrap_or(0);
-    let named = Packing::of(object.path.as_ref(), &[]);
-    if named == Packing::None {
+    let named = FileCompression::detect(object.path.as_ref(), &[]);
+    if named == FileCompression::None {
         let first = object.read_range(0..size.min(FIRST_SAMPLE_BYTES as u64))?;
-        if Packing::of("", &first) == Packing::None {
+        if FileCompression::detect("", &first) == FileCompression::None {
             let enough = first.len() as u64 == size || has_rows(&first, rows);
             let text = if enough { first } else { object.read_range(0..size.min(MAX_SAMPLE_BYTES as u64))? };
             let is_whole = text.len() as u64 == size;
@@ -155,39 +156,43 @@ pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> 
         }
     }
     let source = object.clone();
-    let mut packed = Steps::new(move |at| {
+    let mut packed = RangeReader::new(move |at| {
         let end = size.min(at + PACKED_STEP_BYTES);
         if at < end { source.read_range(at..end) } else { Ok(Bytes::new()) }
     });
-    let packing = if named == Packing::None {
+    let compression = if named == FileCompression::None {
         let first = packed.fill_buf().map_err(|e| named.error(&e))?;
-        Packing::of("", first)
+        FileCompression::detect("", first)
     } else {
         named
     };
-    unpacked_front(packing.unpack(packed)?, packing, rows)
+    decompressed_front(compression.decompress(packed)?, compression, rows)
 }
 
 /// The front of a pipe, which stays there for the read. Of a packed one, what its first bytes give.
 fn front_of_pipe(pipe: &Pipe, job: &Job) -> Result<(Bytes, bool)> {
     let (front, is_whole) = pipe.peek(FIRST_SAMPLE_BYTES, job)?;
-    let packing = Packing::of(pipe.name(), &front);
-    if packing == Packing::None {
+    let compression = FileCompression::detect(pipe.name(), &front);
+    if compression == FileCompression::None {
         return Ok((front, is_whole));
     }
-    let mut reader = packing.unpack(std::io::Cursor::new(front))?;
+    let mut reader = compression.decompress(std::io::Cursor::new(front))?;
     let mut text = Vec::new();
     let outcome = reader.as_mut().take(MAX_SAMPLE_BYTES as u64).read_to_end(&mut text);
     // What ends in the middle of a packed block has given all that it can.
     if is_whole || text.is_empty() {
-        outcome.map_err(|e| packing.error(&e))?;
+        outcome.map_err(|e| compression.error(&e))?;
     }
     let is_whole = is_whole && text.len() < MAX_SAMPLE_BYTES;
     Ok((Bytes::from(text), is_whole))
 }
 
-fn unpacked_front(mut reader: Box<dyn Read + Send>, packing: Packing, rows: usize) -> Result<(Bytes, bool)> {
-    let mut read = |bytes| read_block(reader.as_mut(), bytes).map_err(|e| packing.error(&e));
+fn decompressed_front(
+    mut reader: Box<dyn Read + Send>,
+    compression: FileCompression,
+    rows: usize,
+) -> Result<(Bytes, bool)> {
+    let mut read = |bytes| read_block(reader.as_mut(), bytes).map_err(|e| compression.error(&e));
     let first = read(FIRST_SAMPLE_BYTES)?;
     if first.len() < FIRST_SAMPLE_BYTES {
         return Ok((first, true));

@@ -10,13 +10,13 @@ use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 use super::chain::{Chain, FileColumns};
 use super::column::TypeOrigin;
 use super::columns::column_for;
-use super::input::{Input, text_requests};
 use super::parse::Parser;
 use super::read::{Reader, Work};
 use super::rules::{Dialect, Rules};
 use super::sample::Sample;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
+use crate::text::block_reader::{BlockReader, text_requests};
 use crate::{
     Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,
@@ -254,7 +254,7 @@ impl Source for CsvSource {
             false => None,
         };
         let requests = planned.as_ref().unwrap_or(&plan.requests);
-        let input = Input::start(objects, wanted_files, requests, &self.job)?;
+        let input = BlockReader::start(objects, wanted_files, requests, &self.job)?;
         let chain = Chain::new(Arc::clone(&self.rules), Arc::new(columns));
         let work = Work {
             parser: Parser {

@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 
 use super::in_order::Items;
 use crate::csv::chain::without_bom;
-use crate::csv::input::{Input, fetch};
+use crate::text::block_reader::{BlockReader, fetch};
 
 /// Bytes of a line at most.
 const MAX_LINE_BYTES: usize = 256 << 20;
@@ -24,7 +24,7 @@ pub(super) struct Block {
 
 /// All files of a read, in blocks of whole lines.
 pub(super) struct Blocks {
-    input: Input,
+    input: BlockReader,
     urls: Arc<[String]>,
     /// The front of a line whose end is to come.
     rest: BytesMut,
@@ -33,7 +33,7 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// The files by their URLs.
-    pub fn new(input: Input, urls: Arc<[String]>) -> Self {
+    pub fn new(input: BlockReader, urls: Arc<[String]>) -> Self {
         Self { input, urls, rest: BytesMut::new(), line: 1 }
     }
 

@@ -12,9 +12,9 @@ use super::column::{Object as Columns, Origin, Others};
 use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, Learnt, learn_schema};
-use crate::csv::input::{Input, text_requests};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
+use crate::text::block_reader::{BlockReader, text_requests};
 use crate::{
     Batches, Constants, CsvOptions, Expr, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,
@@ -213,7 +213,7 @@ impl Source for JsonLinesSource {
         let parser = self.parser(plan, Arc::clone(&urls))?;
         // A part of a split plan has no requests: they are planned here.
         let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
-        let input = Input::start(objects, is_read, planned.as_ref().unwrap_or(&plan.requests), &self.job)?;
+        let input = BlockReader::start(objects, is_read, planned.as_ref().unwrap_or(&plan.requests), &self.job)?;
         let work = move |block: Block| parser.parse(&block);
         let rows = Rows {
             blocks: InOrder::start(Blocks::new(input, urls), &self.job, work)?,

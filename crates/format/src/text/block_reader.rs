@@ -1,4 +1,4 @@
-//! Files as a sequence of blocks of text: ranges of plain files, or what a decompressor gives.
+//! Files as a sequence of blocks of text: ranges of plain files, or the output of a decompressor.
 
 use std::io::{BufRead, Read};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RangeOptions, RequestPlan, Result, Wanted, plan_requests};
 
-use super::gzip::GzipMembers;
+use super::gzip_members::GzipMembers;
 
 /// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -41,9 +41,9 @@ pub(crate) fn text_requests(wanted: &[Wanted], profile: &PathProfile, job: &Job)
     plan_requests(wanted, &RangeOptions { max_request_bytes: Some(most), ..options }, profile)
 }
 
-/// How a file's bytes are packed.
+/// How all bytes of a file are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum FileCompression {
     None,
     Gzip,
     Zstd,
@@ -74,7 +74,7 @@ pub(crate) enum BlockData {
 }
 
 /// All files of a read, block by block.
-pub(crate) struct Input {
+pub(crate) struct BlockReader {
     fetcher: Fetcher,
     objects: Vec<Object>,
     /// Whether a file is read at all.
@@ -82,26 +82,27 @@ pub(crate) struct Input {
     requests: Vec<lakerace_io::Request>,
     next_index: usize,
     next_file: usize,
-    current: Option<Current>,
+    current: Option<OpenFile>,
 }
 
-enum Current {
+/// The file whose blocks are next.
+enum OpenFile {
     /// The ranges that are still to come, the last one first.
     Ranges {
         file: usize,
         ranges: Vec<Range<u64>>,
         is_first: bool,
     },
-    Unpacked {
+    Decompressed {
         file: usize,
         reader: Box<dyn Read + Send>,
         is_first: bool,
     },
 }
 
-impl Packing {
+impl FileCompression {
     /// By the file's name, or else by its first bytes.
-    pub fn of(name: &str, first_bytes: &[u8]) -> Self {
+    pub fn detect(name: &str, first_bytes: &[u8]) -> Self {
         let name = name.to_ascii_lowercase();
         if name.ends_with(".gz") || first_bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
             Self::Gzip
@@ -115,11 +116,11 @@ impl Packing {
         }
     }
 
-    /// The unpacked text: of all members of a gzip file, all frames of a zstd one.
+    /// The decompressed text: of all members of a gzip file, all frames of a zstd one.
     ///
     /// # Errors
-    /// `Corrupt` where the first bytes are of no such file, whatever its name says.
-    pub fn unpack(self, mut packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
+    /// `Corrupt` where the first bytes are of no such file, whatever its name is.
+    pub fn decompress(self, mut packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
         let first = packed.fill_buf().map_err(|e| self.error(&e))?;
         self.check_front(first)?;
         Ok(match self {
@@ -132,7 +133,7 @@ impl Packing {
         })
     }
 
-    /// Fails where the first bytes of a file are not those of its packing.
+    /// Fails where the first bytes of a file are not those of its compression.
     fn check_front(self, first: &[u8]) -> Result<()> {
         let (name, is_it) = match self {
             Self::None => return Ok(()),
@@ -153,7 +154,7 @@ impl Packing {
             .advice("rename the file as what it is, or pack it"))
     }
 
-    /// What an error of reading unpacked text means.
+    /// The error for one of reading decompressed text.
     pub fn error(self, error: &std::io::Error) -> Error {
         // An error of the store that came through the decompressor.
         if let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<Error>()) {
@@ -172,7 +173,7 @@ impl Packing {
     }
 }
 
-impl Input {
+impl BlockReader {
     /// `objects` have a known size; only those of `wanted` are read.
     pub fn start(objects: Vec<Object>, wanted: Vec<bool>, plan: &RequestPlan, job: &Job) -> Result<Self> {
         let fetcher = Fetcher::start_within(objects.clone(), plan, text_ranges(job).prefetch_bytes, job)?;
@@ -197,7 +198,7 @@ impl Input {
         };
         self.next_index += 1;
         let (block, is_last) = match &mut current {
-            Current::Ranges { file, ranges, is_first } => {
+            OpenFile::Ranges { file, ranges, is_first } => {
                 let range = ranges.pop().unwrap_or(0..0);
                 let data = if range.is_empty() {
                     BlockData::Bytes(Bytes::new())
@@ -207,10 +208,10 @@ impl Input {
                 let is_last = ranges.is_empty();
                 (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
             }
-            Current::Unpacked { file, reader, is_first } => {
-                let packing = self.packing_hint(*file);
+            OpenFile::Decompressed { file, reader, is_first } => {
+                let compression = self.compression_hint(*file);
                 let bytes = read_block(reader.as_mut(), BLOCK_BYTES)
-                    .map_err(|e| packing.error(&e).at(self.objects[*file].url()))?;
+                    .map_err(|e| compression.error(&e).at(self.objects[*file].url()))?;
                 let is_last = bytes.len() < BLOCK_BYTES;
                 let data = BlockData::Bytes(bytes);
                 (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
@@ -223,14 +224,14 @@ impl Input {
     }
 
     /// For error messages only: what the name says, gzip where it says nothing.
-    fn packing_hint(&self, file: usize) -> Packing {
-        match Packing::of(self.objects[file].path.as_ref(), &[]) {
-            Packing::None => Packing::Gzip,
+    fn compression_hint(&self, file: usize) -> FileCompression {
+        match FileCompression::detect(self.objects[file].path.as_ref(), &[]) {
+            FileCompression::None => FileCompression::Gzip,
             named => named,
         }
     }
 
-    fn open_next(&mut self) -> Result<Option<Current>> {
+    fn open_next(&mut self) -> Result<Option<OpenFile>> {
         while self.wanted.get(self.next_file) == Some(&false) {
             self.next_file += 1;
         }
@@ -240,32 +241,33 @@ impl Input {
         if let Some(pipe) = object.stream() {
             let (first, _) = pipe.peek(4, &object.store.job)?;
             let packed = std::io::BufReader::with_capacity(BLOCK_BYTES, pipe.reader(&object.store.job)?);
-            let reader = Packing::of(pipe.name(), &first).unpack(packed).map_err(|e| e.at(object.url()))?;
-            return Ok(Some(Current::Unpacked { file, reader, is_first: true }));
+            let reader =
+                FileCompression::detect(pipe.name(), &first).decompress(packed).map_err(|e| e.at(object.url()))?;
+            return Ok(Some(OpenFile::Decompressed { file, reader, is_first: true }));
         }
         let size = object.size_bytes.unwrap_or(0);
         let name = object.path.as_ref();
-        let mut packing = Packing::of(name, &[]);
-        if packing == Packing::None && size > 0 {
-            packing = Packing::of(name, &self.fetcher.bytes(file as u32, 0..size.min(4))?);
+        let mut compression = FileCompression::detect(name, &[]);
+        if compression == FileCompression::None && size > 0 {
+            compression = FileCompression::detect(name, &self.fetcher.bytes(file as u32, 0..size.min(4))?);
         }
-        if packing == Packing::None {
+        if compression == FileCompression::None {
             let mut ranges = block_ranges(&self.requests, file as u32, size);
             ranges.reverse();
-            return Ok(Some(Current::Ranges { file, ranges, is_first: true }));
+            return Ok(Some(OpenFile::Ranges { file, ranges, is_first: true }));
         }
         let fetcher = self.fetcher.clone();
-        let packed = Steps::new(move |at| {
+        let packed = RangeReader::new(move |at| {
             if at >= size {
                 return Ok(Bytes::new());
             }
             let bytes = fetcher.bytes_some(file as u32, at..size.min(at + BLOCK_BYTES as u64))?;
-            // Nobody comes back to it.
+            // No one reads it again.
             fetcher.release(file as u32, at..at + bytes.len() as u64);
             Ok(bytes)
         });
-        let reader = packing.unpack(packed).map_err(|e| e.at(object.url()))?;
-        Ok(Some(Current::Unpacked { file, reader, is_first: true }))
+        let reader = compression.decompress(packed).map_err(|e| e.at(object.url()))?;
+        Ok(Some(OpenFile::Decompressed { file, reader, is_first: true }))
     }
 }
 
@@ -309,21 +311,21 @@ fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<
     ranges
 }
 
-/// Packed bytes in order, fetched in steps: `fetch(at)` gives those that begin at a place, none at the end.
-pub(crate) struct Steps<F> {
+/// A file's stored bytes in order, fetched range by range: `fetch(at)` gives those that begin at a position, none at the end.
+pub(crate) struct RangeReader<F> {
     fetch: F,
     at: u64,
     bytes: Bytes,
 }
 
-impl<F: FnMut(u64) -> Result<Bytes>> Steps<F> {
+impl<F: FnMut(u64) -> Result<Bytes>> RangeReader<F> {
     /// From the front.
     pub fn new(fetch: F) -> Self {
         Self { fetch, at: 0, bytes: Bytes::new() }
     }
 }
 
-impl<F: FnMut(u64) -> Result<Bytes>> Read for Steps<F> {
+impl<F: FnMut(u64) -> Result<Bytes>> Read for RangeReader<F> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let ready = self.fill_buf()?;
         let n = ready.len().min(buffer.len());
@@ -333,7 +335,7 @@ impl<F: FnMut(u64) -> Result<Bytes>> Read for Steps<F> {
     }
 }
 
-impl<F: FnMut(u64) -> Result<Bytes>> BufRead for Steps<F> {
+impl<F: FnMut(u64) -> Result<Bytes>> BufRead for RangeReader<F> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         if self.bytes.is_empty() {
             self.bytes = (self.fetch)(self.at).map_err(std::io::Error::other)?;
