@@ -5,7 +5,7 @@ use std::io::Read;
 use lakerace_io::{Error, Result};
 
 use crate::Format;
-use crate::text::block_reader::FileCompression;
+use crate::text::FileCompression;
 
 /// What the first bytes of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

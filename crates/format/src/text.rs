@@ -1,6 +1,10 @@
 //! Parts of formats of text: compressed files, blocks, samples, values. CSV and JSON lines use them, and know nothing of each other.
 
-pub(crate) mod block_reader;
+mod block_reader;
+mod file_compression;
 mod gzip_members;
+mod range_reader;
 
-pub(crate) use block_reader::RangeReader;
+pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
+pub(crate) use file_compression::FileCompression;
+pub(crate) use range_reader::RangeReader;

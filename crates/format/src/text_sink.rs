@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, bounded};
 use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
-use crate::text::block_reader::FileCompression;
+use crate::text::FileCompression;
 use crate::{Codec, Compression, Sink, WriteOptions, Written};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.

@@ -14,7 +14,7 @@ use lakerace_io::{Error, Fetcher, Job, Result};
 use super::chain::{Chain, Records, ScannedBlock, without_bom};
 use super::parse::{Parsed, Parser, internal};
 use super::scan::Outlook;
-use crate::text::block_reader::{BlockReader, RawBlock, fetch};
+use crate::text::{BlockReader, RawBlock, fetch_block};
 use crate::{Constants, Predicate};
 
 /// Blocks that may be under way or ready beyond one for every thread.
@@ -176,7 +176,7 @@ impl Work {
     /// The part of the work that needs no other block.
     fn scan(&self, raw: &RawBlock) -> Result<ScannedBlock> {
         let url = Arc::clone(&self.urls[raw.file]);
-        let mut bytes = fetch(&raw.data, &self.fetcher)?;
+        let mut bytes = fetch_block(&raw.data, &self.fetcher)?;
         if raw.is_first {
             bytes = without_bom(bytes, &url)?;
         }

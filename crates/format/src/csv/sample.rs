@@ -13,8 +13,7 @@ use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
-use crate::text::RangeReader;
-use crate::text::block_reader::{FileCompression, read_block};
+use crate::text::{FileCompression, RangeReader, read_block};
 
 /// Bytes of text that are looked at, at most.
 pub(super) const MAX_SAMPLE_BYTES: usize = 4 << 20;

@@ -16,7 +16,7 @@ use super::rules::{Dialect, Rules};
 use super::sample::Sample;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
-use crate::text::block_reader::{BlockReader, text_requests};
+use crate::text::{BlockReader, text_requests};
 use crate::{
     Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,

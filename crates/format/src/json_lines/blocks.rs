@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 
 use super::in_order::Items;
 use crate::csv::chain::without_bom;
-use crate::text::block_reader::{BlockReader, fetch};
+use crate::text::{BlockReader, fetch_block};
 
 /// Bytes of a line at most.
 const MAX_LINE_BYTES: usize = 256 << 20;
@@ -52,7 +52,7 @@ impl Items for Blocks {
 
     fn next_item(&mut self) -> Result<Option<Block>> {
         while let Some(raw) = self.input.next_block()? {
-            let mut bytes = fetch(&raw.data, &self.input.fetcher())?;
+            let mut bytes = fetch_block(&raw.data, &self.input.fetcher())?;
             if raw.is_first {
                 self.line = 1;
                 bytes = without_bom(bytes, &self.urls[raw.file])?;

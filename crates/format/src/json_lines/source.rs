@@ -14,7 +14,7 @@ use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, Learnt, learn_schema};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
-use crate::text::block_reader::{BlockReader, text_requests};
+use crate::text::{BlockReader, text_requests};
 use crate::{
     Batches, Constants, CsvOptions, Expr, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,

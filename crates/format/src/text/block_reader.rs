@@ -1,12 +1,12 @@
 //! Files as a sequence of blocks of text: ranges of plain files, or the output of a decompressor.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::ops::Range;
 
 use bytes::Bytes;
-use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RangeOptions, RequestPlan, Result, Wanted, plan_requests};
+use lakerace_io::{Fetcher, Job, Object, PathProfile, RangeOptions, RequestPlan, Result, Wanted, plan_requests};
 
-use super::gzip_members::GzipMembers;
+use super::{FileCompression, RangeReader};
 
 /// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -39,21 +39,6 @@ pub(crate) fn text_requests(wanted: &[Wanted], profile: &PathProfile, job: &Job)
         return plan;
     }
     plan_requests(wanted, &RangeOptions { max_request_bytes: Some(most), ..options }, profile)
-}
-
-/// How all bytes of a file are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileCompression {
-    None,
-    Gzip,
-    Zstd,
-}
-
-const MAKE_AGAIN: &str = "fetch or make the file again";
-
-/// Whether bytes begin with a mark, as far as they go.
-fn begins_like(bytes: &[u8], mark: &[u8]) -> bool {
-    bytes.iter().zip(mark).all(|(byte, wanted)| byte == wanted)
 }
 
 /// A block of a file, in order.
@@ -100,79 +85,6 @@ enum OpenFile {
     },
 }
 
-impl FileCompression {
-    /// By the file's name, or else by its first bytes.
-    pub fn detect(name: &str, first_bytes: &[u8]) -> Self {
-        let name = name.to_ascii_lowercase();
-        if name.ends_with(".gz") || first_bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-            Self::Gzip
-        } else if name.ends_with(".zst")
-            || name.ends_with(".zstd")
-            || first_bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
-        {
-            Self::Zstd
-        } else {
-            Self::None
-        }
-    }
-
-    /// The decompressed text: of all members of a gzip file, all frames of a zstd one.
-    ///
-    /// # Errors
-    /// `Corrupt` where the first bytes are of no such file, whatever its name is.
-    pub fn decompress(self, mut packed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
-        let first = packed.fill_buf().map_err(|e| self.error(&e))?;
-        self.check_front(first)?;
-        Ok(match self {
-            Self::None => Box::new(packed),
-            Self::Gzip => Box::new(GzipMembers::new(packed)),
-            Self::Zstd => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(packed);
-                Box::new(decoder.map_err(|e| self.error(&e))?)
-            }
-        })
-    }
-
-    /// Fails where the first bytes of a file are not those of its compression.
-    fn check_front(self, first: &[u8]) -> Result<()> {
-        let (name, is_it) = match self {
-            Self::None => return Ok(()),
-            Self::Gzip => ("gzip", begins_like(first, &[0x1f, 0x8b])),
-            // A frame, or one that is skipped.
-            Self::Zstd => (
-                "zstd",
-                begins_like(first, &[0x28, 0xb5, 0x2f, 0xfd]) || first.first().is_some_and(|byte| byte >> 4 == 5),
-            ),
-        };
-        if first.is_empty() {
-            return Err(Error::corrupt(format!("the file is empty, so it is no {name} file")).advice(MAKE_AGAIN));
-        }
-        if is_it {
-            return Ok(());
-        }
-        Err(Error::corrupt(format!("the name says that the file is packed with {name}, and its content is not"))
-            .advice("rename the file as what it is, or pack it"))
-    }
-
-    /// The error for one of reading decompressed text.
-    pub fn error(self, error: &std::io::Error) -> Error {
-        // An error of the store that came through the decompressor.
-        if let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<Error>()) {
-            return inner.clone();
-        }
-        let name = match self {
-            Self::None => "file",
-            Self::Gzip => "gzip stream",
-            Self::Zstd => "zstd stream",
-        };
-        if error.kind() == std::io::ErrorKind::UnexpectedEof {
-            Error::corrupt(format!("the {name} is truncated")).advice(MAKE_AGAIN)
-        } else {
-            Error::corrupt(format!("the {name} is damaged: {error}")).advice(MAKE_AGAIN)
-        }
-    }
-}
-
 impl BlockReader {
     /// `objects` have a known size; only those of `wanted` are read.
     pub fn start(objects: Vec<Object>, wanted: Vec<bool>, plan: &RequestPlan, job: &Job) -> Result<Self> {
@@ -181,7 +93,7 @@ impl BlockReader {
         Ok(Self { fetcher, objects, wanted, requests, next_index: 0, next_file: 0, current: None })
     }
 
-    /// A handle on the fetcher, for [`fetch`].
+    /// A handle on the fetcher, for [`fetch_block`].
     pub fn fetcher(&self) -> Fetcher {
         self.fetcher.clone()
     }
@@ -272,7 +184,7 @@ impl BlockReader {
 }
 
 /// The bytes of a block.
-pub(crate) fn fetch(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
+pub(crate) fn fetch_block(data: &BlockData, fetcher: &Fetcher) -> Result<Bytes> {
     match data {
         BlockData::Bytes(bytes) => Ok(bytes.clone()),
         BlockData::Range(file, range) => {
@@ -309,44 +221,6 @@ fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<
         ranges.push(0..0);
     }
     ranges
-}
-
-/// A file's stored bytes in order, fetched range by range: `fetch(at)` gives those that begin at a position, none at the end.
-pub(crate) struct RangeReader<F> {
-    fetch: F,
-    at: u64,
-    bytes: Bytes,
-}
-
-impl<F: FnMut(u64) -> Result<Bytes>> RangeReader<F> {
-    /// From the front.
-    pub fn new(fetch: F) -> Self {
-        Self { fetch, at: 0, bytes: Bytes::new() }
-    }
-}
-
-impl<F: FnMut(u64) -> Result<Bytes>> Read for RangeReader<F> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let ready = self.fill_buf()?;
-        let n = ready.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&ready[..n]);
-        self.consume(n);
-        Ok(n)
-    }
-}
-
-impl<F: FnMut(u64) -> Result<Bytes>> BufRead for RangeReader<F> {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if self.bytes.is_empty() {
-            self.bytes = (self.fetch)(self.at).map_err(std::io::Error::other)?;
-            self.at += self.bytes.len() as u64;
-        }
-        Ok(&self.bytes)
-    }
-
-    fn consume(&mut self, n: usize) {
-        let _ = self.bytes.split_to(n.min(self.bytes.len()));
-    }
 }
 
 #[cfg(test)]
