@@ -24,7 +24,7 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
-use crate::text_sink::{TextRows, TextSink};
+use crate::text::{TextRows, TextSink};
 use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_plain_nulls};
 
 /// Rows as JSON lines.

@@ -37,7 +37,6 @@ mod source;
 pub mod suggestions;
 mod table_schema;
 mod text;
-mod text_sink;
 mod variant;
 
 pub use arrow_ipc::{ArrowSink, ArrowSource};

@@ -4,7 +4,9 @@ mod block_reader;
 mod file_compression;
 mod gzip_members;
 mod range_reader;
+mod sink;
 
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use file_compression::FileCompression;
 pub(crate) use range_reader::RangeReader;
+pub(crate) use sink::{TextRows, TextSink};

@@ -6,7 +6,7 @@ use lakerace_io::{Job, Output, Result};
 
 use super::format::{Formatter, check_types};
 use super::rules::{Dialect, Rules};
-use crate::text_sink::{TextRows, TextSink};
+use crate::text::{TextRows, TextSink};
 use crate::{Sink, WriteOptions};
 
 /// Writes one CSV or TBL file.

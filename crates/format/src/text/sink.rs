@@ -1,4 +1,4 @@
-//! Files of text as sinks: rows become text on several threads, and are packed there.
+//! Files of text as sinks: several threads encode rows as text and compress it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, bounded};
 use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
-use crate::text::FileCompression;
+use super::FileCompression;
 use crate::{Codec, Compression, Sink, WriteOptions, Written};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
@@ -38,7 +38,7 @@ pub(crate) struct TextSink {
     output: Output,
     schema: SchemaRef,
     job: Job,
-    workers: Workers,
+    pool: EncoderPool,
     /// Batches that are not enough for a piece yet.
     gathered: Vec<RecordBatch>,
     gathered_rows: usize,
@@ -48,36 +48,38 @@ pub(crate) struct TextSink {
 }
 
 /// Some rows, to be written behind one another.
-struct Piece {
+struct TextPiece {
     batches: Vec<RecordBatch>,
     first_row: u64,
     is_first: bool,
 }
 
-/// A piece as stored, and what it took as text.
-struct Stored {
+/// A piece as stored, and its size as text.
+struct EncodedPiece {
     bytes: Vec<u8>,
     text_bytes: usize,
     rows: usize,
 }
 
-/// What turns pieces into bytes, in the caller's thread or in several.
-struct Workers {
-    shop: Arc<Shop>,
-    threads: Option<Threads>,
+/// Encodes pieces, in the caller's thread or in several.
+struct EncoderPool {
+    encoder: Arc<TextEncoder>,
+    threads: Option<EncoderThreads>,
 }
 
-struct Threads {
-    pieces: Sender<(u64, Piece)>,
-    stored: InOrder<Result<Stored>>,
+/// Threads that encode, and the order of their pieces.
+struct EncoderThreads {
+    pieces: Sender<(u64, TextPiece)>,
+    stored: InOrder<Result<EncodedPiece>>,
     sent: u64,
     window: u64,
 }
 
-struct Shop {
+/// Encodes pieces as text, and compresses them.
+struct TextEncoder {
     rows: Box<dyn TextRows>,
     header: Vec<u8>,
-    packing: FileCompression,
+    compression: FileCompression,
     level: Option<i32>,
 }
 
@@ -94,16 +96,16 @@ impl TextSink {
         job: &Job,
     ) -> Result<Box<dyn Sink>> {
         let header = rows.header().map_err(|error| error.at(output.url()))?;
-        let packing = packing(output.url(), options.compression)?;
+        let compression = file_compression(output.url(), options.compression)?;
         let level = options.compression.and_then(|c| c.level);
-        let shop = Arc::new(Shop { rows, header, packing, level });
-        let workers = Workers::start(shop, job.options().threads)?;
+        let encoder = Arc::new(TextEncoder { rows, header, compression, level });
+        let pool = EncoderPool::start(encoder, job.options().threads)?;
         let guessed_row_bytes = (8 * schema.fields().len()).max(1);
         Ok(Box::new(Self {
             output,
             schema,
             job: job.clone(),
-            workers,
+            pool,
             gathered: Vec::new(),
             gathered_rows: 0,
             rows: 0,
@@ -115,15 +117,15 @@ impl TextSink {
     fn send(&mut self) -> Result<()> {
         self.job.check()?;
         let first_row = self.rows - self.gathered_rows as u64 + 1;
-        let piece = Piece { batches: std::mem::take(&mut self.gathered), first_row, is_first: first_row == 1 };
+        let piece = TextPiece { batches: std::mem::take(&mut self.gathered), first_row, is_first: first_row == 1 };
         self.gathered_rows = 0;
-        match self.workers.send(piece, &self.job).map_err(|e| e.at(self.output.url()))? {
+        match self.pool.send(piece, &self.job).map_err(|e| e.at(self.output.url()))? {
             Some(stored) => self.store(stored),
             None => Ok(()),
         }
     }
 
-    fn store(&mut self, stored: Stored) -> Result<()> {
+    fn store(&mut self, stored: EncodedPiece) -> Result<()> {
         let row_bytes = stored.text_bytes / stored.rows.max(1);
         self.piece_rows = (PIECE_BYTES / row_bytes.max(1)).max(1);
         if stored.bytes.is_empty() { Ok(()) } else { self.output.write(Bytes::from(stored.bytes)) }
@@ -160,7 +162,7 @@ impl Sink for TextSink {
         if self.gathered_rows > 0 || self.rows == 0 {
             self.send()?;
         }
-        while let Some(stored) = self.workers.take(&self.job).map_err(|e| e.at(self.output.url()))? {
+        while let Some(stored) = self.pool.take(&self.job).map_err(|e| e.at(self.output.url()))? {
             self.store(stored)?;
         }
         let url = self.output.url().to_owned();
@@ -170,8 +172,8 @@ impl Sink for TextSink {
     }
 }
 
-/// How the file is packed, by its name and the options.
-fn packing(url: &str, compression: Option<Compression>) -> Result<FileCompression> {
+/// The file's compression, by its name and the options.
+fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileCompression> {
     let named = FileCompression::detect(url, &[]);
     let asked = match compression.map(|c| c.codec) {
         None => return Ok(named),
@@ -192,9 +194,9 @@ fn packing(url: &str, compression: Option<Compression>) -> Result<FileCompressio
     Ok(asked)
 }
 
-impl Shop {
+impl TextEncoder {
     /// One piece of work.
-    fn stored(&self, piece: &Piece) -> Result<Stored> {
+    fn encode(&self, piece: &TextPiece) -> Result<EncodedPiece> {
         let mut text = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
         if piece.is_first {
             text.extend_from_slice(&self.header);
@@ -209,7 +211,7 @@ impl Shop {
             text.splice(0..0, BYTE_ORDER_MARK.iter().copied());
         }
         let text_bytes = text.len();
-        let bytes = match self.packing {
+        let bytes = match self.compression {
             FileCompression::None => text,
             FileCompression::Gzip => {
                 let level = self
@@ -225,26 +227,26 @@ impl Shop {
             }
         };
         let rows = (row - piece.first_row) as usize;
-        Ok(Stored { bytes, text_bytes, rows })
+        Ok(EncodedPiece { bytes, text_bytes, rows })
     }
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-impl Workers {
-    fn start(shop: Arc<Shop>, threads: usize) -> Result<Self> {
+impl EncoderPool {
+    fn start(encoder: Arc<TextEncoder>, threads: usize) -> Result<Self> {
         if threads <= 1 {
-            return Ok(Self { shop, threads: None });
+            return Ok(Self { encoder, threads: None });
         }
         let window = threads + AHEAD;
-        let (pieces, work) = bounded::<(u64, Piece)>(window);
+        let (pieces, work) = bounded::<(u64, TextPiece)>(window);
         let (done, stored) = mpsc::channel();
         for i in 0..threads {
-            let (shop, work, done) = (Arc::clone(&shop), work.clone(), done.clone());
+            let (encoder, work, done) = (Arc::clone(&encoder), work.clone(), done.clone());
             let run = move || {
                 // Ends when the sink is gone.
                 for (number, piece) in work {
-                    let outcome = catch_unwind(AssertUnwindSafe(|| shop.stored(&piece)))
+                    let outcome = catch_unwind(AssertUnwindSafe(|| encoder.encode(&piece)))
                         .unwrap_or_else(|_| Err(Error::internal("a thread that writes text failed")));
                     if done.send((number, outcome)).is_err() {
                         return;
@@ -256,13 +258,13 @@ impl Workers {
                 .spawn(run)
                 .map_err(|error| lakerace_io::threads::not_started(&error))?;
         }
-        let threads = Threads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
-        Ok(Self { shop, threads: Some(threads) })
+        let threads = EncoderThreads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
+        Ok(Self { encoder, threads: Some(threads) })
     }
 
     /// Hands in a piece. Gives the next one that is done, where there are enough under way.
-    fn send(&mut self, piece: Piece, job: &Job) -> Result<Option<Stored>> {
-        let Some(threads) = &mut self.threads else { return self.shop.stored(&piece).map(Some) };
+    fn send(&mut self, piece: TextPiece, job: &Job) -> Result<Option<EncodedPiece>> {
+        let Some(threads) = &mut self.threads else { return self.encoder.encode(&piece).map(Some) };
         let gone = || Error::internal("the threads that write text have ended");
         threads.pieces.send((threads.sent, piece)).map_err(|_| gone())?;
         threads.sent += 1;
@@ -270,7 +272,7 @@ impl Workers {
     }
 
     /// The next piece that is done. `None`: that were all.
-    fn take(&mut self, job: &Job) -> Result<Option<Stored>> {
+    fn take(&mut self, job: &Job) -> Result<Option<EncodedPiece>> {
         match &mut self.threads {
             None => Ok(None),
             Some(threads) => threads.take(job),
@@ -278,8 +280,8 @@ impl Workers {
     }
 }
 
-impl Threads {
-    fn take(&mut self, job: &Job) -> Result<Option<Stored>> {
+impl EncoderThreads {
+    fn take(&mut self, job: &Job) -> Result<Option<EncodedPiece>> {
         if self.stored.taken() == self.sent {
             return Ok(None);
         }
