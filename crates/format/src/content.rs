@@ -5,7 +5,7 @@ use std::io::Read;
 use lakerace_io::{Error, Result};
 
 use crate::Format;
-use crate::text::FileCompression;
+use crate::text::{BYTE_ORDER_MARK, FileCompression};
 
 /// What the first bytes of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,6 @@ pub enum Content {
 
 /// Bytes that tell the format of any packed text: those of the longest block of zstd, and some.
 pub const PACKED_FRONT_BYTES: usize = 512 << 10;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Packings that are not read, by how they begin.
 const UNREAD_PACKINGS: [(&[u8], &str); 4] =

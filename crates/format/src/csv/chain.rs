@@ -225,19 +225,6 @@ impl FileColumns {
     }
 }
 
-/// The text behind a byte order mark. Text in UTF-16 or UTF-32 is an error.
-pub(crate) fn without_bom(bytes: Bytes, url: &str) -> Result<Bytes> {
-    if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
-        return Ok(bytes.slice(3..));
-    }
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Error::invalid("the file begins with the byte order mark of UTF-16 at byte 0, line 1")
-            .at(url)
-            .advice("convert it to UTF-8, for example with: iconv -f UTF-16 -t UTF-8"));
-    }
-    Ok(bytes)
-}
-
 fn count_lines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }

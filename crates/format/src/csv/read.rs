@@ -11,10 +11,10 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::wait::{lock, wait_briefly};
 use lakerace_io::{Error, Fetcher, Job, Result};
 
-use super::chain::{Chain, Records, ScannedBlock, without_bom};
+use super::chain::{Chain, Records, ScannedBlock};
 use super::parse::{Parsed, Parser, internal};
 use super::scan::Outlook;
-use crate::text::{BlockReader, RawBlock, fetch_block};
+use crate::text::{BlockReader, RawBlock, fetch_block, without_byte_order_mark};
 use crate::{Constants, Predicate};
 
 /// Blocks that may be under way or ready beyond one for every thread.
@@ -178,7 +178,7 @@ impl Work {
         let url = Arc::clone(&self.urls[raw.file]);
         let mut bytes = fetch_block(&raw.data, &self.fetcher)?;
         if raw.is_first {
-            bytes = without_bom(bytes, &url)?;
+            bytes = without_byte_order_mark(bytes, &url)?;
         }
         let outlook = Outlook::of(&bytes, &self.parser.rules);
         Ok(ScannedBlock { url, bytes, outlook, is_first: raw.is_first, is_last: raw.is_last })

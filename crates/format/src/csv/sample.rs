@@ -6,14 +6,13 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Object, Pipe, Result};
 
-use super::chain::without_bom;
 use super::column::Text;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
-use crate::text::{FileCompression, RangeReader, read_block};
+use crate::text::{FileCompression, RangeReader, read_block, without_byte_order_mark};
 
 /// Bytes of text that are looked at, at most.
 pub(super) const MAX_SAMPLE_BYTES: usize = 4 << 20;
@@ -45,7 +44,7 @@ impl Sample {
     pub fn read(object: &Object, rules: &Rules, rows: usize) -> Result<Self> {
         let url = object.url();
         let (text, is_whole) = read_front(object, rows).map_err(|e| e.at(&url))?;
-        let text = without_bom(text, &url)?;
+        let text = without_byte_order_mark(text, &url)?;
         let mut sample = Self { url, text, is_whole, rows_at: 0, names: Vec::new() };
         sample.find_columns(rules)?;
         Ok(sample)

@@ -6,8 +6,7 @@ use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Result};
 
 use super::in_order::Items;
-use crate::csv::chain::without_bom;
-use crate::text::{BlockReader, fetch_block};
+use crate::text::{BlockReader, fetch_block, without_byte_order_mark};
 
 /// Bytes of a line at most.
 const MAX_LINE_BYTES: usize = 256 << 20;
@@ -55,7 +54,7 @@ impl Items for Blocks {
             let mut bytes = fetch_block(&raw.data, &self.input.fetcher())?;
             if raw.is_first {
                 self.line = 1;
-                bytes = without_bom(bytes, &self.urls[raw.file])?;
+                bytes = without_byte_order_mark(bytes, &self.urls[raw.file])?;
             }
             let end = match raw.is_last {
                 true => bytes.len(),

@@ -9,9 +9,9 @@ use lakerace_io::{Error, Object, Result};
 use super::column::Origin;
 use super::fault::{no_json, no_object};
 use super::shape::{Line, Mixed, Shape};
-use crate::csv::chain::without_bom;
 use crate::csv::sample::read_front;
 use crate::json::{Json, Kind};
+use crate::text::without_byte_order_mark;
 use crate::{Constants, CsvOptions, OnBadRow};
 
 /// Rows that are looked at, where no other number is given.
@@ -112,7 +112,7 @@ fn look(
 ) -> Result<Front> {
     let url = object.url();
     let (text, is_whole) = read_front(object, limit).map_err(|error| error.at(&url))?;
-    let text = without_bom(text, &url)?;
+    let text = without_byte_order_mark(text, &url)?;
     let end = match (is_whole, memchr::memrchr(b'\n', &text)) {
         (true, _) => text.len(),
         (false, Some(at)) => at + 1,

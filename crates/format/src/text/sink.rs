@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, bounded};
 use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
-use super::FileCompression;
+use super::{BYTE_ORDER_MARK, FileCompression};
 use crate::{Codec, Compression, Sink, WriteOptions, Written};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
@@ -230,8 +230,6 @@ impl TextEncoder {
         Ok(EncodedPiece { bytes, text_bytes, rows })
     }
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl EncoderPool {
     fn start(encoder: Arc<TextEncoder>, threads: usize) -> Result<Self> {
