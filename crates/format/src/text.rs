@@ -3,6 +3,7 @@
 mod block_reader;
 mod byte_order_mark;
 mod file_compression;
+mod front;
 mod gzip_members;
 mod range_reader;
 mod sink;
@@ -10,5 +11,6 @@ mod sink;
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
 pub(crate) use file_compression::FileCompression;
+pub(crate) use front::{MAX_SAMPLE_BYTES, read_front};
 pub(crate) use range_reader::RangeReader;
 pub(crate) use sink::{TextRows, TextSink};

@@ -1,10 +1,8 @@
 //! The front of a file: its columns' names, and rows to infer their types from.
 
-use std::io::{BufRead, Read};
-
 use arrow::datatypes::DataType;
 use bytes::Bytes;
-use lakerace_io::{Error, Job, Object, Pipe, Result};
+use lakerace_io::{Error, Object, Result};
 
 use super::column::Text;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
@@ -12,16 +10,7 @@ use super::header::{header_names, made_up_names, record_fields};
 use super::infer::Kinds;
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
-use crate::text::{FileCompression, RangeReader, read_block, without_byte_order_mark};
-
-/// Bytes of text that are looked at, at most.
-pub(super) const MAX_SAMPLE_BYTES: usize = 4 << 20;
-
-/// Bytes of text that are looked at first; they often do.
-const FIRST_SAMPLE_BYTES: usize = 512 << 10;
-
-/// Bytes of a request for a packed file's front.
-const PACKED_STEP_BYTES: u64 = 256 << 10;
+use crate::text::{MAX_SAMPLE_BYTES, read_front, without_byte_order_mark};
 
 /// The front of a file.
 #[derive(Debug)]
@@ -135,75 +124,4 @@ impl Sample {
         }
         end
     }
-}
-
-/// The first bytes of a file's text, and whether they are all of it.
-pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
-    if let Some(pipe) = object.stream() {
-        return front_of_pipe(pipe, &object.store.job);
-    }
-    let size = object.size_bytes.unwrap_or(0);
-    let named = FileCompression::detect(object.path.as_ref(), &[]);
-    if named == FileCompression::None {
-        let first = object.read_range(0..size.min(FIRST_SAMPLE_BYTES as u64))?;
-        if FileCompression::detect("", &first) == FileCompression::None {
-            let enough = first.len() as u64 == size || has_rows(&first, rows);
-            let text = if enough { first } else { object.read_range(0..size.min(MAX_SAMPLE_BYTES as u64))? };
-            let is_whole = text.len() as u64 == size;
-            return Ok((text, is_whole));
-        }
-    }
-    let source = object.clone();
-    let mut packed = RangeReader::new(move |at| {
-        let end = size.min(at + PACKED_STEP_BYTES);
-        if at < end { source.read_range(at..end) } else { Ok(Bytes::new()) }
-    });
-    let compression = if named == FileCompression::None {
-        let first = packed.fill_buf().map_err(|e| named.error(&e))?;
-        FileCompression::detect("", first)
-    } else {
-        named
-    };
-    decompressed_front(compression.decompress(packed)?, compression, rows)
-}
-
-/// The front of a pipe, which stays there for the read. Of a packed one, what its first bytes give.
-fn front_of_pipe(pipe: &Pipe, job: &Job) -> Result<(Bytes, bool)> {
-    let (front, is_whole) = pipe.peek(FIRST_SAMPLE_BYTES, job)?;
-    let compression = FileCompression::detect(pipe.name(), &front);
-    if compression == FileCompression::None {
-        return Ok((front, is_whole));
-    }
-    let mut reader = compression.decompress(std::io::Cursor::new(front))?;
-    let mut text = Vec::new();
-    let outcome = reader.as_mut().take(MAX_SAMPLE_BYTES as u64).read_to_end(&mut text);
-    // What ends in the middle of a packed block has given all that it can.
-    if is_whole || text.is_empty() {
-        outcome.map_err(|e| compression.error(&e))?;
-    }
-    let is_whole = is_whole && text.len() < MAX_SAMPLE_BYTES;
-    Ok((Bytes::from(text), is_whole))
-}
-
-fn decompressed_front(
-    mut reader: Box<dyn Read + Send>,
-    compression: FileCompression,
-    rows: usize,
-) -> Result<(Bytes, bool)> {
-    let mut read = |bytes| read_block(reader.as_mut(), bytes).map_err(|e| compression.error(&e));
-    let first = read(FIRST_SAMPLE_BYTES)?;
-    if first.len() < FIRST_SAMPLE_BYTES {
-        return Ok((first, true));
-    }
-    if has_rows(&first, rows) {
-        return Ok((first, false));
-    }
-    let more = read(MAX_SAMPLE_BYTES - FIRST_SAMPLE_BYTES)?;
-    let is_whole = more.len() < MAX_SAMPLE_BYTES - FIRST_SAMPLE_BYTES;
-    Ok((Bytes::from([first, more].concat()), is_whole))
-}
-
-/// Whether the text has so many lines behind a header.
-fn has_rows(text: &[u8], rows: usize) -> bool {
-    memchr::memchr_iter(b'\n', text).nth(rows).is_some()
 }

@@ -9,9 +9,8 @@ use lakerace_io::{Error, Object, Result};
 use super::column::Origin;
 use super::fault::{no_json, no_object};
 use super::shape::{Line, Mixed, Shape};
-use crate::csv::sample::read_front;
 use crate::json::{Json, Kind};
-use crate::text::without_byte_order_mark;
+use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, OnBadRow};
 
 /// Rows that are looked at, where no other number is given.
