@@ -42,7 +42,6 @@ mod scan;
 mod sink;
 mod source;
 mod text;
-pub(crate) mod value;
 
 pub use lines::CsvLines;
 pub use rules::Dialect;

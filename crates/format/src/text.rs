@@ -7,6 +7,7 @@ mod front;
 mod gzip_members;
 mod range_reader;
 mod sink;
+pub(crate) mod value;
 
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};

@@ -16,7 +16,7 @@ use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
 use super::fields::FieldTable;
 use super::infer;
 use super::text::{OffsetColumn, ViewColumn};
-use super::value;
+use crate::text::value;
 
 /// A column for a field of a schema, with room for about `rows` rows.
 ///

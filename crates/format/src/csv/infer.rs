@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 
 use super::column::{FieldText, Text};
 use super::fields::FieldTable;
-use super::value;
+use crate::text::value;
 
 /// What the values of a column have been so far: the kinds that are still possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Single values as text, which [`super::value`] reads back as the same values.
+//! Single values as text, which [`crate::text::value`] reads back as the same values.
 
 use arrow::datatypes::{TimeUnit, i256};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::csv::infer;
-use crate::csv::value;
 use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
+use crate::text::value;
 
 /// Deeper values are refused, as the stack is finite.
 const DEEPEST: usize = 100;

@@ -130,7 +130,7 @@ pub(crate) fn says_infinity(field: &[u8]) -> bool {
 /// A decimal with `scale` digits after the point, and at most `precision` in all, as its unscaled number. Surplus digits
 /// after the point must be zeros.
 pub(crate) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128> {
-    let parts = DecimalParts::of(field, scale)?;
+    let parts = DecimalParts::parse(field, scale)?;
     if let Some(n) = parts.small() {
         let fits = precision >= 19 || n < 10u64.pow(u32::from(precision));
         return fits.then_some(if parts.negative { -i128::from(n) } else { i128::from(n) });
@@ -145,7 +145,7 @@ pub(crate) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128>
 
 /// Like [`decimal128`], up to 76 digits.
 pub(crate) fn decimal256(field: &[u8], precision: u8, scale: i8) -> Option<i256> {
-    let parts = DecimalParts::of(field, scale)?;
+    let parts = DecimalParts::parse(field, scale)?;
     let ten = i256::from_i128(10);
     let mut value = i256::ZERO;
     for digit in parts.digits() {
@@ -165,7 +165,7 @@ struct DecimalParts<'a> {
 }
 
 impl<'a> DecimalParts<'a> {
-    fn of(field: &'a [u8], scale: i8) -> Option<Self> {
+    fn parse(field: &'a [u8], scale: i8) -> Option<Self> {
         let (negative, rest) = match field.split_first()? {
             (b'-', rest) => (true, rest),
             (b'+', rest) => (false, rest),
