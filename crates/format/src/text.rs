@@ -5,6 +5,7 @@ mod byte_order_mark;
 mod file_compression;
 mod front;
 mod gzip_members;
+pub(crate) mod infer;
 mod range_reader;
 mod sink;
 pub(crate) mod value;

@@ -14,9 +14,8 @@ use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
 use super::fields::FieldTable;
-use super::infer;
 use super::text::{OffsetColumn, ViewColumn};
-use crate::text::value;
+use crate::text::{infer, value};
 
 /// A column for a field of a schema, with room for about `rows` rows.
 ///

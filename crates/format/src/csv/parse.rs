@@ -12,10 +12,10 @@ use lakerace_io::{Error, Result};
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
 use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, Ragged};
-use super::infer;
 use super::rules::Rules;
 use crate::OnBadRow;
 use crate::schema_text::print_type;
+use crate::text::infer;
 
 /// Offsets of fields in a table at most, about: what fits a core's own cache beside the text.
 const TABLE_OFFSETS: usize = 16 << 10;

@@ -4,12 +4,12 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 use lakerace_io::{Error, Object, Result};
 
-use super::column::Text;
+use super::column::{FieldText, Text};
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
-use super::infer::Kinds;
 use super::rules::Rules;
 use super::scan::{State, first_end, step};
+use crate::text::infer::InferredType;
 use crate::text::{MAX_SAMPLE_BYTES, read_front, without_byte_order_mark};
 
 /// The front of a file.
@@ -93,7 +93,7 @@ impl Sample {
     /// The type of every column, and how many rows were looked at.
     pub fn types(&self, rules: &Rules, rows: usize) -> (Vec<DataType>, usize) {
         let text = &self.text[self.rows_at..self.rows_end(rules)];
-        let mut kinds = vec![Kinds::default(); self.names.len()];
+        let mut inferred = vec![InferredType::default(); self.names.len()];
         let mut splitter = FieldSplitter::new(text, rules, self.names.len(), OnRagged::Skip);
         let mut table = FieldTable::default();
         let as_text = Text { bytes: text, block: None, is_utf8: false, rules };
@@ -101,11 +101,11 @@ impl Sample {
         while seen < rows && !splitter.is_done() {
             splitter.fill(&mut table, (rows - seen).min(1024));
             seen += table.rows();
-            for (column, kind) in kinds.iter_mut().enumerate() {
-                kind.look(&table, column, &as_text);
+            for (column, inferred) in inferred.iter_mut().enumerate() {
+                infer_column(inferred, &table, column, &as_text);
             }
         }
-        (kinds.into_iter().map(Kinds::data_type).collect(), seen)
+        (inferred.into_iter().map(InferredType::data_type).collect(), seen)
     }
 
     /// Where the last whole row of the sample ends.
@@ -123,5 +123,19 @@ impl Sample {
             }
         }
         end
+    }
+}
+
+/// Adds a column's fields in a table to its type.
+fn infer_column(inferred: &mut InferredType, table: &FieldTable, column: usize, text: &Text<'_>) {
+    for (start, end) in table.column(column) {
+        if inferred.is_text() {
+            return;
+        }
+        match text.field(start, end) {
+            FieldText::Null => {}
+            FieldText::Bad(_) => inferred.update_as_text(),
+            FieldText::Text(field) => inferred.update(field.trim_ascii()),
+        }
     }
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::csv::infer;
 use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
-use crate::text::value;
+use crate::text::{infer, value};
 
 /// Deeper values are refused, as the stack is finite.
 const DEEPEST: usize = 100;

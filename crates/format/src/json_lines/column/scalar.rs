@@ -13,10 +13,9 @@ use arrow::datatypes::{DataType, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::{Append, Column, Fault, Origin, Place, Slot};
-use crate::csv::infer;
 use crate::json::{Json, Kind};
 use crate::schema_text::print_type;
-use crate::text::value;
+use crate::text::{infer, value};
 
 /// The column of a type that is not nested.
 pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {

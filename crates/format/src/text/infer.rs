@@ -6,19 +6,17 @@
 //! numbers with a leading zero or plus (`007`, `+49`), whole numbers beside floats or beyond 64 bits that a double does not
 //! hold exactly, and numbers that a double has only infinity or zero for. Blanks around values other than text don't matter.
 //!
-//! A value behind the sample that would have led to another type is a bad row: see [`is_integer`] and its like.
+//! A value after the sample that would have led to another type is a bad row: see [`is_integer`] and its like.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-use super::column::{FieldText, Text};
-use super::fields::FieldTable;
-use crate::text::value;
+use super::value;
 
-/// What the values of a column have been so far: the kinds that are still possible.
+/// The type of a column's values so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Kinds {
+pub(crate) struct InferredType {
     boolean: bool,
     integer: bool,
     /// Integers that a double does not hold exactly.
@@ -32,22 +30,9 @@ pub(super) struct Kinds {
     text: bool,
 }
 
-impl Kinds {
-    /// Looks at a column's fields in a table.
-    pub fn look(&mut self, table: &FieldTable, column: usize, text: &Text<'_>) {
-        for (start, end) in table.column(column) {
-            if self.text {
-                return;
-            }
-            match text.field(start, end) {
-                FieldText::Null => {}
-                FieldText::Bad(_) => self.text = true,
-                FieldText::Text(field) => self.add(field.trim_ascii()),
-            }
-        }
-    }
-
-    fn add(&mut self, field: &[u8]) {
+impl InferredType {
+    /// Adds a value, without blanks around it.
+    pub fn update(&mut self, field: &[u8]) {
         match field {
             [] => {}
             [b't' | b'f' | b'T' | b'F', ..] if is_boolean(field) && value::boolean(field).is_some() => {
@@ -67,6 +52,16 @@ impl Kinds {
                 self.text |= kind.text;
             }
         }
+    }
+
+    /// Adds a value that only text holds.
+    pub fn update_as_text(&mut self) {
+        self.text = true;
+    }
+
+    /// True where no further value changes the type.
+    pub fn is_text(self) -> bool {
+        self.text
     }
 
     /// The type that all values fit.
@@ -91,8 +86,8 @@ impl Kinds {
     }
 }
 
-fn number_kind(field: &[u8]) -> Option<Kinds> {
-    let float = Kinds { float: true, ..Kinds::default() };
+fn number_kind(field: &[u8]) -> Option<InferredType> {
+    let float = InferredType { float: true, ..InferredType::default() };
     let unsigned = field.strip_prefix(b"-").unwrap_or(field);
     match unsigned {
         b"NaN" | b"nan" | b"inf" | b"Inf" | b"infinity" | b"Infinity" => return Some(float),
@@ -104,7 +99,7 @@ fn number_kind(field: &[u8]) -> Option<Kinds> {
     }
     if let Some(integer) = value::int64(field, 0, field.len()) {
         let wide_integer = i128::from(integer) != (integer as f64) as i128;
-        return Some(Kinds { integer: true, wide_integer, ..Kinds::default() });
+        return Some(InferredType { integer: true, wide_integer, ..InferredType::default() });
     }
     let parsed = value::float64(field, 0, field.len()).filter(|p| p.is_finite())?;
     // What is written as a whole number should come back as the same one.
@@ -150,26 +145,26 @@ fn is_float_at_all(field: &[u8]) -> bool {
 }
 
 /// Whether a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.
-pub(super) fn is_boolean(field: &[u8]) -> bool {
+pub(crate) fn is_boolean(field: &[u8]) -> bool {
     field.len() > 1
 }
 
 /// The type that a single value leads to.
-pub(super) fn type_of(field: &[u8]) -> DataType {
-    let mut kinds = Kinds::default();
-    kinds.add(field.trim_ascii());
-    kinds.data_type()
+pub(crate) fn type_of(field: &[u8]) -> DataType {
+    let mut inferred = InferredType::default();
+    inferred.update(field.trim_ascii());
+    inferred.data_type()
 }
 
-fn time_kind(field: &[u8]) -> Option<Kinds> {
+fn time_kind(field: &[u8]) -> Option<InferredType> {
     if value::date(field).is_some() {
-        return Some(Kinds { date: true, ..Kinds::default() });
+        return Some(InferredType { date: true, ..InferredType::default() });
     }
     let (nanoseconds, offset) = match value::timestamp(field, TimeUnit::Microsecond) {
         Some((_, offset)) => (false, offset),
         None => (true, value::timestamp(field, TimeUnit::Nanosecond)?.1),
     };
-    Some(Kinds { local: offset.is_none(), instant: offset.is_some(), nanoseconds, ..Kinds::default() })
+    Some(InferredType { local: offset.is_none(), instant: offset.is_some(), nanoseconds, ..InferredType::default() })
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use super::*;
 use crate::schema_text::print_type;
 
 fn inferred(values: &[&str]) -> String {
-    let mut kinds = Kinds::default();
+    let mut inferred = InferredType::default();
     for value in values {
-        kinds.add(value.as_bytes());
+        inferred.update(value.as_bytes());
     }
-    print_type(&kinds.data_type())
+    print_type(&inferred.data_type())
 }
 
 #[test]
