@@ -17,6 +17,7 @@ mod content_copy;
 mod directory;
 mod encode;
 mod export;
+mod file_metadata;
 mod fork;
 mod home;
 mod import;

@@ -10,11 +10,11 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::encode::{self, Dictionary, Encoding, PIECE_BYTES, Samples, Toolbox};
+use crate::file_metadata::{check_metadata, now_ms};
 use crate::fork::{Opener, Running};
 use crate::home::Op;
 use crate::home::Progress;
 use crate::name::{check_name, composed, not_found, prefix_end, shown};
-use crate::sqlite::check_metadata;
 use crate::stream::go_on;
 use crate::{
     Batch, Compacted, Compression, Content, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads,
@@ -116,7 +116,7 @@ impl Shared {
         let checksum = if encoding.chain.is_empty() { xxh3_64(data) } else { hash.digest() };
         Ok(Arc::new(File {
             size: data.len() as u64,
-            mtime_ms: options.mtime_ms.unwrap_or_else(crate::sqlite::now_ms),
+            mtime_ms: options.mtime_ms.unwrap_or_else(now_ms),
             checksum,
             encoding: Arc::new(encoding),
             metadata: options.metadata.clone(),

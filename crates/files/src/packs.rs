@@ -23,10 +23,10 @@ use self::pack::Part;
 use self::read::{Live, Snapshot};
 use self::shared::Shared;
 use crate::encode::Encoding;
+use crate::file_metadata::{check_metadata, now_ms};
 use crate::home::Op;
 use crate::home::Progress;
 use crate::name::not_found;
-use crate::sqlite::{check_metadata, now_ms};
 use crate::stream::go_on;
 use crate::{
     Batch, Compacted, Compression, Content, Each, Entry, FileVersion, Home, IfExists, Index, Options, PutOptions,

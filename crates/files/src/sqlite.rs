@@ -27,13 +27,13 @@ mod writer;
 
 use std::sync::Arc;
 
-pub(crate) use encoder::now_ms;
 pub(crate) use statement::from_rusqlite;
 
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 
+use crate::file_metadata::check_metadata;
 use crate::home::Progress;
-use crate::name::{check_name, shown};
+use crate::name::shown;
 use crate::{
     Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified,
     Write,
@@ -185,17 +185,4 @@ impl Home for SqliteHome {
     fn warnings(&self) -> Vec<String> {
         self.0.take_warnings()
     }
-}
-
-/// Metadata is any JSON.
-pub(crate) fn check_metadata(metadata: Option<&str>) -> Result<()> {
-    match metadata.map(serde_json::from_str::<serde::de::IgnoredAny>) {
-        None | Some(Ok(_)) => Ok(()),
-        Some(Err(e)) => Err(Error::invalid(format!("the metadata is no JSON: {e}"))),
-    }
-}
-
-/// What every put checks of a name.
-fn check(name: &str) -> Result<()> {
-    check_name(name)
 }

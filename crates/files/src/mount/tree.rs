@@ -8,8 +8,8 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::file_metadata::now_ms;
 use crate::name::shown;
-use crate::sqlite::now_ms;
 use crate::store::{children_page, folder_prefix};
 use crate::{Child, Content, Reads, Stat};
 

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::encoder::now_ms;
 use super::inner::Inner;
 use super::record::Place;
 use super::writer::{Body, Prepared, Writer};
+use crate::file_metadata::{check_metadata, now_ms};
 use crate::name::shown;
 use crate::{Batch, IfExists, PutOptions};
 
@@ -121,7 +121,7 @@ impl SqliteBatch {
     fn try_put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         self.inner.may_write(name)?;
         if self.inner.pack_bytes > 0 && data.len() <= PACKED_BYTES {
-            super::check_metadata(options.metadata.as_deref())?;
+            check_metadata(options.metadata.as_deref())?;
             let mut options = options.clone();
             options.mtime_ms.get_or_insert_with(now_ms);
             let op = Op::Pack { name: name.to_owned(), content: data.to_vec(), options };

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use lakerace_io::Result;
 
-use super::encoder::now_ms;
 use super::inner::Inner;
 use super::reader::{Located, filled};
 use super::record::Place;
 use super::statement::{Statement, Value, is_full, pragma};
 use super::writer::Checkpoint;
+use crate::file_metadata::now_ms;
 use crate::home::Progress;
 use crate::stream::go_on;
 use crate::{Compacted, PutOptions};

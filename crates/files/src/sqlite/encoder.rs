@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use lakerace_io::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
@@ -13,13 +12,8 @@ use super::schema::{add_encoding, check_sum};
 use super::statement::{Statement, Value, pragma};
 use super::writer::{Body, INLINE_BYTES, Prepared, Writer};
 use crate::encode::{Dictionary, PIECE_BYTES, Samples};
+use crate::file_metadata::{check_metadata, now_ms};
 use crate::{Codec, Compression, PutOptions};
-
-/// Now, in milliseconds since 1970-01-01 UTC.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
 
 impl Inner {
     /// A content as it is stored.
@@ -34,7 +28,7 @@ impl Inner {
         data: &'a [u8],
         options: &'a PutOptions,
     ) -> Result<Prepared<'a>> {
-        super::check_metadata(options.metadata.as_deref())?;
+        check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(self.compression);
         if writer.is_none() {
             self.sample(compression, data)?;

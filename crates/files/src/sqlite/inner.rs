@@ -15,7 +15,7 @@ use super::queue::Company;
 use super::reader::Reader;
 use super::schema;
 use super::writer::{Checkpoint, Writer};
-use crate::name::normalisation_warning;
+use crate::name::{check_name, normalisation_warning};
 use crate::{Compression, Options};
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Inner {
     /// Whether `name` may be put.
     pub(super) fn may_write(&self, name: &str) -> Result<()> {
         self.connections.is_writable()?;
-        super::check(name)?;
+        check_name(name)?;
         if let Some(warning) = normalisation_warning(name) {
             self.warn(warning);
         }

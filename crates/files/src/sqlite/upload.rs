@@ -7,13 +7,13 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::catalog::PutAs;
-use super::encoder::now_ms;
 use super::inner::Inner;
 use super::reader::filled;
 use super::record::{Place, chunk_id};
 use super::statement::{Statement, Value};
 use super::writer::{Body, Prepared};
 use crate::encode::PIECE_BYTES;
+use crate::file_metadata::{check_metadata, now_ms};
 use crate::name::shown;
 use crate::{PutOptions, Sink, Write};
 
@@ -130,7 +130,7 @@ impl Upload {
             self.encode_partial()?;
         }
         self.store_encoded()?;
-        super::check_metadata(self.options.metadata.as_deref())?;
+        check_metadata(self.options.metadata.as_deref())?;
         let place = self.place.unwrap_or_default();
         let prepared = Prepared {
             size: self.size,
