@@ -30,6 +30,7 @@ mod own;
 mod packs;
 mod random;
 mod sqlite;
+mod sqlite_error;
 mod store;
 mod stream;
 mod tree;

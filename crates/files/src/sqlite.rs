@@ -27,8 +27,6 @@ mod writer;
 
 use std::sync::Arc;
 
-pub(crate) use statement::from_rusqlite;
-
 use lakerace_io::Result;
 
 use crate::file_metadata::check_metadata;

@@ -7,10 +7,11 @@ use lakerace_io::Result;
 use super::inner::Inner;
 use super::reader::{Located, filled};
 use super::record::Place;
-use super::statement::{Statement, Value, is_full, pragma};
+use super::statement::{Statement, Value, pragma};
 use super::writer::Checkpoint;
 use crate::file_metadata::now_ms;
 use crate::home::Progress;
+use crate::sqlite_error::is_disk_full;
 use crate::stream::go_on;
 use crate::{Compacted, PutOptions};
 
@@ -48,7 +49,7 @@ pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted
         });
         match done {
             // On a disk that is nearly full, the log has room for fewer pages.
-            Err(e) if is_full(&e) && pages > LEAST_VACUUM_PAGES => pages /= 4,
+            Err(e) if is_disk_full(&e) && pages > LEAST_VACUUM_PAGES => pages /= 4,
             Err(e) => return Err(e),
             Ok(()) if pages < VACUUM_PAGES => inner.connections.checkpoint(Checkpoint::Truncate)?,
             Ok(()) => {}

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::statement::{from_rusqlite, pragma};
+use super::statement::pragma;
 use crate::Options;
+use crate::sqlite_error::from_rusqlite;
 
 /// `LRFS`, in the header of the file.
 pub(super) const APPLICATION_ID: i32 = 0x4c52_4653;

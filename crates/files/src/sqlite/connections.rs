@@ -10,9 +10,10 @@ use lakerace_io::{Error, Result};
 use super::keeper::Keeper;
 use super::queue::{Company, Queue};
 use super::reader::Reader;
-use super::statement::{is_full, pragma};
+use super::statement::pragma;
 use super::writer::{Checkpoint, Writer};
 use crate::Options;
+use crate::sqlite_error::is_disk_full;
 
 /// What the log of a removal takes, about.
 const LOG_BYTES: u64 = 1 << 20;
@@ -79,11 +80,11 @@ impl Connections {
         let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work);
         match run() {
             // What the log has may go to the file, and the log begins again in the space that it has.
-            Err(e) if is_full(&e) && self.checkpoint(Checkpoint::Restart).is_ok() => match run() {
-                Err(e) if is_full(&e) => Err(self.full(e)),
+            Err(e) if is_disk_full(&e) && self.checkpoint(Checkpoint::Restart).is_ok() => match run() {
+                Err(e) if is_disk_full(&e) => Err(self.full(e)),
                 done => done,
             },
-            Err(e) if is_full(&e) => Err(self.full(e)),
+            Err(e) if is_disk_full(&e) => Err(self.full(e)),
             done => done,
         }
     }

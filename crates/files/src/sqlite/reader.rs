@@ -11,9 +11,10 @@ use super::catalog::{Catalog, encoding_text};
 use super::connect::{Unlocked, connect_to_read};
 use super::record::{Place, Record, chunk_id, out_of_order};
 use super::schema::COLUMNS;
-use super::statement::{Row, Statement, Value, from_rusqlite, pragma};
+use super::statement::{Row, Statement, Value, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
 use crate::name::{not_found, prefix_end, shown};
+use crate::sqlite_error::from_rusqlite;
 use crate::{Options, Sink, Stat};
 
 /// The pages that a reading connection keeps, in KiB.

@@ -7,7 +7,8 @@ use rusqlite::Connection;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::connect::{APPLICATION_ID, check_length, unreadable};
-use super::statement::{Statement, Value, from_rusqlite, pragma};
+use super::statement::{Statement, Value, pragma};
+use crate::sqlite_error::from_rusqlite;
 use crate::{Codec, Options};
 
 /// The version of the tables.

@@ -15,8 +15,9 @@ use super::keeper::Keeper;
 use super::log_file::LogFile;
 use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
-use super::statement::{Row, Statement, Value, from_rusqlite, from_sqlite, pragma};
+use super::statement::{Row, Statement, Value, pragma};
 use crate::name::{not_found, prefix_end, shown, taken};
+use crate::sqlite_error::{from_rusqlite, from_sqlite};
 use crate::{Durability, FileVersion, IfExists, Options};
 
 /// The pages that the writing connection keeps, in KiB.

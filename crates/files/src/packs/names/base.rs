@@ -10,7 +10,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::Named;
-use crate::sqlite::from_rusqlite;
+use crate::sqlite_error::from_rusqlite;
 use crate::{Entry, Segment};
 
 pub(super) const TABLE: &str = "CREATE TABLE names (name BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ms INTEGER NOT NULL, \

@@ -9,7 +9,7 @@ use super::base::{Base, DELETE, INSERT, TABLE, stored_segments};
 use super::cache::Draft;
 use super::{CHANGED_NAMES, Cache, Changes, Names, VersionId};
 use crate::Entry;
-use crate::sqlite::from_rusqlite;
+use crate::sqlite_error::from_rusqlite;
 
 /// Names that are put together from others and what has changed.
 pub(super) struct Builder<'a> {

@@ -1,0 +1,51 @@
+//! Errors of SQLite as errors of this crate.
+
+use std::ffi::c_int;
+
+use lakerace_io::{Error, ErrorKind};
+use lakerace_sqlite::Failure;
+use rusqlite::ffi;
+
+/// The error for a failure that SQLite reports.
+pub(crate) fn from_sqlite(failure: Failure) -> Error {
+    classify(failure.code, failure.extended, failure.message)
+}
+
+/// The error for one of rusqlite.
+pub(crate) fn from_rusqlite(error: &rusqlite::Error) -> Error {
+    match error.sqlite_error() {
+        Some(code) => classify(code.extended_code & 0xff, code.extended_code, error.to_string()),
+        None => Error::internal(error.to_string()),
+    }
+}
+
+/// The message for a disk that is full.
+const NO_SPACE: &str = "no space is left for the store";
+
+/// True for a write that failed as the disk is full.
+pub(crate) fn is_disk_full(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable && error.message() == NO_SPACE
+}
+
+fn classify(code: c_int, extended: c_int, text: String) -> Error {
+    match code & 0xff {
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::unavailable("the store is being written by another process")
+            .advice("try again, or wait for longer (busy_timeout)"),
+        ffi::SQLITE_FULL => Error::unavailable(NO_SPACE).advice("free some space on its disk, then try again"),
+        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_FORMAT => {
+            Error::corrupt(text).advice("verifying the store says what is damaged")
+        }
+        ffi::SQLITE_READONLY => Error::invalid(text)
+            .advice("open it for reading only (read_only), or give write access to the store and its folder"),
+        ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
+        ffi::SQLITE_IOERR if extended == ffi::SQLITE_IOERR_CORRUPTFS => Error::corrupt(text),
+        ffi::SQLITE_IOERR | ffi::SQLITE_NOMEM | ffi::SQLITE_PROTOCOL | ffi::SQLITE_INTERRUPT => {
+            Error::unavailable(text)
+        }
+        ffi::SQLITE_CONSTRAINT => Error::corrupt(format!("{text}: the store's tables contradict each other")),
+        ffi::SQLITE_TOOBIG => Error::unsupported(text),
+        // Statements are ours: one that does not fit the tables tells that they are others.
+        ffi::SQLITE_ERROR => Error::corrupt(text),
+        _ => Error::internal(format!("SQLite: {text} ({extended})")),
+    }
+}
