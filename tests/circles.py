@@ -1,7 +1,8 @@
 """Import circles within our crates: files whose modules use one another, so that none can be read or moved alone.
 
 A module and those in its folder belong together: what goes between a file and its own folder is not counted. `NATURAL`
-lists the circles that stand all the same. A circle of other files, or of more than these, is a fault.
+lists the circles that stand all the same. A circle of other files, or of more than these, is a fault. So is the use of
+one module of `SIBLINGS` by another.
 
 python tests/circles.py
 """
@@ -35,6 +36,28 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
     ("database", frozenset({"sqlite/sink", "sqlite/target"}), "as of Elasticsearch"),
     ("database", frozenset({"mongodb/elements", "mongodb/json"}), "documents are in documents"),
     ("database", frozenset({"elasticsearch/decode/fields", "elasticsearch/decode/slot"}), "objects are in objects"),
+]
+
+#: Modules of a crate, those of them that none of the others uses, and why.
+SIBLINGS: list[tuple[str, frozenset[str], frozenset[str], str]] = [
+    (
+        "format",
+        frozenset({"text", "arrow_ipc", "csv", "json_lines", "orc", "parquet"}),
+        frozenset({"arrow_ipc", "csv", "json_lines", "orc", "parquet"}),
+        "formats know nothing of each other; what formats of text share is in text",
+    ),
+    (
+        "files",
+        frozenset({"directory", "memory", "packs", "sqlite"}),
+        frozenset({"directory", "memory", "packs", "sqlite"}),
+        "homes know nothing of each other",
+    ),
+    (
+        "database",
+        frozenset({"elasticsearch", "mongodb", "sqlite"}),
+        frozenset({"elasticsearch", "mongodb", "sqlite"}),
+        "databases know nothing of each other",
+    ),
 ]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -202,13 +225,28 @@ def is_allowed(crate: str, circle: list[tuple[str, ...]]) -> bool:
     return any(crate == of and names <= known for of, known, _ in NATURAL)
 
 
+def forbidden(crate: str, edges: dict[tuple[str, ...], set[tuple[str, ...]]]) -> Iterator[str]:
+    """Uses of one sibling by another."""
+    for name, users, unused, why in SIBLINGS:
+        if name != crate:
+            continue
+        if missing := (users | unused) - {path[0] for path in edges if path}:
+            yield f"crates/{crate}: SIBLINGS names modules that do not exist: {', '.join(sorted(missing))}"
+        for path, others in sorted(edges.items()):
+            for other in sorted(others):
+                if path[0] in users and other[0] in unused - {path[0]}:
+                    yield f"crates/{crate}: {'/'.join(path)} uses {'/'.join(other)}: {why}"
+
+
 def main() -> int:
-    """Prints circles that are not on the list, each edge in them; 1 if there are any."""
-    faults, files, allowed = [], 0, 0
+    """Prints circles that are not on the list, each edge in them, and uses among siblings; 1 if there are any."""
+    faults: list[str] = []
+    files, allowed = 0, 0
     for root in sorted(Path(__file__).parents[1].glob("crates/*/src")):
         name, crate = root.parent.name, modules(root)
         files += len(crate)
         edges = _edges(crate)
+        faults += forbidden(name, edges)
         for circle in circles(edges):
             if is_allowed(name, circle):
                 allowed += 1
@@ -216,7 +254,7 @@ def main() -> int:
             inside = [f"{'/'.join(a)} -> {'/'.join(b)}" for a in circle for b in sorted(edges[a]) if b in circle]
             faults.append(f"crates/{name}: {len(circle)} files use one another: {', '.join(inside)}")
     print(*faults, sep="\n", end="\n" if faults else "")
-    print(f"{files} modules: {len(faults)} circles, and {allowed} that tests/circles.py knows")
+    print(f"{files} modules: {len(faults)} faults, and {allowed} circles that tests/circles.py knows")
     return 1 if faults else 0
 
 
