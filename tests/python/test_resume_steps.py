@@ -4,6 +4,7 @@ goes on, and ends with the rows of the source.
 
 from __future__ import annotations
 
+import signal
 import socket
 import struct
 import subprocess
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import command, empty_place, ok, run
+from conftest import command, empty_place
 
 import lakerace as lr
 
@@ -143,28 +144,48 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_place(request, tmp_path)
 
 
-def load(source: Path, target: str, fuse: Fuse) -> int:
+def load(source: Path, target: str, options: list[str], fuse: Fuse) -> int:
     """A load on a way that breaks; gives its exit code."""
     parts = urllib.parse.urlsplit(target)
     way = mongo_proxy if parts.scheme == "mongodb" else http_proxy
     with way(parts.netloc, fuse) as place:
-        arguments = command("copy", source, parts._replace(netloc=place).geturl(), "--batch-rows", 100)
+        # A server that names its own address would be asked past the proxy.
+        direct = "directConnection=true" if parts.scheme == "mongodb" else ""
+        arguments = command("copy", source, parts._replace(netloc=place, query=direct).geturl(), *options)
         fuse.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return fuse.process.wait(60)
 
 
-def test_a_load_goes_on_after_each_of_its_last_requests(target: str, tmp_path: Path) -> None:
-    source = tmp_path / "rows.parquet"
+@pytest.mark.parametrize(("mode", "key"), [("error", "id"), ("overwrite", None)])
+def test_a_load_goes_on_after_each_of_its_last_requests(
+    target: str, tmp_path: Path, mode: str, key: str | None
+) -> None:
+    source, options = (
+        tmp_path / "rows.parquet",
+        ["--batch-rows", "100", "--mode", mode, *(["--key", key] if key else [])],
+    )
     pq.write_table(pa.table({"id": range(300), "text": [f"row {n}" for n in range(300)]}), source)
     wanted = lr.scan(source).checksum()
-    whole = Fuse(None)
-    assert load(source, f"{target}whole", whole) == 0
+
+    def begin(name: object, fuse: Fuse) -> tuple[str, int]:
+        place = f"{target}{name}"
+        if mode == "overwrite":
+            lr.copy(pa.table({"id": [1], "other": [True]}), place)
+        return place, load(source, place, options, fuse)
+
+    # The first load of a server makes what all of them need.
+    whole = [Fuse(None), Fuse(None)]
+    assert [begin(f"whole{number}", fuse)[1] for number, fuse in enumerate(whole)] == [0, 0]
+    requests = whole[1].requests
+    assert requests > STEPS
     for step in range(STEPS):
-        place = f"{target}x{step}"
-        load(source, place, Fuse(whole.requests - step))
-        ok("copy", source, place, "--batch-rows", 100, "--resume")
-        assert lr.scan(place).checksum() == wanted, step
-        # It is done, and doing it again changes nothing. Without --resume it is a load of its own.
-        ok("copy", source, place, "--batch-rows", 100, "--resume")
-        assert run("copy", source, place, "--batch-rows", 100).code == 7
-        assert lr.scan(place).checksum() == wanted, step
+        place, code = begin(step, Fuse(requests - step))
+        assert code == -signal.SIGKILL, step
+        # Done again, it changes nothing. Without --resume it is a load of its own.
+        again = {"batch_rows": 100, "mode": mode, "key": key}
+        for _ in range(2):
+            lr.copy(source, place, resume=True, **again)
+            assert lr.scan(place).checksum() == wanted, step
+        if mode == "error":
+            with pytest.raises(lr.ConflictError):
+                lr.copy(source, place, **again)

@@ -12,6 +12,7 @@ mod journal;
 mod json;
 mod kept_schema;
 mod location;
+mod publication;
 mod reader;
 mod sender;
 mod sink;

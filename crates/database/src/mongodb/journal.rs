@@ -1,7 +1,7 @@
 //! Which rows of a load the target has acknowledged, kept in a document beside it.
 
 use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, DateTime, Document, doc};
+use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
@@ -18,15 +18,19 @@ pub(super) struct Journal {
     pub token: [u8; 7],
     /// The collection that is loaded aside, where there is one.
     pub staging: Option<String>,
-    /// The server's own id of the collection that is loaded. A renamed one keeps it, one that is made anew has another.
+    /// The server's own id of the collection that is loaded. One that is made anew has another; most servers let a renamed one keep it.
     /// Loads of earlier versions have noted none.
     pub uuid: Option<Bson>,
     /// The first rows, all of which the server has confirmed or rejected.
     pub acknowledged_rows: u64,
+    /// Those of them that are in no document. Loads of earlier versions have noted none.
+    pub rejected_rows: u64,
     /// Whether all rows are there and visible.
     pub is_finished: bool,
     /// All rows are there, and the collection aside is about to get its name.
     pub is_publishing: bool,
+    /// The options of the collection that is about to be replaced: a server may forget them with the new name.
+    pub replaced_options: Document,
     schema: Vec<u8>,
 }
 
@@ -48,8 +52,13 @@ impl Journal {
             staging: found.get_str("staging").ok().map(str::to_owned),
             uuid: found.get("uuid").filter(|uuid| **uuid != Bson::Null).cloned(),
             acknowledged_rows: u64::try_from(rows).map_err(|_| damaged())?,
+            rejected_rows: found.get_i64("rejected_rows").ok().and_then(|rows| rows.try_into().ok()).unwrap_or(0),
             is_finished: found.get_bool("finished").map_err(|_| damaged())?,
             is_publishing: found.get_bool("publishing").unwrap_or(false),
+            replaced_options: match found.get_binary_generic("replaced_options") {
+                Ok(bytes) => Document::from_reader(bytes.as_slice()).map_err(|_| damaged())?,
+                Err(_) => Document::new(),
+            },
             schema: found.get_binary_generic("schema").map_err(|_| damaged())?.clone(),
         }))
     }
@@ -64,26 +73,41 @@ impl Journal {
         schema: Vec<u8>,
     ) -> Result<Self> {
         let id = doc! { "collection": collection, "load": load };
-        let journal =
-            Self { id, token, staging, uuid, acknowledged_rows: 0, is_finished: false, is_publishing: false, schema };
+        let journal = Self {
+            id,
+            token,
+            staging,
+            uuid,
+            acknowledged_rows: 0,
+            rejected_rows: 0,
+            is_finished: false,
+            is_publishing: false,
+            replaced_options: Document::new(),
+            schema,
+        };
         let update = doc! { "q": { "_id": journal.id.clone() }, "u": journal.document(), "upsert": true };
         expect_written(&connection.command(command(update))?)?;
         Ok(journal)
     }
 
     fn document(&self) -> Document {
-        let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
         doc! {
             "_id": self.id.clone(),
             "token": binary(&self.token),
             "staging": self.staging.clone().map_or(Bson::Null, Bson::String),
             "uuid": self.uuid.clone().unwrap_or(Bson::Null),
             "acknowledged_rows": self.acknowledged_rows as i64,
+            "rejected_rows": self.rejected_rows as i64,
             "finished": self.is_finished,
             "publishing": self.is_publishing,
             "schema": binary(&self.schema),
             "updated_at": DateTime::now(),
         }
+    }
+
+    /// The documents that all acknowledged rows have made.
+    pub(super) fn documents(&self) -> u64 {
+        self.acknowledged_rows.saturating_sub(self.rejected_rows)
     }
 
     /// Whether a collection is the one that the load began with, as far as the journal tells.
@@ -115,12 +139,19 @@ impl Journal {
         };
         let mut set = doc! {
             "acknowledged_rows": rows as i64,
+            "rejected_rows": self.rejected_rows as i64,
             "finished": is_finished,
             "publishing": self.is_publishing,
             "updated_at": DateTime::now(),
         };
         if let Some(uuid) = &self.uuid {
             set.insert("uuid", uuid.clone());
+        }
+        if !self.replaced_options.is_empty() {
+            // Names of operators stand in a validator, which no document may have.
+            let bytes = RawDocumentBuf::try_from(self.replaced_options.clone());
+            let bytes = bytes.map_err(|_| Error::internal("options that are no BSON"))?;
+            set.insert("replaced_options", binary(bytes.as_bytes()));
         }
         let answer = connection.command(command(doc! { "q": query, "u": { "$set": set } }))?;
         expect_written(&answer)?;
@@ -133,6 +164,10 @@ impl Journal {
         self.is_finished = is_finished;
         Ok(())
     }
+}
+
+fn binary(bytes: &[u8]) -> Binary {
+    Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() }
 }
 
 fn command(update: Document) -> Document {

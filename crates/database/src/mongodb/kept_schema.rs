@@ -36,7 +36,7 @@ pub(super) struct KeptSchema {
 pub(super) struct CollectionInfo {
     pub is_view: bool,
     pub options: Document,
-    /// Stays the same when the collection is renamed.
+    /// Stays the same on most servers when the collection is renamed.
     pub uuid: Option<Bson>,
 }
 
@@ -63,15 +63,23 @@ pub(super) fn first_batch(answer: &Document) -> Vec<Document> {
 
 /// The schema that a load has kept of this very collection: not of another one that had its name before.
 pub(super) fn find(connection: &Connection, name: &str, info: &CollectionInfo) -> Result<Option<KeptSchema>> {
-    let look = |filter: Document| -> Result<Option<Document>> {
-        let answer = connection.command(doc! { "find": SCHEMAS, "filter": filter, "limit": 1 })?;
-        Ok(first_batch(&answer).into_iter().next())
-    };
-    let found = match &info.uuid {
-        Some(uuid) => look(doc! { "uuid": uuid.clone() })?,
-        None => look(doc! { "_id": name })?,
-    };
-    found.map(|found| parse(&found).map_err(|error| error.at(format!("{SCHEMAS}, {name}")))).transpose()
+    match &info.uuid {
+        Some(uuid) => look(connection, name, doc! { "uuid": uuid.clone() }),
+        None => of_name(connection, name),
+    }
+}
+
+/// The schema that is kept under the name of a collection, whichever has it.
+pub(super) fn of_name(connection: &Connection, name: &str) -> Result<Option<KeptSchema>> {
+    look(connection, name, doc! { "_id": name })
+}
+
+fn look(connection: &Connection, name: &str, filter: Document) -> Result<Option<KeptSchema>> {
+    let answer = connection.command(doc! { "find": SCHEMAS, "filter": filter })?;
+    let found = first_batch(&answer);
+    // A load that was stopped while it renamed the collection leaves what it has kept under the name before.
+    let found = found.iter().find(|found| found.get_str("_id").is_ok_and(|id| id == name)).or(found.first());
+    found.map(|found| parse(found).map_err(|error| error.at(format!("{SCHEMAS}, {name}")))).transpose()
 }
 
 fn parse(found: &Document) -> Result<KeptSchema> {

@@ -42,6 +42,8 @@ pub(super) struct MongoSink {
     /// The number of the next row, from 0, those that an earlier run had acknowledged included.
     next_row: u64,
     acknowledged_at_start: u64,
+    /// Those of the rows acknowledged at the start that are in no document.
+    rejected_at_start: u64,
     keeps_staging: bool,
     confirmed: u64,
     rejected: u64,
@@ -62,6 +64,7 @@ impl MongoSink {
         let buffer = || CommandBuffer::new(target.loading(), plan.statement, &concern);
         let buffers = (0..lanes).map(|_| buffer()).collect::<Result<_>>()?;
         let acknowledged = journal.as_ref().map_or(0, |journal| journal.acknowledged_rows);
+        let rejected_at_start = journal.as_ref().map_or(0, |journal| journal.rejected_rows);
         // A collection aside that was made for this run has no row of an earlier one.
         let may_be_there = options.resume && (acknowledged > 0 || !target.is_aside());
         Ok(Self {
@@ -77,6 +80,7 @@ impl MongoSink {
             journal,
             next_row: acknowledged,
             acknowledged_at_start: acknowledged,
+            rejected_at_start,
             confirmed: 0,
             rejected: 0,
             bytes: 0,
@@ -192,7 +196,10 @@ impl MongoSink {
 
     fn acknowledge(&mut self, is_finished: bool) -> Result<()> {
         match &mut self.journal {
-            Some(journal) => journal.acknowledge(&self.target.connection, self.next_row, is_finished),
+            Some(journal) => {
+                journal.rejected_rows = self.rejected_at_start + self.rejected;
+                journal.acknowledge(&self.target.connection, self.next_row, is_finished)
+            }
             None => Ok(()),
         }
     }
@@ -203,13 +210,15 @@ impl MongoSink {
             return Ok(());
         }
         // Another run of the load may have dropped the collection aside: then this is a conflict, before anything shows.
+        let replaced = if self.target.is_aside() { self.target.replaced()? } else { None };
         if let Some(journal) = self.journal.as_mut().filter(|_| self.target.is_aside()) {
             journal.is_publishing = true;
+            journal.replaced_options = replaced.as_ref().map(|info| info.options.clone()).unwrap_or_default();
         }
         self.acknowledge(false)?;
-        let published = self.target.publish(self.plan.kept.as_ref())?;
+        let published = self.target.publish(self.plan.kept.as_ref(), replaced)?;
         if let (Some(journal), Some(uuid)) = (&mut self.journal, published) {
-            // A sharded cluster gives a renamed collection another id.
+            // Some servers give a renamed collection another id.
             journal.uuid = Some(uuid);
         }
         self.acknowledge(true)?;

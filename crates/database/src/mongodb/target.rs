@@ -13,6 +13,7 @@ use super::filter::is_plain_name;
 use super::journal::Journal;
 use super::kept_schema::{self, CollectionInfo, Ids, KeptSchema, collection_info, first_batch};
 use super::location::MongoLocation;
+use super::publication;
 use super::sink::{MongoSink, Plan, write_concern};
 use super::state::forget_states;
 use super::statement::{IdPlan, Statement};
@@ -20,10 +21,6 @@ use crate::{SinkOptions, WriteMode};
 
 /// How long removing a collection aside may take when a load fails.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Options of a collection that can be set at any time.
-const CHANGEABLE_OPTIONS: [&str; 4] =
-    ["validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages"];
 
 /// A collection and, where a load appears at once, the one aside that takes its name.
 pub(super) struct Target {
@@ -46,7 +43,9 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
         let encoding = Encoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
         let connection = Connection::open(location.clone(), job)?;
         let info = collection_info(&connection, &location.collection)?;
-        let earlier = still_there(&connection, earlier_load(&connection, options)?, options.mode, info.as_ref())?;
+        let has_row_ids = options.key.is_empty() && schema.index_of("_id").is_err();
+        let earlier = earlier_load(&connection, options)?;
+        let earlier = still_there(&connection, earlier, (options.mode, has_row_ids), info.as_ref())?;
         check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
         let token = earlier.as_ref().map_or_else(new_token, |journal| journal.token);
         let opening = Opening { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
@@ -88,22 +87,20 @@ fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option
 fn still_there(
     connection: &Connection,
     earlier: Option<Journal>,
-    mode: WriteMode,
+    (mode, has_row_ids): (WriteMode, bool),
     info: Option<&CollectionInfo>,
 ) -> Result<Option<Journal>> {
     let Some(mut journal) = earlier else { return Ok(None) };
     let is_there = journal.is_of(info);
     match mode {
         WriteMode::Error | WriteMode::Overwrite => {
-            // It has its name already, and was stopped before the journal said so.
-            journal.is_finished |= is_there
-                && match (&journal.staging, &journal.uuid) {
-                    (Some(_), Some(_)) if info.is_some_and(|info| info.uuid.is_some()) => true,
-                    // Servers without ids of collections: what was about to get its name has it.
-                    (Some(staging), _) => journal.is_publishing && collection_info(connection, staging)?.is_none(),
-                    (None, _) => false,
-                };
-            let is_gone = journal.staging.is_none() || (journal.is_finished && !is_there);
+            let Some(staging) = journal.staging.clone() else { return Ok(None) };
+            if !journal.is_finished && publication::has_name(connection, &journal, &staging, info, has_row_ids)? {
+                // The load was stopped before the journal said so.
+                publication::complete_earlier(connection, &mut journal, &staging)?;
+                return Ok(Some(journal));
+            }
+            let is_gone = journal.is_finished && !is_there;
             Ok((!is_gone).then_some(journal))
         }
         _ if is_there || !(journal.is_finished || journal.acknowledged_rows > 0) => Ok(Some(journal)),
@@ -354,23 +351,27 @@ impl Target {
         }
     }
 
-    /// Gives the loaded collection its name, with the indexes of the one that it replaces. Gives its id.
-    pub(super) fn publish(&mut self, kept: Option<&KeptSchema>) -> Result<Option<Bson>> {
+    /// The collection that the loaded one replaces.
+    pub(super) fn replaced(&self) -> Result<Option<CollectionInfo>> {
+        Ok(collection_info(&self.connection, &self.connection.location.collection)?.filter(|_| self.replaces))
+    }
+
+    /// Gives the loaded collection its name, with the indexes and options of the one that it replaces. Gives its id.
+    pub(super) fn publish(
+        &mut self,
+        kept: Option<&KeptSchema>,
+        replaced: Option<CollectionInfo>,
+    ) -> Result<Option<Bson>> {
         let Some(staging) = self.staging.clone() else { return Ok(None) };
         let name = self.connection.location.collection.clone();
         if collection_info(&self.connection, &staging)?.is_none() {
-            // An answer that was lost: the collection has its name already.
-            self.staging = None;
-            return Ok(None);
+            return Err(Error::conflict(format!("the collection {staging} was removed while it was loaded"))
+                .advice("load anew, without --resume (resume)"));
         }
-        let options = match collection_info(&self.connection, &name)? {
-            Some(info) if self.replaces => {
-                self.copy_indexes(&name, &staging)?;
-                info.options
-            }
-            _ => Document::new(),
-        };
-        // A load that is stopped behind this leaves jobs that begin anew.
+        if replaced.is_some() {
+            self.copy_indexes(&name, &staging)?;
+        }
+        // A load that is stopped after this leaves jobs that begin anew.
         forget_states(&self.connection, self.job_state.as_deref())?;
         let database = &self.connection.location.database;
         let rename = doc! {
@@ -380,21 +381,24 @@ impl Target {
             "writeConcern": { "w": "majority" },
         };
         match self.connection.command_on("admin", rename) {
-            // Sent again behind a lost answer, it finds nothing to rename.
-            Err(error)
-                if error.kind() == ErrorKind::NotFound && collection_info(&self.connection, &name)?.is_some() => {}
+            // Sent again after a lost answer, it finds nothing to rename.
+            Err(error) if error.kind() == ErrorKind::NotFound && self.has_another(&name, replaced.as_ref())? => {}
             outcome => drop(outcome?),
         }
-        self.restore_options(&name, options)?;
         self.staging = None;
-        let uuid = kept.map(|kept| kept_schema::keep(&self.connection, &name, kept)).transpose()?.flatten();
-        kept_schema::forget(&self.connection, &staging)?;
-        Ok(uuid)
+        let options = replaced.map(|info| info.options).unwrap_or_default();
+        publication::complete(&self.connection, &staging, options, kept)
+    }
+
+    /// Whether a name has a collection by now that is not the replaced one, as far as the server tells.
+    fn has_another(&self, name: &str, replaced: Option<&CollectionInfo>) -> Result<bool> {
+        let Some(now) = collection_info(&self.connection, name)? else { return Ok(false) };
+        Ok(replaced.is_none_or(|replaced| replaced.uuid.is_none() || replaced.uuid != now.uuid))
     }
 
     /// An error where the server forgets options when it renames a collection, and they can't be set again.
     fn check_rename(&self, staging: &str, options: &Document) -> Result<()> {
-        let is_fixed = |(name, _): &(&String, &Bson)| !CHANGEABLE_OPTIONS.contains(&name.as_str());
+        let is_fixed = |(name, _): &(&String, &Bson)| !publication::CHANGEABLE_OPTIONS.contains(&name.as_str());
         let fixed: Document =
             options.iter().filter(is_fixed).map(|(name, value)| (name.clone(), value.clone())).collect();
         if fixed.is_empty() {
@@ -423,19 +427,6 @@ impl Target {
         }
         let message = format!("the server forgets options of a collection that gets another name: {}", lost.join(", "));
         Err(Error::unsupported(message).advice("drop the collection first, or say --mode upsert"))
-    }
-
-    /// Sets options again that the server has forgotten with the new name.
-    fn restore_options(&self, name: &str, options: Document) -> Result<()> {
-        let is_changeable = |(name, _): &(String, Bson)| CHANGEABLE_OPTIONS.contains(&name.as_str());
-        let options: Vec<(String, Bson)> = options.into_iter().filter(is_changeable).collect();
-        if options.is_empty() {
-            return Ok(());
-        }
-        let kept = collection_info(&self.connection, name)?.map(|info| info.options).unwrap_or_default();
-        let mut command = doc! { "collMod": name };
-        command.extend(options.into_iter().filter(|(name, value)| kept.get(name) != Some(value)));
-        if command.len() == 1 { Ok(()) } else { self.connection.command(command).map(drop) }
     }
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {

@@ -1,0 +1,109 @@
+//! The rest of a publication: the loaded collection has its final name, and what belongs to it follows.
+//!
+//! A load may be stopped between any two of these steps. Each can be taken again by the next run.
+
+use bson::oid::ObjectId;
+use bson::{Bson, Document, doc};
+use lakerace_io::Result;
+
+use super::connection::Connection;
+use super::journal::Journal;
+use super::kept_schema::{self, CollectionInfo, KeptSchema, collection_info, first_batch};
+
+/// Options of a collection that can be set at any time.
+pub(super) const CHANGEABLE_OPTIONS: [&str; 4] =
+    ["validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages"];
+
+/// Whether the location's collection is the one that a load has filled as `staging` and given this name.
+///
+/// Sharded clusters, and some servers, give a renamed collection another id. There the rows tell: their `_id`s where the load has made
+/// them (`has_row_ids`), else the number of documents.
+pub(super) fn has_name(
+    connection: &Connection,
+    journal: &Journal,
+    staging: &str,
+    info: Option<&CollectionInfo>,
+    has_row_ids: bool,
+) -> Result<bool> {
+    let Some(info) = info.filter(|info| !info.is_view) else { return Ok(false) };
+    if info.uuid.is_some() && info.uuid == journal.uuid {
+        return Ok(true);
+    }
+    if !journal.is_publishing || collection_info(connection, staging)?.is_some() {
+        return Ok(false);
+    }
+    if has_row_ids && journal.documents() > 0 {
+        return has_row_of(connection, journal.token);
+    }
+    Ok(count(connection)? == i128::from(journal.documents()))
+}
+
+/// Whether the location's collection has a document whose `_id` a load with this token has made.
+fn has_row_of(connection: &Connection, token: [u8; 7]) -> Result<bool> {
+    let id = |rest: u8| {
+        let mut bytes = [rest; 12];
+        bytes[..7].copy_from_slice(&token);
+        ObjectId::from_bytes(bytes)
+    };
+    let answer = connection.command(doc! {
+        "find": &connection.location.collection,
+        "filter": { "_id": { "$gte": id(0), "$lte": id(u8::MAX) } },
+        "projection": { "_id": 1 },
+        "limit": 1,
+    })?;
+    Ok(!first_batch(&answer).is_empty())
+}
+
+/// The number of the location's documents, counted one by one: what a server keeps of it may be wrong after a crash.
+fn count(connection: &Connection) -> Result<i128> {
+    let all = doc! { "$group": { "_id": Bson::Null, "documents": { "$sum": 1 } } };
+    let answer = connection.command(doc! {
+        "aggregate": &connection.location.collection,
+        "pipeline": [all],
+        "cursor": {},
+    })?;
+    let found = first_batch(&answer).into_iter().next();
+    Ok(match found.as_ref().and_then(|found| found.get("documents")) {
+        Some(Bson::Int32(documents)) => i128::from(*documents),
+        Some(Bson::Int64(documents)) => i128::from(*documents),
+        Some(Bson::Double(documents)) => *documents as i128,
+        _ => 0,
+    })
+}
+
+/// Completes the publication of an earlier run, and notes that its load is finished.
+pub(super) fn complete_earlier(connection: &Connection, journal: &mut Journal, staging: &str) -> Result<()> {
+    let kept = kept_schema::of_name(connection, staging)?;
+    let uuid = complete(connection, staging, journal.replaced_options.clone(), kept.as_ref())?;
+    journal.uuid = uuid.or(journal.uuid.take());
+    journal.acknowledge(connection, journal.acknowledged_rows, true)
+}
+
+/// Sets the options that the server has forgotten with the new name, and keeps the schema under it. Gives the collection's id.
+pub(super) fn complete(
+    connection: &Connection,
+    staging: &str,
+    options: Document,
+    kept: Option<&KeptSchema>,
+) -> Result<Option<Bson>> {
+    let name = &connection.location.collection;
+    restore_options(connection, name, options)?;
+    let uuid = match kept {
+        Some(kept) => kept_schema::keep(connection, name, kept)?,
+        None => collection_info(connection, name)?.and_then(|info| info.uuid),
+    };
+    kept_schema::forget(connection, staging)?;
+    Ok(uuid)
+}
+
+fn restore_options(connection: &Connection, name: &str, options: Document) -> Result<()> {
+    let is_changeable = |(name, _): &(String, Bson)| CHANGEABLE_OPTIONS.contains(&name.as_str());
+    let options: Vec<(String, Bson)> = options.into_iter().filter(is_changeable).collect();
+    if options.is_empty() {
+        return Ok(());
+    }
+    let kept = collection_info(connection, name)?.map(|info| info.options).unwrap_or_default();
+    let mut command = doc! { "collMod": name };
+    command.extend(options.into_iter().filter(|(name, value)| kept.get(name) != Some(value)));
+    if command.len() == 1 { Ok(()) } else { connection.command(command).map(drop) }
+}
