@@ -239,6 +239,29 @@ def test_an_overwrite_keeps_what_stands_around_the_rows(server: str, is_alias: b
     assert [hit["_source"]["n"] for hit in hits] == [1]
 
 
+def test_an_alias_does_not_leave_others_on_the_old_rows(server: str) -> None:
+    index(server, "shared-1", {"aliases": {"shared": {}, "shared-view": {}}}, ['{"n":1}', '{"n":2}'])
+    new = pa.table({"n": [7]})
+    with pytest.raises(lr.ConflictError, match=r'"shared-1".*: shared-view \(overwrite "shared-1" itself'):
+        lr.copy(new, location(server, "shared"), mode="overwrite")
+    assert ask(server, "GET", "/shared/_count")["count"] == 2
+    assert ask(server, "GET", "/shared-view/_count")["count"] == 2
+    # By its own name, the index takes all of its aliases along.
+    lr.copy(new, location(server, "shared-1"), mode="overwrite")
+    for name in ("shared-1", "shared", "shared-view"):
+        assert lr.scan(location(server, name)).to_arrow().to_pydict() == {"n": [7]}
+    # An alias that is the only one moves, and the index of others stays.
+    index(server, "single-1", {"aliases": {"single": {}}}, ['{"n":1}'])
+    lr.copy(new, location(server, "single"), mode="overwrite")
+    assert lr.scan(location(server, "single")).to_arrow().to_pydict() == {"n": [7]}
+    assert ask(server, "GET", "/single-1/_count")["count"] == 1
+    # The name stands for an index of a load now, whose other aliases go along.
+    (loaded,) = ask(server, "GET", "/single")
+    ask(server, "POST", "/_aliases", {"actions": [{"add": {"index": loaded, "alias": "single-view"}}]})
+    lr.copy(pa.table({"n": [8]}), location(server, "single"), mode="overwrite")
+    assert lr.scan(location(server, "single-view")).to_arrow().to_pydict() == {"n": [8]}
+
+
 def test_a_blocked_index_is_not_replaced(server: str) -> None:
     index(server, "blocked", {"settings": {"index.blocks.write": False}}, ['{"n":1}'])
     ask(server, "PUT", "/blocked/_settings", {"index.blocks.write": True})

@@ -28,6 +28,8 @@ pub(super) struct Index {
     pub meta: Map<String, Value>,
     /// Its settings by their whole names, `index.refresh_interval`.
     pub settings: Map<String, Value>,
+    /// The names of all its aliases.
+    pub aliases: Vec<String>,
     /// Whether documents are kept whole.
     pub has_source: bool,
 }
@@ -62,6 +64,27 @@ impl Index {
     }
 }
 
+impl Found {
+    /// Fails where the alias `name` would move away from an index that stays and that has other aliases: these would go on showing the
+    /// old rows.
+    pub fn check_moved(&self, name: &str) -> Result<()> {
+        let stays = |index: &&Index| self.is_alias && !index.was_made_for(name);
+        for index in self.indices.iter().filter(stays) {
+            let others: Vec<&str> = index.aliases.iter().map(String::as_str).filter(|alias| *alias != name).collect();
+            if !others.is_empty() {
+                let (index, others) = (&index.name, others.join(", "));
+                return Err(Error::conflict(format!(
+                    "the index {index:?} would stay, and its other aliases would go on showing the old rows: {others}"
+                ))
+                .advice(format!(
+                    "overwrite {index:?} itself, which takes all of its aliases along, or remove the alias {name:?} first"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The indices of one server.
 #[derive(Clone)]
 pub(super) struct Catalog {
@@ -89,6 +112,7 @@ impl Catalog {
             mappings: object(&index["mappings"]),
             meta: object(&index["mappings"]["_meta"]),
             settings: object(&index["settings"]),
+            aliases: object(&index["aliases"]).into_iter().map(|(alias, _)| alias).collect(),
             has_source: has_source(&index["mappings"]["_source"]),
         });
         Ok(Found { indices: indices.collect(), is_alias })
@@ -194,7 +218,7 @@ impl Catalog {
     /// Lets `alias` stand for `index` in place of what it stood for, at once.
     ///
     /// # Errors
-    /// `Conflict` where `must_be_new` and the alias is there, or where another load was faster.
+    /// `Conflict` where `must_be_new` and the alias is there, where another load was faster, or where an index that stays has more aliases.
     pub fn switch(&self, alias: &str, index: &str, must_be_new: bool) -> Result<()> {
         let before = self.find(alias)?;
         let is_free = before.indices.iter().all(|index| !before.is_alias && index.is_placeholder());
@@ -203,6 +227,7 @@ impl Catalog {
                 .at(&self.client.location().shown)
                 .advice("run it again with --mode overwrite or append"));
         }
+        before.check_moved(alias).map_err(|error| error.at(&self.client.location().shown))?;
         if before.indices.is_empty() {
             // A name can be taken once only: of two loads, the later one fails here.
             let mut body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });

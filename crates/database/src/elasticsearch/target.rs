@@ -130,6 +130,7 @@ impl Target {
                 .at(&location.shown)
                 .advice("choose another index, or --mode overwrite, append or upsert")),
             WriteMode::Error | WriteMode::Overwrite => {
+                found.check_moved(&location.index)?;
                 let old = replaced(&found, &location.index);
                 Self::staging(catalog, (schema, &mapped, old), run, journal, location)
             }

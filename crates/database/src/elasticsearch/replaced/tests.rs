@@ -19,6 +19,7 @@ fn old(mappings: Value, settings: Value) -> Index {
         meta: mappings.get("_meta").cloned().map(object).unwrap_or_default(),
         mappings,
         settings: object(settings),
+        aliases: Vec::new(),
         has_source: true,
     }
 }
