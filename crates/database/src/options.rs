@@ -43,6 +43,8 @@ pub struct SourceOptions {
     /// The types that an earlier read has found: not all rows are looked at again. A value or a field that does not fit them is an
     /// error. They count where neither the caller nor the database knows a type.
     pub known: Option<SchemaRef>,
+    /// Documents from which on a collection of MongoDB is read in parts; `None`: as many as make it worth while.
+    pub split_documents: Option<u64>,
 }
 
 /// The run that a state of a target belongs to.

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, Int32Type, Schema, i256};
 use bson::{Bson, Document, doc};
 use lakerace_database::{BatchRows, SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
 use lakerace_format::{CompareOp, Expr, Literal, ReadRequest, Written};
-use lakerace_io::{ErrorKind, Job, Result, runtime};
+use lakerace_io::{ErrorKind, Job, JobOptions, Result, runtime};
 
 struct Server {
     url: String,
@@ -46,6 +46,15 @@ impl Server {
             let sorted = collection.find(doc! {}).sort(doc! { "_id": 1 });
             sorted.await.unwrap().try_collect().await.unwrap()
         })
+    }
+
+    /// The documents of the one collection whose name begins so.
+    fn count_of(&self, name: &str) -> usize {
+        let names = self.collections();
+        let [found] = names.iter().filter(|found| found.starts_with(name)).collect::<Vec<_>>()[..] else {
+            panic!("{names:?}")
+        };
+        self.all(found).len()
     }
 
     fn collections(&self) -> Vec<String> {
@@ -96,6 +105,12 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 fn ids_and_names(ids: std::ops::Range<i64>) -> RecordBatch {
     let names: StringArray = ids.clone().map(|id| (id % 7 != 0).then(|| format!("name {id}"))).collect();
     batch(vec![("id", Arc::new(Int64Array::from_iter_values(ids))), ("name", Arc::new(names))])
+}
+
+/// Rows of 4 KB each: some hundred of them fill a command.
+fn long_rows(ids: std::ops::Range<i64>) -> RecordBatch {
+    let texts: StringArray = ids.clone().map(|id| Some(format!("{id:04}").repeat(1000))).collect();
+    batch(vec![("id", Arc::new(Int64Array::from_iter_values(ids))), ("text", Arc::new(texts))])
 }
 
 fn mode(mode: WriteMode) -> SinkOptions {
@@ -251,29 +266,28 @@ fn a_load_goes_on_behind_what_was_acknowledged_and_doubles_nothing() {
         let at = server.at(&format!("loaded_{write_mode:?}"));
         let options = SinkOptions {
             load_name: Some("people.parquet@1".to_owned()),
-            batch_rows: BatchRows::Rows(NonZeroU64::new(1000).unwrap()),
+            batch_rows: BatchRows::Rows(NonZeroU64::new(100).unwrap()),
             ..mode(write_mode)
         };
-        let schema = ids_and_names(0..0).schema();
+        let schema = long_rows(0..0).schema();
         let mut sink = open_sink(System::MongoDb, &at, Arc::clone(&schema), &options, &Job::default()).unwrap();
         assert_eq!(sink.acknowledged_rows(), 0);
-        sink.write(ids_and_names(0..1000)).unwrap();
+        sink.write(long_rows(0..100)).unwrap();
         sink.checkpoint().unwrap();
-        // These reach the server, but nobody acknowledges them.
-        for start in 1..12 {
-            sink.write(ids_and_names(start * 1000..start * 1000 + 1000)).unwrap();
-        }
+        // The first ones of these reach the server, and no checkpoint acknowledges them.
+        sink.write(long_rows(100..700)).unwrap();
         drop(sink);
+        assert!((101..700).contains(&server.count_of(&format!("loaded_{write_mode:?}"))));
         let options = SinkOptions { resume: true, ..options };
         let mut sink = open_sink(System::MongoDb, &at, schema, &options, &Job::default()).unwrap();
-        assert_eq!(sink.acknowledged_rows(), 1000);
-        sink.write(ids_and_names(1000..20_000)).unwrap();
+        assert_eq!(sink.acknowledged_rows(), 100);
+        sink.write(long_rows(100..1000)).unwrap();
         sink.checkpoint().unwrap();
-        assert_eq!(sink.finish().unwrap().rows, 19_000);
+        assert_eq!(sink.finish().unwrap().rows, 900);
         let rows = sorted(&read(&at).unwrap(), "id");
-        assert_eq!(rows, ids_and_names(0..20_000));
+        assert_eq!(rows, long_rows(0..1000));
         let finished = open_sink(System::MongoDb, &at, rows.schema(), &options, &Job::default()).unwrap();
-        assert_eq!(finished.acknowledged_rows(), 20_000);
+        assert_eq!(finished.acknowledged_rows(), 1000);
         assert_eq!(finished.finish().unwrap().rows, 0);
     }
     assert!(server.collections().iter().all(|name| !name.contains("loading")), "{:?}", server.collections());
@@ -394,8 +408,15 @@ fn filters_columns_and_limits_are_exact() {
 #[ignore = "needs a MongoDB server"]
 fn large_collections_are_read_in_parts_that_are_all_of_it() {
     let server = Server::new();
-    write(&server.at("large"), &[ids_and_names(0..60_000)], &mode(WriteMode::Error)).unwrap();
-    assert_eq!(sorted(&read(&server.at("large")).unwrap(), "id"), ids_and_names(0..60_000));
+    write(&server.at("large"), &[ids_and_names(0..2000)], &mode(WriteMode::Error)).unwrap();
+    // Each part is small enough for one batch.
+    let options = SourceOptions { split_documents: Some(2000), ..SourceOptions::default() };
+    let job = Job::new(JobOptions { threads: 4, ..JobOptions::default() });
+    let source = open_source(System::MongoDb, &server.at("large"), &options, &job).unwrap();
+    let plan = source.plan(&ReadRequest::default()).unwrap();
+    let batches = source.read(&plan).unwrap().collect::<Result<Vec<_>>>().unwrap();
+    assert_eq!(batches.len(), 4);
+    assert_eq!(sorted(&concat_batches(&plan.schema, &batches).unwrap(), "id"), ids_and_names(0..2000));
 }
 
 #[test]

@@ -32,12 +32,12 @@ pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &
             .advice("leave --input-format (format) out"));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
-    open_source(system, location, &SourceOptions { schema, known: None }, job)
+    open_source(system, location, &SourceOptions { schema, ..SourceOptions::default() }, job)
 }
 
 /// Like [`open`], with the types that an earlier read has found.
 pub(crate) fn open_known(system: System, location: &str, known: SchemaRef, job: &Job) -> Result<Arc<dyn Source>> {
-    open_source(system, location, &SourceOptions { schema: None, known: Some(known) }, job)
+    open_source(system, location, &SourceOptions { known: Some(known), ..SourceOptions::default() }, job)
 }
 
 /// A location as messages show it: that of a database may have a password.

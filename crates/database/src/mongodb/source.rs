@@ -20,7 +20,7 @@ use crate::SourceOptions;
 /// Rows of a batch, where no other number is given.
 const BATCH_ROWS: usize = 8192;
 /// Documents from which on a collection is read in parts.
-const SPLIT_DOCUMENTS: i64 = 50_000;
+const SPLIT_DOCUMENTS: u64 = 50_000;
 /// Samples for each part: the more, the more even the parts.
 const SAMPLES_EACH: i64 = 20;
 
@@ -30,6 +30,7 @@ struct MongoSource {
     pipeline: Option<Vec<Document>>,
     schema: SchemaRef,
     unknown: Unknown,
+    split_documents: u64,
 }
 
 /// Opens a collection or a pipeline.
@@ -52,7 +53,8 @@ pub(super) fn open(location: &str, options: &SourceOptions, job: &Job) -> Result
             (None, None, Some(known)) => (SchemaRef::clone(known), Unknown::Refuse),
             (None, None, None) => (infer(&connection, pipeline.as_deref())?.into(), Unknown::Refuse),
         };
-        Ok(Arc::new(MongoSource { connection, pipeline, schema, unknown }))
+        let split_documents = options.split_documents.unwrap_or(SPLIT_DOCUMENTS);
+        Ok(Arc::new(MongoSource { connection, pipeline, schema, unknown, split_documents }))
     };
     open().map_err(|error| error.at(shown))
 }
@@ -152,7 +154,8 @@ impl MongoSource {
     /// Parts of the collection by ranges of `_id`, that together are all of it.
     fn parts(&self, request: &ReadRequest, query: Query) -> Result<Vec<Query>> {
         let threads = self.connection.job.options().threads;
-        if threads < 2 || request.limit.is_some() || self.pipeline.is_some() || self.documents()? < SPLIT_DOCUMENTS {
+        if threads < 2 || request.limit.is_some() || self.pipeline.is_some() || self.documents()? < self.split_documents
+        {
             return Ok(vec![query]);
         }
         let cuts = self.cuts(threads)?;
@@ -178,9 +181,10 @@ impl MongoSource {
         Ok(parts)
     }
 
-    fn documents(&self) -> Result<i64> {
+    fn documents(&self) -> Result<u64> {
         let answer = self.connection.command(doc! { "count": &self.connection.location.collection })?;
-        Ok(answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0))
+        let documents = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);
+        Ok(u64::try_from(documents).unwrap_or(0))
     }
 
     /// Values of `_id` that cut the collection into even parts. A range finds values of one type only, so there are none
