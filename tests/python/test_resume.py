@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pymongo
 import pytest
 from conftest import command, empty_place, ok, run
+from deltalake import DeltaTable
 
 import lakerace as lr
 
@@ -232,6 +233,40 @@ def test_a_journal_without_marks_is_read(tmp_path: Path, source: Path) -> None:
     done = go_on(target, source, "--mode", "append", "--json")
     assert (done.code, done.json["skipped"] >= BATCH_ROWS) == (0, True), done.err
     assert ids(target) == list(range(ROWS))
+
+
+def test_a_delta_table_of_one_commit_is_known_again(tmp_path: Path, source: Path) -> None:
+    """A load without checkpoints that was killed after its commit has left what a whole one leaves."""
+    table = f"delta:{tmp_path / 'table'}"
+    ok("copy", source, table)
+    log = sorted(path.name for path in (tmp_path / "table" / "_delta_log").iterdir())
+    for _ in range(2):
+        done = ok("copy", source, table, "--resume", "--verify", "--json")
+        assert (done.json["rows"], done.json["skipped"]) == (0, ROWS)
+    assert sorted(path.name for path in (tmp_path / "table" / "_delta_log").iterdir()) == log
+    assert DeltaTable(tmp_path / "table").to_pyarrow_table()["id"].to_pylist() == list(range(ROWS))
+    assert run("copy", source, table).code == 7
+
+
+@pytest.mark.parametrize(
+    ("mode", "advice", "instead", "rows"),
+    [
+        ("error", "--mode overwrite (mode)", ["--mode", "overwrite", "--resume"], ROWS),
+        ("error", "--mode append without --resume (resume)", ["--mode", "append"], ROWS + 1),
+        ("append", "leave out --resume (resume)", ["--mode", "append"], ROWS + 1),
+    ],
+)
+def test_a_delta_table_of_another_load_says_what_helps(
+    tmp_path: Path, source: Path, mode: str, advice: str, instead: list[str], rows: int
+) -> None:
+    table = f"delta:{tmp_path / 'table'}"
+    (tmp_path / "other.csv").write_text("id\n77777\n")
+    ok("copy", tmp_path / "other.csv", table)
+    done = run("copy", source, table, "--mode", mode, "--resume")
+    assert done.code == 7
+    assert advice in done.err, done.err
+    ok("copy", source, table, *instead)
+    assert DeltaTable(tmp_path / "table").to_pyarrow_table().num_rows == rows
 
 
 @pytest.mark.parametrize("mode", ["error", "overwrite"])

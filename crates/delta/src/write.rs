@@ -170,11 +170,24 @@ fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> 
     };
     let counted = LoadRows::counted(&snapshot, name)?;
     if write.resumes && counted.is_none() && write.mode != WriteMode::Overwrite {
-        return Err(Error::conflict("the table knows of no load of these rows that could go on").advice(
-            "read the version of the source that the load began with (--at VERSION), or leave out --resume (resume)",
-        ));
+        return Err(unknown_load(write.mode));
     }
     Ok((counted, write.resumes && counted.is_some()))
+}
+
+/// The error where a load is to go on in a table that it has not begun, with what can be done instead.
+fn unknown_load(mode: WriteMode) -> Error {
+    let instead = match mode {
+        WriteMode::Append => {
+            "an append without --batch-rows is one commit, which lakerace history shows: if it is not there, leave out --resume (resume)"
+        }
+        WriteMode::Error | WriteMode::Overwrite => {
+            "replace its rows by --mode overwrite (mode), or add to them by --mode append without --resume (resume)"
+        }
+    };
+    Error::conflict("the table is there, and knows of no load of these rows that could go on").advice(format!(
+        "{instead}; a load of an earlier version of the source goes on with that version (--at VERSION, at)"
+    ))
 }
 
 impl Part {

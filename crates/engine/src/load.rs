@@ -116,8 +116,11 @@ pub(crate) fn run(
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
     let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(Proof::listener).unwrap_or_default();
-    // One commit of all rows is there or not, and needs no count.
-    let is_counted = target.kind() != Place::Delta || load.batch_rows != BatchRows::All || load.resume;
+    // One commit that adds or replaces all rows is there or not, and needs no count. By its count, a new table is known as the load's own.
+    let is_counted = target.kind() != Place::Delta
+        || load.batch_rows != BatchRows::All
+        || load.resume
+        || options.mode == CopyMode::Error;
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     let skipped = sink.acknowledged_rows();
