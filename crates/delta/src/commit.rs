@@ -1,6 +1,7 @@
 //! One entry of the log that makes files a table's.
 
 pub(crate) mod extra_actions;
+mod fence;
 mod file_actions;
 pub(crate) mod metadata;
 pub(crate) mod outcome;
@@ -27,6 +28,8 @@ use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, stated};
+pub use self::fence::CommitFence;
+pub(crate) use self::fence::LoadRows;
 pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
@@ -143,39 +146,6 @@ pub(crate) struct Commit<S> {
     load: Option<LoadRows>,
 }
 
-/// Rows of a load, as an entry of the log counts them (`txn`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LoadRows {
-    /// The load's name.
-    pub name: String,
-    /// What the table counts before the entry.
-    pub before: Option<u64>,
-    /// What it counts with it.
-    pub after: u64,
-}
-
-impl LoadRows {
-    /// How many rows of a load of this name the table counts.
-    pub fn counted(snapshot: &Snapshot, name: &str) -> Result<Option<u64>> {
-        let kernel = snapshot.kernel().clone();
-        let version = snapshot.table().kernel(|engine| kernel.get_app_id_version(name, engine))?;
-        Ok(version.and_then(|rows| u64::try_from(rows).ok()))
-    }
-
-    fn check(&self, snapshot: &Snapshot) -> Result<()> {
-        if Self::counted(snapshot, &self.name)? == self.before {
-            return Ok(());
-        }
-        Err(Error::conflict("another run of the same load has written to the table meanwhile")
-            .at(snapshot.table().place())
-            .advice("run it again: by --resume (resume), or as it is where an application names its transactions"))
-    }
-
-    fn version(&self) -> i64 {
-        i64::try_from(self.after).unwrap_or(i64::MAX)
-    }
-}
-
 /// The columns of a table, as a write needs them.
 #[derive(Debug, Clone)]
 pub(crate) struct Targets {
@@ -228,6 +198,11 @@ impl<S: CommitAction> Commit<S> {
     /// Lets the entry count rows of a load.
     pub fn counts(&mut self, load: Option<LoadRows>) {
         self.load = load;
+    }
+
+    /// Lets the entry pass a fence.
+    pub fn fenced(self, fence: Option<&CommitFence>) -> Self {
+        Self { load: fence.map(CommitFence::passed), ..self }
     }
 
     /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.

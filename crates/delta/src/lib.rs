@@ -37,6 +37,7 @@ mod write;
 
 pub use alter::{AlterOptions, Altered, alter};
 pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin, change_ranges, changes};
+pub use commit::CommitFence;
 pub use delete::{DeleteOptions, delete, delete_with};
 pub use deletion_vector::commit::Changed;
 pub use maintain::{

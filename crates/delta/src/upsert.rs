@@ -64,7 +64,7 @@ use self::key_prescan::KeyPrescan;
 use self::merge_existing::{Found, Merge};
 use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::Chunk;
-use crate::commit::{Commit, WriteBase, latest};
+use crate::commit::{Commit, CommitFence, WriteBase, latest};
 use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, Published, within_memory};
@@ -87,6 +87,8 @@ pub struct UpsertOptions {
     pub enables_vectors: bool,
     /// The version that the rows were made from. Where a later one has other rows with their keys, this is an error of kind `Conflict`.
     pub from_version: Option<u64>,
+    /// The commit fails by `Conflict` where another one has passed this fence.
+    pub fence: Option<CommitFence>,
     /// What may change of the table's schema.
     pub evolve: Evolve,
     /// How new files are written.
@@ -106,6 +108,7 @@ impl Default for UpsertOptions {
             memory_bytes: MEMORY_BYTES,
             enables_vectors: false,
             from_version: None,
+            fence: None,
             evolve: Evolve::default(),
             write: WriteOptions::default(),
         }
@@ -309,7 +312,8 @@ impl Upsert<'_> {
             Removal::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
         let hide = DvCommit::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
-        Ok(Commit::new(self.table.clone(), base, hide).map_err(named)?.evolving(self.shape.evolved.clone()))
+        let commit = Commit::new(self.table.clone(), base, hide).map_err(named)?;
+        Ok(commit.evolving(self.shape.evolved.clone()).fenced(self.options.fence.as_ref()))
     }
 
     /// The files that rows are written to.

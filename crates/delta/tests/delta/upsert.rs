@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use lakerace_delta::{Changed, DeltaSource, OnDuplicate, Table, UpsertOptions, WriteMode};
+use lakerace_delta::{Changed, CommitFence, DeltaSource, OnDuplicate, Table, UpsertOptions, WriteMode};
 use lakerace_delta::{delete, delete_keys, explain_upsert, upsert};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
 
-use crate::common::{Model, batch, failing, less, put, read, rows, scattered, stored, table, write};
+use crate::common::{Model, batch, failing, less, put, read, read_at, rows, scattered, stored, table, write};
 
 fn stream(batches: Vec<RecordBatch>) -> Batches {
     Batches::new(batches[0].schema(), batches.into_iter().map(Ok))
@@ -392,6 +392,41 @@ fn writers_at_the_same_time_lose_nothing() {
     }
     assert!((0..200).all(|id| now.contains_key(&id)));
     assert_eq!(table(&inner).snapshot(None).unwrap().version(), 24);
+}
+
+/// Each writer reads a number, and writes the next one: without a fence, the last one of two that read the same number wins.
+#[test]
+fn of_writers_that_read_before_they_write_a_fence_lets_one_pass() {
+    let inner = Arc::new(InMemory::new());
+    create(&table(&inner), &[(7, "0".to_owned())], &[]);
+    let add_one = |table: &Table| -> Result<Changed> {
+        let snapshot = table.snapshot(None)?;
+        let fence = Some(CommitFence::read(Some(&snapshot), "counter")?);
+        let number: u64 = read_at(table, Some(snapshot.version()))?[&7].parse().unwrap();
+        let next = batch(&[(7, (number + 1).to_string())]);
+        upsert(table, stream(vec![next]), &UpsertOptions { fence, ..options(&["id"]) })
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let inner = Arc::clone(&inner);
+            scope.spawn(move || {
+                let table = table(&inner);
+                for _ in 0..5 {
+                    while let Err(error) = add_one(&table) {
+                        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+                    }
+                }
+            });
+        }
+    });
+    let table = table(&inner);
+    assert_eq!(read(&table), Model::from([(7, "20".to_owned())]));
+    // What was read before another one has passed does not pass later, whichever version it starts from.
+    let before = CommitFence::read(None, "counter").unwrap();
+    let late = UpsertOptions { fence: Some(before), ..options(&["id"]) };
+    let error = upsert(&table, stream(vec![batch(&[(7, "late".to_owned())])]), &late).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(read(&table)[&7], "20");
 }
 
 /// Breaks a change off after each number of requests, until it is done twice.

@@ -1,10 +1,11 @@
 //! Incremental unloads into Delta tables: what is kept is a property of the table.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use lakerace_delta::{AlterOptions, HistoryEntry, SourceRows, Table, alter, history};
+use lakerace_delta::{AlterOptions, CommitFence, HistoryEntry, Snapshot, SourceRows, Table, alter, history};
 use lakerace_format::Written;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Pipe, Result};
 
 use super::kept::Kept;
 use super::{Attempt, Unload};
@@ -14,24 +15,27 @@ use crate::{ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows
 
 /// The prefix of the properties that keep values.
 const PROPERTY: &str = "lakerace.since.";
+/// Attempts to keep a value while other writers change properties.
+const KEEPS: u32 = 100;
+
+/// What a table knew of an unload before a run of it.
+struct Before {
+    kept: Kept,
+    /// The text of it.
+    text: Option<String>,
+    /// The version; `None`: there was no table.
+    version: Option<u64>,
+    /// Passed by each run that commits rows: the rows of a run were read after those of the runs before it had arrived.
+    fence: CommitFence,
+}
 
 /// Upserts the rows into a Delta table, which is made where there is none.
 pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
-    let options = unload.options;
-    let table = open_table(unload.target, &options.read.storage, unload.job)?;
-    let before = read(&table, &unload.name)?;
-    let known = match &before {
-        Some(text) => Some(text.clone()),
-        None => read(&table, &unload.spelled_name)?,
-    };
-    let parse = |text: String| Kept::parse(&text).map_err(|error| error.at(table.place()));
-    let mut kept = known.map(parse).transpose()?.unwrap_or_default();
-    if kept.mark.is_some() && is_overwritten(&table, &kept)? {
-        // Whoever overwrote the rows has left the property: all rows are sent again.
-        kept = Kept::default();
-    }
-    let target = table.exists()?.then(|| Target::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
-    let incoming = match unload.incoming(&kept, knows_types, target.and_then(Result::ok).as_ref()) {
+    let table = open_table(unload.target, &unload.options.read.storage, unload.job)?;
+    let before = before(&table, unload)?;
+    let kept = &before.kept;
+    let target = before.version.map(|_| Target::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
+    let incoming = match unload.incoming(kept, knows_types, target.and_then(Result::ok).as_ref()) {
         Ok(incoming) => incoming,
         Err(error) if knows_types && kept.schema.is_some() => return Ok(Attempt::OtherTypes(error)),
         Err(error) => return Err(error),
@@ -39,41 +43,83 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     if kept.mark.is_some() && incoming.is_empty() {
         return Ok(Attempt::Done(Written::default()));
     }
-    let upsert = UpsertOptions {
-        read: unload.read(kept.mark.as_ref())?,
-        rows: RowOptions {
-            key: options.load.key.clone(),
-            evolve: options.evolve,
-            write: options.write.clone(),
-            ..RowOptions::default()
-        },
-        partition_by: options.partition_by.clone(),
-        table_properties: options.table_properties.clone(),
-    };
+    let upsert = upsert_options(unload, &before)?;
     let (seen, has_failed) = (incoming.seen, incoming.has_failed);
     let written = match upsert_rows(unload.target, SourceRows::from(incoming.batches), &upsert, unload.job) {
         Ok(changed) => changed.written,
         Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
             return Ok(Attempt::OtherTypes(error));
         }
+        Err(error) if error.kind() == ErrorKind::Conflict && is_overtaken(&table, unload, &before)? => {
+            return again(unload, error);
+        }
         Err(error) => return Err(error),
     };
-    let mut now = seen.kept(&kept, incoming.schema);
-    if read(&table, &unload.name)? != before {
-        // Another run has ended meanwhile, and rows of this one may be older: all since the value before are read again.
-        now = Kept { mark: kept.mark.clone(), rows: Vec::new(), ..now };
-    }
-    if table.exists()? {
-        now.target = Some(table.snapshot(None)?.version().to_string());
-    }
-    write(&table, &unload.name, &now)?;
+    let mut now = seen.kept(kept, incoming.schema);
+    // An overwrite after this version may have removed rows that are below the value.
+    now.target = Some(before.version.unwrap_or(0).to_string());
+    let fence = if written.version.is_some() { before.fence.next() } else { before.fence };
+    keep(&table, &unload.name, &fence, &now)?;
     Ok(Attempt::Done(written))
 }
 
+/// What the table knows of the unload.
+fn before(table: &Table, unload: &Unload<'_>) -> Result<Before> {
+    let snapshot = table.exists()?.then(|| table.snapshot(None)).transpose()?;
+    let fence = CommitFence::read(snapshot.as_ref(), &property(&unload.name))?;
+    let Some(snapshot) = snapshot else {
+        return Ok(Before { kept: Kept::default(), text: None, version: None, fence });
+    };
+    let text = kept_text(&snapshot, unload);
+    let parsed = text.as_deref().map(Kept::parse).transpose().map_err(|error| error.at(table.place()))?;
+    let mut kept = parsed.unwrap_or_default();
+    if kept.mark.is_some() && is_overwritten(table, snapshot.version(), &kept)? {
+        // Whoever overwrote the rows has left the property: all rows are sent again.
+        kept = Kept::default();
+    }
+    Ok(Before { kept, text, version: Some(snapshot.version()), fence })
+}
+
+fn kept_text(snapshot: &Snapshot, unload: &Unload<'_>) -> Option<String> {
+    let mut properties = snapshot.properties();
+    let mut known = |name: &str| properties.remove(&property(name));
+    known(&unload.name).or_else(|| known(&unload.spelled_name))
+}
+
+fn upsert_options(unload: &Unload<'_>, before: &Before) -> Result<UpsertOptions> {
+    let options = unload.options;
+    Ok(UpsertOptions {
+        read: unload.read(before.kept.mark.as_ref())?,
+        rows: RowOptions {
+            key: options.load.key.clone(),
+            evolve: options.evolve,
+            write: options.write.clone(),
+            fence: Some(before.fence.clone()),
+            ..RowOptions::default()
+        },
+        partition_by: options.partition_by.clone(),
+        table_properties: options.table_properties.clone(),
+    })
+}
+
+/// Whether another run of the unload has changed the table after what was known before.
+fn is_overtaken(table: &Table, unload: &Unload<'_>, before: &Before) -> Result<bool> {
+    if !table.exists()? {
+        return Ok(false);
+    }
+    let snapshot = table.snapshot(None)?;
+    Ok(!before.fence.matches(&snapshot)? || kept_text(&snapshot, unload) != before.text)
+}
+
+/// The unload from its beginning, or the error where the source can't be read again.
+fn again(unload: &Unload<'_>, error: Error) -> Result<Attempt> {
+    if Pipe::is_named(unload.source) { Err(error) } else { Ok(Attempt::Again) }
+}
+
 /// True where the rows of the table were overwritten after the version that the last run has noted.
-fn is_overwritten(table: &Table, kept: &Kept) -> Result<bool> {
+fn is_overwritten(table: &Table, version: u64, kept: &Kept) -> Result<bool> {
     let Some(noted) = kept.target.as_deref().and_then(|version| version.parse::<u64>().ok()) else { return Ok(false) };
-    let later = table.snapshot(None)?.version().saturating_sub(noted);
+    let later = version.saturating_sub(noted);
     if later == 0 {
         return Ok(false);
     }
@@ -91,17 +137,26 @@ pub(super) fn open_source(unload: &Unload<'_>, read: &ReadOptions) -> Result<Sca
     csv_types::open(unload.source, read, &table, unload.options.evolve, unload.job)
 }
 
-fn read(table: &Table, name: &str) -> Result<Option<String>> {
-    match table.exists()? {
-        true => Ok(table.snapshot(None)?.properties().remove(&format!("{PROPERTY}{name}"))),
-        false => Ok(None),
-    }
+fn property(name: &str) -> String {
+    format!("{PROPERTY}{name}")
 }
 
-fn write(table: &Table, name: &str, kept: &Kept) -> Result<()> {
-    if !table.exists()? {
-        return Err(Error::conflict("the table was removed meanwhile").at(table.place()).advice("run it again"));
+/// Keeps what a run has seen, unless a later run has committed rows meanwhile: that one keeps what it has seen itself.
+fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<()> {
+    let set = BTreeMap::from([(property(name), kept.text()?)]);
+    for _ in 0..KEEPS {
+        if !table.exists()? {
+            return Err(Error::conflict("the table was removed meanwhile").at(table.place()).advice("run it again"));
+        }
+        if !fence.matches(&table.snapshot(None)?)? {
+            return Ok(());
+        }
+        match alter(table, &AlterOptions { set: set.clone(), unset: Vec::new() }) {
+            // Another writer has changed some property at this moment.
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            outcome => return outcome.map(drop),
+        }
     }
-    let set = [(format!("{PROPERTY}{name}"), kept.text()?)].into();
-    alter(table, &AlterOptions { set, unset: Vec::new() }).map(drop)
+    let message = format!("other writers have changed the table's properties {KEEPS} times");
+    Err(Error::conflict(message).at(table.place()).advice("run it again, which sends the same rows"))
 }
