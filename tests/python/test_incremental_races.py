@@ -141,6 +141,23 @@ def test_rows_that_were_read_earlier_do_not_replace_later_ones(
         assert found(target) == sorted((key, text) for key, (_, text) in last.items())
 
 
+def test_rows_of_a_pipe_that_were_overtaken_are_an_error(tmp_path: Path) -> None:
+    target, rows = tmp_path / "target", range(5000)
+    arguments = command("copy", "-", f"delta:{target}", "--input-format", "jsonl", *OPTIONS)
+    lines = [json.dumps({"id": key, "at": key, "text": "x" * 50}) + "\n" for key in rows]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as slow:
+        assert slow.stdin is not None
+        # A pipe holds less: when these are written, the run reads, and has looked at the table.
+        slow.stdin.write("".join(lines[:4000]).encode())
+        slow.stdin.flush()
+        newer = "".join(json.dumps({"id": key, "at": key + 1, "text": "newer"}) + "\n" for key in rows)
+        subprocess.run(arguments, input=newer.encode(), check=True, capture_output=True)
+        errors = slow.communicate("".join(lines[4000:]).encode())[1].decode()
+    assert slow.returncode == 7
+    assert "a pipe gives its rows only once" in errors
+    assert found(target) == [(key, "newer") for key in rows]
+
+
 def found(target: Path) -> list[tuple[int, str]]:
     """The rows of a table by another reader, each once."""
     table = DeltaTable(target).to_pyarrow_table().to_pydict()

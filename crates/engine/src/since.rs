@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use lakerace_database::{BatchRows, System, TargetState, open_state};
 use lakerace_format::{Format, Written};
-use lakerace_io::{Error, Job, Result};
+use lakerace_io::{Error, Job, Pipe, Result};
 use serde_json::json;
 
 use self::incoming::Incoming;
@@ -67,12 +67,20 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
         };
         match attempt {
             Attempt::Done(written) => return Ok(written),
+            Attempt::Again if Pipe::is_named(source) => return Err(overtaken(target)),
             Attempt::Again => {}
             // All rows are looked at again.
             Attempt::OtherTypes(_) if knows_types => knows_types = false,
             Attempt::OtherTypes(error) => return Err(error),
         }
     }
+}
+
+/// The error of an unload whose rows are not there for a second attempt.
+fn overtaken(target: &str) -> Error {
+    Error::conflict("another run of the unload was faster, and a pipe gives its rows only once")
+        .at(shown(target))
+        .advice("run it again, from the source's rows as they are now")
 }
 
 impl Unload<'_> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use lakerace_delta::{AlterOptions, CommitFence, HistoryEntry, Snapshot, SourceRows, Table, alter, history};
 use lakerace_format::Written;
-use lakerace_io::{Error, ErrorKind, Pipe, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use super::kept::Kept;
 use super::{Attempt, Unload};
@@ -51,7 +51,7 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
             return Ok(Attempt::OtherTypes(error));
         }
         Err(error) if error.kind() == ErrorKind::Conflict && is_overtaken(&table, unload, &before)? => {
-            return again(unload, error);
+            return Ok(Attempt::Again);
         }
         Err(error) => return Err(error),
     };
@@ -109,11 +109,6 @@ fn is_overtaken(table: &Table, unload: &Unload<'_>, before: &Before) -> Result<b
     }
     let snapshot = table.snapshot(None)?;
     Ok(!before.fence.matches(&snapshot)? || kept_text(&snapshot, unload) != before.text)
-}
-
-/// The unload from its beginning, or the error where the source can't be read again.
-fn again(unload: &Unload<'_>, error: Error) -> Result<Attempt> {
-    if Pipe::is_named(unload.source) { Err(error) } else { Ok(Attempt::Again) }
 }
 
 /// True where the rows of the table were overwritten after the version that the last run has noted.
