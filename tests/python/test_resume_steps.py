@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -182,7 +182,7 @@ def test_a_load_goes_on_after_each_of_its_last_requests(
         place, code = begin(step, Fuse(requests - step))
         assert code == -signal.SIGKILL, step
         # Done again, it changes nothing. Without --resume it is a load of its own.
-        again = {"batch_rows": 100, "mode": mode, "key": key}
+        again: dict[str, Any] = {"batch_rows": 100, "mode": mode, "key": key}
         for _ in range(2):
             lr.copy(source, place, resume=True, **again)
             assert lr.scan(place).checksum() == wanted, step
