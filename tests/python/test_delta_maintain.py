@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from datetime import datetime, timedelta, timezone
@@ -246,6 +247,15 @@ def test_a_short_retention_must_be_allowed(tmp_path: Path) -> None:
     time.sleep(0.02)
     assert len(table.vacuum(retain="0", allow_short_retention=True).files) == 7
     assert len(ids(table)) == 50
+
+
+def test_summaries_count_no_rows_where_a_command_moves_none(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    made(folder)
+    for arguments in (["alter", folder, "--set", "owner=me"], ["restore", folder, "--at", 1], ["vacuum", folder]):
+        summary = ok(*arguments).err.splitlines()[-1]
+        assert re.match(r"(altered|restored|vacuumed): read [\d.]+ [kM]?B in \d+ requests", summary), summary
+        assert " row" not in summary
 
 
 def test_vacuum_refuses_tables_that_demand_what_it_does_not_know(tmp_path: Path) -> None:

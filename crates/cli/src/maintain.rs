@@ -37,7 +37,7 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
         "properties": altered.properties,
         "features_added": altered.features_added,
     });
-    session.done("altered", 0, more)
+    session.done_without_rows("altered", more)
 }
 
 pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
@@ -129,7 +129,7 @@ pub(crate) fn vacuum(args: &VacuumArgs, session: &Session) -> Result<()> {
     if args.dry_run {
         more["files"] = json!(files);
     }
-    session.done("vacuumed", 0, more)
+    session.done_without_rows("vacuumed", more)
 }
 
 pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
@@ -183,7 +183,7 @@ pub(crate) fn restore(args: &RestoreArgs, session: &Session) -> Result<()> {
         "files_added": restored.files_added,
         "files_removed": restored.files_removed,
     });
-    session.done("restored", 0, more)
+    session.done_without_rows("restored", more)
 }
 
 pub(crate) fn changes(args: &ChangesArgs, session: &Session) -> Result<()> {

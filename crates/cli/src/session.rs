@@ -59,12 +59,22 @@ impl Session {
     /// Ends the command: with `--json` the report and `more` as one object on stdout, else a summary on stderr.
     pub(crate) fn done(&self, verb: &str, rows: u64, more: impl Serialize) -> Result<()> {
         let report = self.report(rows);
+        self.end(&report, &summary(verb, &report), more)
+    }
+
+    /// The same for a command that moves no rows, so that its summary counts none.
+    pub(crate) fn done_without_rows(&self, verb: &str, more: impl Serialize) -> Result<()> {
+        let report = self.report(0);
+        self.end(&report, &format!("{verb}: {}", cost(&report)), more)
+    }
+
+    fn end(&self, report: &Report, summary: &str, more: impl Serialize) -> Result<()> {
         let warnings = self.warn();
         if self.global.json {
             let written = json!({ "io": self.job.file_io(), "warnings": warnings });
             return stdout::line(&json_line(&[&json!(report), &written, &json!(more)])?);
         }
-        self.note(&summary(verb, &report));
+        self.note(summary);
         Ok(())
     }
 
@@ -164,14 +174,18 @@ pub(crate) fn storage_options(args: &StoreArgs) -> StorageOptions {
 
 /// `read 52.1 MB in 12 requests, wrote …`, for people.
 pub(crate) fn summary(verb: &str, report: &Report) -> String {
-    let requests = &report.requests;
-    let reads = requests.get + requests.head + requests.list;
     let mut text = format!("{verb} {}", human::plural(report.rows, "row"));
     if report.bad_rows > 0 {
         text += &format!(", {}", human::plural(report.bad_rows, "bad row"));
     }
-    text += ": ";
-    text += &format!("read {} in {}", human::bytes(report.bytes_read), human::plural(reads, "request"));
+    text + ": " + &cost(report)
+}
+
+/// The part of a summary that tells bytes, requests, time, memory and dollars.
+fn cost(report: &Report) -> String {
+    let requests = &report.requests;
+    let reads = requests.get + requests.head + requests.list;
+    let mut text = format!("read {} in {}", human::bytes(report.bytes_read), human::plural(reads, "request"));
     if report.bytes_written > 0 || requests.put > 0 {
         let written = human::bytes(report.bytes_written);
         text += &format!(", wrote {written} in {}", human::plural(requests.put, "request"));
