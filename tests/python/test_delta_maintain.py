@@ -258,6 +258,22 @@ def test_summaries_count_no_rows_where_a_command_moves_none(tmp_path: Path) -> N
         assert " row" not in summary
 
 
+def test_the_errors_name_the_columns_that_a_table_is_partitioned_by(tmp_path: Path) -> None:
+    plain, parted = tmp_path / "plain", tmp_path / "parted"
+    made(plain)
+    made(parted, partition_by=["day", "v"])
+    done = run("compact", parted, "--where", "id > 3", "--json")
+    assert (done.code, done.error["kind"]) == (2, "usage")
+    assert "partitioned by day, v;" in done.err
+    done = run("compact", plain, "--where", "id > 3", "--json")
+    assert (done.code, "the table has no partitions" in done.err) == (2, True)
+    lr.copy(rows(0, 3), tmp_path / "rows.parquet")
+    for folder, known in ((parted, "is partitioned by day, v"), (plain, "has no partitions")):
+        done = run("copy", tmp_path / "rows.parquet", folder, "--mode", "append", "--partition-by", "id", "--json")
+        assert (done.code, done.error["kind"]) == (6, "unsupported")
+        assert f"the table {known}, and --partition-by (partition_by) names id" in done.err
+
+
 def test_vacuum_refuses_tables_that_demand_what_it_does_not_know(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     table = made(folder, 1)

@@ -244,7 +244,7 @@ fn check_together(
     if is_set("delta.enableChangeDataFeed")
         && let Some(name) = FEED_COLUMNS.iter().find(|name| snapshot.schema().field_with_name(name).is_ok())
     {
-        return Err(Error::unsupported(format!("a change data feed of a table with a column {name:?}"))
+        return Err(Error::unsupported(format!("a table with a column {name:?} can't have a change data feed"))
             .at("--set delta.enableChangeDataFeed=true")
             .advice("write the table anew with another name for the column"));
     }
@@ -252,6 +252,6 @@ fn check_together(
 }
 
 fn of_new_tables(name: &str) -> Error {
-    Error::unsupported(format!("changing {name} of a table that exists"))
+    Error::unsupported(format!("{name} can't be changed in a table that exists"))
         .advice("copy the table to a new one that has it from the start (--table-property)")
 }

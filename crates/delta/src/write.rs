@@ -267,19 +267,20 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
             .advice("choose another folder, or append to it or overwrite it (--mode append|overwrite); tpch: --overwrite (overwrite)"));
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
-        let known = snapshot.partition_columns();
-        return Err(Error::unsupported(format!(
-            "the table is partitioned by {known:?}, not by {:?}",
-            write.partition_by
-        ))
-        .advice("leave --partition-by out, or write to a new table"));
+        let known = match snapshot.partition_columns().as_slice() {
+            [] => "has no partitions".to_owned(),
+            known => format!("is partitioned by {}", known.join(", ")),
+        };
+        let asked = write.partition_by.join(", ");
+        return Err(Error::unsupported(format!("the table {known}, and --partition-by (partition_by) names {asked}"))
+            .advice("leave it out, or write to a new table"));
     }
     for (name, value) in &write.properties {
         check_property(name, value).map_err(|error| error.at(format!("--table-property {name}={value}")))?;
     }
     let known = snapshot.properties();
     if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
-        return Err(Error::unsupported(format!("the property {name}={value} of a table that exists")).advice(
+        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}")).advice(
             "leave --table-property out (table_properties), or set it: lakerace alter TABLE --set K=V (Table.alter)",
         ));
     }

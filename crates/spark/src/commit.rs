@@ -97,7 +97,11 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     let (storage, job) = (settings.storage(), settings.job()?);
     let table = SharedTable::find_or_make(location, &described, &new, &storage, &job)?;
     if !new.partition_by.is_empty() && new.partition_by != table.partition_by {
-        return Err(Error::unsupported(format!("the table is partitioned by {:?}", table.partition_by))
+        let known = match table.partition_by.as_slice() {
+            [] => "has no partitions".to_owned(),
+            known => format!("is partitioned by {}", known.join(", ")),
+        };
+        return Err(Error::unsupported(format!("the table {known}"))
             .at(location)
             .advice("leave option(\"partition_by\", ...) out"));
     }

@@ -53,9 +53,12 @@ impl<'a> Rules<'a> {
         let condition = options.condition.as_ref().map(bind).transpose()?;
         let names = condition.iter().flat_map(Predicate::columns).map(|at| schema.field(*at).name());
         if let Some(name) = names.into_iter().find(|name| !partitions.contains(name)) {
-            return Err(Error::usage(format!("the table is not partitioned by {name:?}")).advice(format!(
-                "--where (where) names partitions, which are by {partitions:?}: leave it out to compact the whole table"
-            )));
+            let known = match partitions.as_slice() {
+                [] => "the table has no partitions".to_owned(),
+                _ => format!("the table is partitioned by {}", partitions.join(", ")),
+            };
+            return Err(Error::usage(format!("--where (where): {name:?} is no partition column"))
+                .advice(format!("{known}; without --where all of it is compacted")));
         }
         if let Layout::SortBy(names) | Layout::ZOrder(names) = &options.layout {
             if names.is_empty() {
