@@ -82,6 +82,8 @@ def _with_path(code: str) -> str:
         ["scan", "x.csv", "--delimiter", "ab"],
         ["scan", "ftp://host/x.csv"],
         ["scan", "x.parquet", "--storage-option", "secret"],
+        ["delete", "table"],
+        ["delete", "table", "--where", "a = 1", "--keys", "gone.csv"],
     ],
     ids=" ".join,
 )

@@ -9,7 +9,7 @@ pub(crate) mod tpch;
 
 use std::ffi::OsString;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
 
 use self::durability::{DurabilityArgs, OutputDurabilityArgs};
@@ -201,15 +201,16 @@ pub(crate) struct UpsertArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("condition").required(true).args(["filter", "keys"]))]
 pub(crate) struct DeleteArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
     /// The rows for which this SQL expression is true.
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true, required_unless_present = "keys")]
+    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// The rows that have the key of a row in this file, folder, glob or Delta table, or in `-` (standard input).
-    #[arg(long, value_name = "SRC", conflicts_with = "filter")]
+    #[arg(long, value_name = "SRC")]
     pub(crate) keys: Option<String>,
     /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
     #[arg(long, value_name = "A,B", requires = "keys")]
