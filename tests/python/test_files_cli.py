@@ -73,6 +73,7 @@ def test_names_are_listed_moved_and_removed(tmp_path: Path, tree: dict[str, byte
     ok("files", "mv", store, "in/big", "moved/large")
     done_ = run("files", "mv", store, "moved/large", "moved/f01.bin", "--json")
     assert (done_.code, done_.error["kind"]) == (7, "conflict")
+    assert "--mode overwrite" in done_.err
     assert ok("files", "rm", store, "moved/large", "--json").json["files"] == 1
     done_ = run("files", "rm", store, "moved")
     assert (done_.code, "--recursive" in done_.err) == (3, True)
@@ -128,6 +129,7 @@ def test_damage_is_named(tmp_path: Path, tree: dict[str, bytes]) -> None:
     ok("files", "import", store, tmp_path / "tree")
     verified = ok("files", "verify", store, "--json").json
     assert (verified["files"], verified["bytes"], verified["damage"]) == (31, sum(map(len, tree.values())), [])
+    assert ok("files", "verify", store).err.startswith("checked 31 files (")
     with sqlite3.connect(store) as other:
         other.execute("UPDATE files SET content = zeroblob(length(content)) WHERE name = 'd1/f07.bin'")
     other.close()

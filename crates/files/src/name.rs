@@ -59,7 +59,9 @@ pub(crate) fn not_found(name: &str) -> Error {
 
 /// The error for a name that is taken.
 pub(crate) fn taken(name: &str) -> Error {
-    Error::conflict("the file exists").at(shown(name)).advice("remove it first, or put it with leave to replace")
+    Error::conflict("the file exists")
+        .at(shown(name))
+        .advice("remove it first, or replace it by --mode overwrite (if_exists=\"replace\")")
 }
 
 /// The error for a name whose file is another one than the one that was to be replaced.

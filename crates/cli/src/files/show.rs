@@ -161,7 +161,8 @@ pub(super) fn verify(opened: &Opened<'_>) -> Result<u8> {
         opened.done("", verified.files, more)?;
         return Ok(failure::report(&error, false));
     }
-    let note = format!("{} ({}) are whole", human::plural(verified.files, "file"), human::bytes(verified.bytes));
+    let note =
+        format!("checked {} ({}): no damage", human::plural(verified.files, "file"), human::bytes(verified.bytes));
     opened.done(&note, verified.files, json!(verified))?;
     Ok(0)
 }
