@@ -299,3 +299,13 @@ def test_a_child_may_write_to_a_store_in_memory(tmp_path: Path) -> None:
 
     assert in_child(use) == 0
     assert store.get("a") == b"1"
+
+
+@pytest.mark.parametrize("place", ["packs:{}/packs", "{}/folder/", "memory:"])
+def test_blocks_are_refused_where_a_store_has_none(tmp_path: Path, place: str) -> None:
+    location = place.format(tmp_path)
+    with pytest.raises(lr.UnsupportedError, match="blocks"):
+        lr.files.Store(location, pack_bytes=16_384)
+    with lr.files.Store(location, pack_bytes=0) as store:
+        store.put("a", b"1")
+        assert store.get("a") == b"1"

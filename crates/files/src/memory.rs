@@ -71,6 +71,11 @@ struct File {
 
 impl MemoryHome {
     pub(crate) fn open(options: &Options) -> Result<Self> {
+        if options.pack_bytes.unwrap_or(0) > 0 {
+            return Err(Error::unsupported("contents in memory are not put into blocks")
+                .at("memory:")
+                .advice("leave pack_bytes out, or take a SQLite store"));
+        }
         Ok(Self {
             shared: Arc::new(Shared {
                 files: RwLock::default(),

@@ -49,6 +49,11 @@ impl PackHome {
         if options.compression.is_some_and(|compression| compression.dictionary) {
             return Err(no_dictionary().at(place.2));
         }
+        if options.pack_bytes.unwrap_or(0) > 0 {
+            return Err(Error::unsupported("contents on an object store are not put into blocks")
+                .at(place.2)
+                .advice("leave --pack-size (pack_bytes) out, or take a SQLite store"));
+        }
         Ok(Self(Arc::new(Shared::new(place, index, options)?)))
     }
 
