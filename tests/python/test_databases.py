@@ -149,3 +149,36 @@ def test_duplicate_keys(place: str) -> None:
     assert dict(lr.scan(place, columns=["id", "text"]).rows()) == {1: "last", 2: "x"}
     with pytest.raises((lr.ConflictError, lr.InvalidInputError)):
         lr.copy(twice, place, key="id", mode="append")
+
+
+@pytest.mark.parametrize("place", ["mongodb", "sqlite"], indirect=True)
+def test_an_append_by_a_key_that_nothing_enforces_is_refused(place: str) -> None:
+    """Rows would be added once more: the place was loaded without the key, and has no unique index on it."""
+    table = pa.table({"id": [1, 2], "text": ["a", "b"]})
+    lr.copy(table, place)
+    with pytest.raises((lr.InvalidInputError, lr.UnsupportedError), match="no unique index"):
+        lr.copy(table, place, key="id", mode="append")
+    assert sorted(lr.scan(place, columns=["id"]).rows()) == [(1,), (2,)]
+    lr.copy(table, place, mode="append")
+    assert lr.scan(place).count() == 4
+
+
+@pytest.mark.parametrize("place", ["mongodb", "sqlite"], indirect=True)
+def test_appends_by_a_key_add_new_rows_alone(place: str) -> None:
+    for first in (1, 3, 5):
+        lr.copy(pa.table({"id": [first, first + 1], "text": ["a", "b"]}), place, key="id", mode="append", verify=True)
+    with pytest.raises((lr.ConflictError, lr.InvalidInputError)):
+        lr.copy(pa.table({"id": [7, 5], "text": ["c", "d"]}), place, key="id", mode="append")
+    found = dict(lr.scan(place, columns=["id", "text"]).rows())
+    assert {key: found[key] for key in range(1, 7)} == {1: "a", 2: "b", 3: "a", 4: "b", 5: "a", 6: "b"}
+
+
+def test_appends_by_a_key_use_a_unique_index_of_another_program(mongo: mongoserver.MongoServer) -> None:
+    documents = mongo.client[mongo.database]["indexed"]
+    documents.insert_one({"id": 1, "text": "a"})
+    documents.create_index("id", unique=True)
+    place = mongo.location("indexed")
+    assert lr.copy(pa.table({"id": [2], "text": ["b"]}), place, key="id", mode="append").rows == 1
+    with pytest.raises(lr.ConflictError):
+        lr.copy(pa.table({"id": [1], "text": ["c"]}), place, key="id", mode="append")
+    assert sorted((one["id"], one["text"]) for one in documents.find()) == [(1, "a"), (2, "b")]

@@ -168,7 +168,13 @@ impl Opening<'_> {
                 return Err(Error::usage("the rows have an _id, and another key").advice("say --key _id (key)"));
             }
             _ if needs_key => (self.by_unique_index(key)?, before.as_ref().map_or(Ids::Row, |kept| kept.ids.clone())),
-            _ => (IdPlan::Row(self.token), Ids::Row),
+            _ => {
+                if !key.is_empty() {
+                    // Without the index, rows whose key is there would be added again.
+                    self.require_unique_index()?;
+                }
+                (IdPlan::Row(self.token), Ids::Row)
+            }
         };
         if self.options.mode == WriteMode::Delete {
             return Ok((plan, None));
@@ -186,11 +192,11 @@ impl Opening<'_> {
     }
 
     /// What an earlier load keeps of the collection, and whether another load is making it right now: then it is empty, and nothing is
-    /// kept yet. An upsert into it keeps the same.
+    /// kept yet. An upsert or append into it keeps the same.
     fn kept(&self, info: &CollectionInfo, key: &[usize]) -> Result<(Option<KeptSchema>, bool)> {
         let name = &self.connection.location.collection;
         let kept = kept_schema::find(self.connection, name, info)?;
-        if kept.is_some() || key.is_empty() || self.options.mode != WriteMode::Upsert {
+        if kept.is_some() || key.is_empty() || !matches!(self.options.mode, WriteMode::Upsert | WriteMode::Append) {
             return Ok((kept, false));
         }
         let first = self.connection.command(doc! { "find": name, "projection": { "_id": 1 }, "limit": 1 })?;
@@ -198,9 +204,9 @@ impl Opening<'_> {
             // Loads keep the schema before they send rows.
             return Ok((kept_schema::find(self.connection, name, info)?, false));
         }
-        match self.by_unique_index(key.to_vec()) {
+        match self.require_unique_index() {
             Err(error) if error.kind() == ErrorKind::Unsupported => Ok((None, true)),
-            outcome => outcome.map(|_| (None, false)),
+            outcome => outcome.map(|()| (None, false)),
         }
     }
 
@@ -222,7 +228,6 @@ impl Opening<'_> {
 
     /// Documents of another origin are found by their key's fields: a unique index makes that quick and exact.
     fn by_unique_index(&self, key: Vec<usize>) -> Result<IdPlan> {
-        let name = &self.connection.location.collection;
         if let Some(field) = self.schema.fields().iter().find(|field| field.name().starts_with('$')) {
             return Err(
                 Error::unsupported("a name that begins with a dollar is an operator in an update").at(field.name())
@@ -231,6 +236,12 @@ impl Opening<'_> {
         if let Some(odd) = self.options.key.iter().find(|name| !is_plain_name(name)) {
             return Err(Error::unsupported("a key whose name has dots or dollars can't be searched").at(odd));
         }
+        self.require_unique_index().map(|()| IdPlan::Server(key))
+    }
+
+    /// Fails where the collection has no unique index on the key.
+    fn require_unique_index(&self) -> Result<()> {
+        let name = &self.connection.location.collection;
         let answer = self.connection.command(doc! { "listIndexes": name })?;
         let is_of_key = |index: &Document| {
             let is_unique = index.get_bool("unique").unwrap_or(false) && !index.contains_key("partialFilterExpression");
@@ -241,7 +252,7 @@ impl Opening<'_> {
                 && self.options.key.iter().all(|name| fields.contains(name))
         };
         if first_batch(&answer).iter().any(is_of_key) {
-            return Ok(IdPlan::Server(key));
+            return Ok(());
         }
         let columns: Vec<String> = self.options.key.iter().map(|name| format!("{name:?}: 1")).collect();
         Err(Error::unsupported("the collection's _id is not made from this key, and no unique index has it").advice(

@@ -219,12 +219,18 @@ impl Target {
     /// Takes the columns of a table that exists.
     fn join(&mut self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
         self.takes_parts = takes_parts(connection, &self.write_to)?;
-        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
+        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete | WriteMode::Append) {
             for name in &options.key {
                 find(found, name)?;
             }
         }
-        if options.mode == WriteMode::Upsert && !is_unique(connection, &self.table, found, &options.key)? {
+        // An append is told a key so that rows whose key is there are refused, which only an index does.
+        let needs_index = match options.mode {
+            WriteMode::Upsert => true,
+            WriteMode::Append => !options.key.is_empty(),
+            _ => false,
+        };
+        if needs_index && !is_unique(connection, &self.table, found, &options.key)? {
             let key = options.key.join(", ");
             return Err(Error::invalid(format!("no primary key and no unique index is on ({key})")).advice(format!(
                 "make one: CREATE UNIQUE INDEX {} ON {} ({key})",
