@@ -74,136 +74,57 @@ impl fmt::Display for PlaceKind {
     }
 }
 
-/// An option, and the places that it applies to.
-struct OptionScope<O> {
-    /// Its names: the command's, and Python's in parentheses.
-    name: &'static str,
-    is_given: fn(&O) -> bool,
-    applies_to: fn(PlaceKind) -> bool,
-    /// The places, for people.
-    places: &'static str,
+/// The places that options apply to.
+struct Places {
+    include: fn(PlaceKind) -> bool,
+    /// For people.
+    text: &'static str,
 }
 
-const DELIMITED: &str = "CSV and TBL";
-const TEXT: &str = "CSV, TBL and JSON lines";
+/// An option: its names (the command's, and Python's in parentheses), its places, and whether it is given.
+type OptionScope<O> = (&'static str, Places, fn(&O) -> bool);
+
+const DELIMITED: Places = Places { include: PlaceKind::is_delimited, text: "CSV and TBL" };
+const TEXT: Places = Places { include: PlaceKind::is_text, text: "CSV, TBL and JSON lines" };
+const TYPELESS: Places = Places {
+    include: |place| place.is_text() || place == PlaceKind::Database,
+    text: "CSV, TBL, JSON lines and databases; other sources have types of their own",
+};
+const COLUMNAR: Places = Places { include: PlaceKind::has_columns, text: "files of Parquet and ORC" };
+const STORED: Places = Places { include: |place| place != PlaceKind::Database, text: "files and Delta tables" };
+const PARQUET: Places = Places { include: PlaceKind::is_parquet, text: "Parquet and Delta tables" };
+const PARQUET_OR_ORC: Places = Places { include: PlaceKind::is_parquet_or_orc, text: "Parquet, ORC and Delta tables" };
+const SEVERAL_FILES: Places =
+    Places { include: PlaceKind::is_several_files, text: "folders (with / at the end) and Delta tables" };
+const TABLES: Places = Places { include: |place| place == PlaceKind::Table, text: "Delta tables" };
 
 /// Options of the dialect of CSV, which a copy takes for its target, too.
 const DIALECT: [OptionScope<ReadOptions>; 4] = [
-    OptionScope {
-        name: "--delimiter (delimiter)",
-        is_given: |read| read.csv.delimiter.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
-    OptionScope {
-        name: "--quote (quote)",
-        is_given: |read| read.csv.quote.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
-    OptionScope {
-        name: "--escape (escape)",
-        is_given: |read| read.csv.escape.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
-    OptionScope {
-        name: "--null-string (null_strings)",
-        is_given: |read| read.csv.null_strings.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
+    ("--delimiter (delimiter)", DELIMITED, |read| read.csv.delimiter.is_some()),
+    ("--quote (quote)", DELIMITED, |read| read.csv.quote.is_some()),
+    ("--escape (escape)", DELIMITED, |read| read.csv.escape.is_some()),
+    ("--null-string (null_strings)", DELIMITED, |read| read.csv.null_strings.is_some()),
 ];
 
 const READING: [OptionScope<ReadOptions>; 6] = [
-    OptionScope {
-        name: "--header and --no-header (header)",
-        is_given: |read| read.csv.header.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
-    OptionScope {
-        name: "--schema (schema)",
-        is_given: |read| read.csv.schema.is_some(),
-        applies_to: |place| place.is_text() || place == PlaceKind::Database,
-        places: "CSV, TBL, JSON lines and databases; other sources have types of their own",
-    },
-    OptionScope {
-        name: "--infer-rows (infer_rows)",
-        is_given: |read| read.csv.infer_rows.is_some(),
-        applies_to: PlaceKind::is_text,
-        places: TEXT,
-    },
-    OptionScope {
-        name: "--on-bad-row (on_bad_row)",
-        is_given: |read| read.csv.on_bad_row != OnBadRow::Error,
-        applies_to: PlaceKind::is_text,
-        places: TEXT,
-    },
-    OptionScope {
-        name: "--timestamp-unit (timestamp_unit)",
-        // That of ORC is also set by the Spark connector, for all sources.
-        is_given: |read| read.parquet.timestamp_unit != TimestampUnit::Auto,
-        applies_to: PlaceKind::has_columns,
-        places: "files of Parquet and ORC",
-    },
-    OptionScope {
-        name: "--union-columns (union_columns)",
-        is_given: |read| read.column_union == ColumnUnion::Any,
-        applies_to: PlaceKind::has_columns,
-        places: "files of Parquet and ORC",
-    },
+    ("--header and --no-header (header)", DELIMITED, |read| read.csv.header.is_some()),
+    ("--schema (schema)", TYPELESS, |read| read.csv.schema.is_some()),
+    ("--infer-rows (infer_rows)", TEXT, |read| read.csv.infer_rows.is_some()),
+    ("--on-bad-row (on_bad_row)", TEXT, |read| read.csv.on_bad_row != OnBadRow::Error),
+    // That of ORC is also set by the Spark connector, for all sources.
+    ("--timestamp-unit (timestamp_unit)", COLUMNAR, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
+    ("--union-columns (union_columns)", COLUMNAR, |read| read.column_union == ColumnUnion::Any),
 ];
 
 const WRITING: [OptionScope<WriteOptions>; 8] = [
-    OptionScope {
-        name: "--compression (compression)",
-        is_given: |write| write.compression.is_some(),
-        applies_to: |place| place != PlaceKind::Database,
-        places: "files and Delta tables",
-    },
-    OptionScope {
-        name: "--row-group-rows (row_group_rows)",
-        is_given: |write| write.row_group_rows.is_some(),
-        applies_to: PlaceKind::is_parquet,
-        places: "Parquet and Delta tables",
-    },
-    OptionScope {
-        name: "--row-group-bytes (row_group_bytes)",
-        is_given: |write| write.row_group_bytes.is_some(),
-        applies_to: PlaceKind::is_parquet_or_orc,
-        places: "Parquet, ORC and Delta tables",
-    },
-    OptionScope {
-        name: "--bloom-filter (bloom_filter)",
-        is_given: |write| !write.bloom_filter_columns.is_empty(),
-        applies_to: PlaceKind::is_parquet_or_orc,
-        places: "Parquet, ORC and Delta tables",
-    },
-    OptionScope {
-        name: "--file-bytes (file_bytes)",
-        is_given: |write| write.file_bytes.is_some(),
-        applies_to: PlaceKind::is_several_files,
-        places: "folders (with / at the end) and Delta tables",
-    },
-    OptionScope {
-        name: "--memory-limit (memory_limit)",
-        is_given: |write| write.memory_bytes.is_some(),
-        applies_to: |place| place == PlaceKind::Table,
-        places: "Delta tables",
-    },
-    OptionScope {
-        name: "--output-delimiter (output_delimiter)",
-        is_given: |write| write.csv.delimiter.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
-    OptionScope {
-        name: "--output-no-header (output_header)",
-        is_given: |write| write.csv.header.is_some(),
-        applies_to: PlaceKind::is_delimited,
-        places: DELIMITED,
-    },
+    ("--compression (compression)", STORED, |write| write.compression.is_some()),
+    ("--row-group-rows (row_group_rows)", PARQUET, |write| write.row_group_rows.is_some()),
+    ("--row-group-bytes (row_group_bytes)", PARQUET_OR_ORC, |write| write.row_group_bytes.is_some()),
+    ("--bloom-filter (bloom_filter)", PARQUET_OR_ORC, |write| !write.bloom_filter_columns.is_empty()),
+    ("--file-bytes (file_bytes)", SEVERAL_FILES, |write| write.file_bytes.is_some()),
+    ("--memory-limit (memory_limit)", TABLES, |write| write.memory_bytes.is_some()),
+    ("--output-delimiter (output_delimiter)", DELIMITED, |write| write.csv.delimiter.is_some()),
+    ("--output-no-header (output_header)", DELIMITED, |write| write.csv.header.is_some()),
 ];
 
 /// Refuses options of reading that do not apply to `source`.
@@ -234,11 +155,12 @@ pub(crate) fn check_write_scope(options: &WriteOptions, target: PlaceKind, place
 }
 
 fn check_scopes<O>(scopes: &[OptionScope<O>], options: &O, kind: PlaceKind, place: &str) -> Result<()> {
-    match scopes.iter().find(|scope| (scope.is_given)(options) && !(scope.applies_to)(kind)) {
+    let is_refused = |(_, places, is_given): &&OptionScope<O>| is_given(options) && !(places.include)(kind);
+    match scopes.iter().find(is_refused) {
         None => Ok(()),
-        Some(OptionScope { name, places, .. }) => Err(Error::usage(format!("{name} does not apply: this is {kind}"))
+        Some((name, Places { text, .. }, _)) => Err(Error::usage(format!("{name} does not apply: this is {kind}"))
             .at(place)
-            .advice(format!("leave it out; it applies to {places}"))),
+            .advice(format!("leave it out; it applies to {text}"))),
     }
 }
 
