@@ -1,5 +1,6 @@
 //! What every home of files does.
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use lakerace_io::{Error, Result};
@@ -143,6 +144,29 @@ pub trait Write: Send {
     }
     /// Gives the content its name, in one step.
     fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Reads a content of `total` bytes at `offset` into `out`, from parts of equal length that `part` gives by their number, and gives the bytes
+/// read. A part may be shorter than that, as the last one: nothing is read behind it.
+pub(crate) fn read_parts<'a>(
+    (offset, total): (u64, u64),
+    out: &mut [u8],
+    part_bytes: usize,
+    part: impl Fn(u64) -> Result<Cow<'a, [u8]>>,
+) -> Result<usize> {
+    let mut done = 0;
+    while done < out.len() && offset + (done as u64) < total {
+        let at = offset + done as u64;
+        let bytes = part(at / part_bytes as u64)?;
+        let rest = bytes.get((at % part_bytes as u64) as usize..).unwrap_or_default();
+        let len = rest.len().min(out.len() - done);
+        if len == 0 {
+            break;
+        }
+        out[done..done + len].copy_from_slice(&rest[..len]);
+        done += len;
+    }
+    Ok(done)
 }
 
 /// Takes contents by their places in a list of names; `None` where there is no such file.

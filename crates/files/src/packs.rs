@@ -24,8 +24,7 @@ use self::read::{Live, Snapshot};
 use self::shared::Shared;
 use crate::encode::Encoding;
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::home::Op;
-use crate::home::Progress;
+use crate::home::{Op, Progress, read_parts};
 use crate::name::not_found;
 use crate::stream::go_on;
 use crate::{
@@ -158,23 +157,11 @@ impl Write for Upload {
     }
 
     fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
-        let (mut done, total) = (0, self.size + self.rest.len() as u64);
-        while done < out.len() && offset + (done as u64) < total {
-            let at = offset + done as u64;
-            let part = (at / SEGMENT_BYTES as u64) as usize;
-            let bytes = match self.segments.get(part) {
-                None => Cow::Borrowed(self.rest.as_slice()),
-                Some(segment) => Cow::Owned(read::decode_part(&self.shared, &self.encoding, part, segment)?),
-            };
-            let rest = bytes.get((at % SEGMENT_BYTES as u64) as usize..).unwrap_or_default();
-            let len = rest.len().min(out.len() - done);
-            if len == 0 {
-                break;
-            }
-            out[done..done + len].copy_from_slice(&rest[..len]);
-            done += len;
-        }
-        Ok(done)
+        let total = self.size + self.rest.len() as u64;
+        read_parts((offset, total), out, SEGMENT_BYTES, |part| match self.segments.get(part as usize) {
+            None => Ok(Cow::Borrowed(self.rest.as_slice())),
+            Some(segment) => read::decode_part(&self.shared, &self.encoding, part as usize, segment).map(Cow::Owned),
+        })
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

@@ -14,6 +14,7 @@ use super::statement::{Statement, Value};
 use super::writer::{Body, Prepared};
 use crate::encode::PIECE_BYTES;
 use crate::file_metadata::{check_metadata, now_ms};
+use crate::home::read_parts;
 use crate::name::shown;
 use crate::{PutOptions, Sink, Write};
 
@@ -171,20 +172,8 @@ impl Write for Upload {
     }
 
     fn read_back(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
-        let mut done = 0;
-        while done < out.len() && offset + (done as u64) < self.size {
-            let at = offset + done as u64;
-            let piece = at / PIECE_BYTES as u64;
-            let read = self.written_piece(piece).map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))?;
-            let rest = read.get((at % PIECE_BYTES as u64) as usize..).unwrap_or_default();
-            let len = rest.len().min(out.len() - done);
-            if len == 0 {
-                break;
-            }
-            out[done..done + len].copy_from_slice(&rest[..len]);
-            done += len;
-        }
-        Ok(done)
+        read_parts((offset, self.size), out, PIECE_BYTES, |piece| self.written_piece(piece))
+            .map_err(|e| e.at(shown(&self.name)).at(&self.inner.location))
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
