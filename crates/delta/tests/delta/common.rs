@@ -153,44 +153,54 @@ pub fn scattered(seed: u64, below: u64) -> i64 {
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A store in which something happens just before an entry of the log is written for the first time.
-pub struct Meanwhile {
+pub type Answer<T> = lakerace_io::object_store::Result<T>;
+
+/// The way in which a store in memory puts and answers.
+#[async_trait]
+pub trait StoreHooks: Send + Sync + 'static {
+    async fn put(
+        &self,
+        inner: &InMemory,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Answer<PutResult> {
+        inner.put_opts(location, payload, options).await
+    }
+
+    async fn get(&self, inner: &InMemory, location: &Path, options: GetOptions) -> Answer<GetResult> {
+        inner.get_opts(location, options).await
+    }
+}
+
+/// A store in memory with hooks.
+pub struct HookedStore<H> {
     inner: Arc<InMemory>,
-    version: u64,
-    act: Mutex<Option<Act>>,
+    pub hooks: H,
 }
 
-impl Meanwhile {
-    pub fn before(version: u64, inner: &Arc<InMemory>, act: impl FnOnce() + Send + 'static) -> Arc<Self> {
-        Arc::new(Self { inner: Arc::clone(inner), version, act: Mutex::new(Some(Box::new(act))) })
+impl<H> HookedStore<H> {
+    pub fn new(inner: &Arc<InMemory>, hooks: H) -> Arc<Self> {
+        Arc::new(Self { inner: Arc::clone(inner), hooks })
     }
 }
 
-impl fmt::Debug for Meanwhile {
+impl<H> fmt::Debug for HookedStore<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Meanwhile")
+        f.write_str("HookedStore")
     }
 }
 
-impl fmt::Display for Meanwhile {
+impl<H> fmt::Display for HookedStore<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Meanwhile")
+        f.write_str("HookedStore")
     }
 }
-
-type Answer<T> = lakerace_io::object_store::Result<T>;
 
 #[async_trait]
-impl ObjectStore for Meanwhile {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Answer<PutResult> {
-        if location.as_ref().ends_with(&format!("_delta_log/{:020}.json", self.version)) {
-            let act = self.act.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(act) = act {
-                // Not on a thread of the runtime: it waits for requests itself, and another thread of the runtime takes this one's place.
-                tokio::task::block_in_place(|| std::thread::spawn(act).join().unwrap());
-            }
-        }
-        self.inner.put_opts(location, payload, opts).await
+impl<H: StoreHooks> ObjectStore for HookedStore<H> {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Answer<PutResult> {
+        self.hooks.put(&self.inner, location, payload, options).await
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Answer<Box<dyn MultipartUpload>> {
@@ -198,7 +208,7 @@ impl ObjectStore for Meanwhile {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Answer<GetResult> {
-        self.inner.get_opts(location, options).await
+        self.hooks.get(&self.inner, location, options).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Answer<Path>>) -> BoxStream<'static, Answer<Path>> {
@@ -215,5 +225,37 @@ impl ObjectStore for Meanwhile {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Answer<()> {
         self.inner.copy_opts(from, to, options).await
+    }
+}
+
+/// Something that happens just before an entry of the log is written for the first time.
+pub struct Meanwhile {
+    version: u64,
+    act: Mutex<Option<Act>>,
+}
+
+impl Meanwhile {
+    pub fn before(version: u64, inner: &Arc<InMemory>, act: impl FnOnce() + Send + 'static) -> Arc<HookedStore<Self>> {
+        HookedStore::new(inner, Self { version, act: Mutex::new(Some(Box::new(act))) })
+    }
+}
+
+#[async_trait]
+impl StoreHooks for Meanwhile {
+    async fn put(
+        &self,
+        inner: &InMemory,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Answer<PutResult> {
+        if location.as_ref().ends_with(&format!("_delta_log/{:020}.json", self.version)) {
+            let act = self.act.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(act) = act {
+                // Not on a thread of the runtime: it waits for requests itself, and another thread of the runtime takes this one's place.
+                tokio::task::block_in_place(|| std::thread::spawn(act).join().unwrap());
+            }
+        }
+        inner.put_opts(location, payload, options).await
     }
 }

@@ -1,101 +1,63 @@
 //! Writes of many files to a store: they are sent several at a time, and are gone again where they don't become the table's.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
 use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, WriteMode};
 use lakerace_format::{Sink, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
-    PutOptions, PutPayload, PutResult,
-};
+use lakerace_io::object_store::{ObjectStore, PutOptions, PutPayload, PutResult};
 use lakerace_io::wrap::{Failing, FailingOptions, Operation};
 use lakerace_io::{ErrorKind, Result};
 use tokio::sync::Barrier;
 
-use super::common::{batch, on, read, rows, stored, table};
+use super::common::{Answer, HookedStore, StoreHooks, batch, on, read, rows, stored, table};
 
 /// Partitions, of a file each; more than are written at the same time.
 const FILES: i64 = 200;
 /// Files that a write sends at once at most.
 const AT_MOST: usize = 16;
 
-/// A store in which the first data file is not there before the second one has come, too.
+/// Puts of which the first data file is not there before the second one has come, too.
 struct InPairs {
-    inner: Arc<InMemory>,
     pair: Barrier,
     under_way: AtomicUsize,
     most: AtomicUsize,
 }
 
 impl InPairs {
-    fn new(inner: &Arc<InMemory>) -> Arc<Self> {
+    fn over(inner: &Arc<InMemory>) -> Arc<HookedStore<Self>> {
         let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { inner: Arc::clone(inner), pair: Barrier::new(2), under_way, most })
+        HookedStore::new(inner, Self { pair: Barrier::new(2), under_way, most })
     }
 }
-
-impl fmt::Debug for InPairs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("InPairs")
-    }
-}
-
-impl fmt::Display for InPairs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("InPairs")
-    }
-}
-
-type Answer<T> = lakerace_io::object_store::Result<T>;
 
 #[async_trait]
-impl ObjectStore for InPairs {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Answer<PutResult> {
+impl StoreHooks for InPairs {
+    async fn put(
+        &self,
+        inner: &InMemory,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Answer<PutResult> {
         if !location.as_ref().ends_with(".parquet") {
-            return self.inner.put_opts(location, payload, opts).await;
+            return inner.put_opts(location, payload, options).await;
         }
         let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
         if self.most.fetch_max(under_way, Ordering::SeqCst) < 2
             && tokio::time::timeout(Duration::from_secs(20), self.pair.wait()).await.is_err()
         {
-            // Nobody comes: the others need not wait for that.
+            // No second one comes: the others need not wait for that.
             self.most.store(usize::MAX, Ordering::SeqCst);
         }
-        let done = self.inner.put_opts(location, payload, opts).await;
+        let done = inner.put_opts(location, payload, options).await;
         self.under_way.fetch_sub(1, Ordering::SeqCst);
         done
-    }
-
-    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Answer<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, opts).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Answer<GetResult> {
-        self.inner.get_opts(location, options).await
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Answer<Path>>) -> BoxStream<'static, Answer<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Answer<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Answer<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Answer<()> {
-        self.inner.copy_opts(from, to, options).await
     }
 }
 
@@ -120,13 +82,13 @@ fn begun(table: &Table) -> Result<Box<dyn Sink>> {
 #[test]
 fn files_are_sent_several_at_a_time() {
     let inner = Arc::new(InMemory::new());
-    let store = InPairs::new(&inner);
+    let store = InPairs::over(&inner);
     let sink = begun(&on(Arc::clone(&store) as _)).unwrap();
     // What has its rows is not kept in memory until the end.
     assert!(stored(&inner).len() >= 100, "{} files are there", stored(&inner).len());
     assert_eq!(sink.finish().unwrap().files.len(), FILES as usize);
     assert_eq!(read(&table(&inner)).len(), FILES as usize);
-    let most = store.most.load(Ordering::SeqCst);
+    let most = store.hooks.most.load(Ordering::SeqCst);
     assert!((2..=AT_MOST).contains(&most), "{most} at once");
 }
 

@@ -7,55 +7,34 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::executor::block_on;
-use futures::stream::{self, BoxStream};
+use futures::stream;
 use lakerace_delta::{history, vacuum};
 use lakerace_io::ErrorKind;
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
-};
+use lakerace_io::object_store::{GetOptions, GetResult, GetResultPayload, ObjectStore, ObjectStoreExt, PutPayload};
 
-use crate::common::{append, create, names, on, put, read, read_at, rows, table};
+use crate::common::{Answer, HookedStore, StoreHooks, append, create, names, on, put, read, read_at, rows, table};
 
-/// A store that answers the first requests for an entry with its first bytes alone.
-#[derive(Debug)]
+/// Answers to the first requests for an entry with its first bytes alone.
 struct ShortAnswers {
-    inner: Arc<InMemory>,
     version: u64,
     keeps: usize,
     left: AtomicUsize,
 }
 
 impl ShortAnswers {
-    fn of(inner: &Arc<InMemory>, version: u64, keeps: usize, answers: usize) -> Arc<Self> {
-        Arc::new(Self { inner: Arc::clone(inner), version, keeps, left: AtomicUsize::new(answers) })
+    fn of(inner: &Arc<InMemory>, version: u64, keeps: usize, answers: usize) -> Arc<HookedStore<Self>> {
+        HookedStore::new(inner, Self { version, keeps, left: AtomicUsize::new(answers) })
     }
 }
-
-impl std::fmt::Display for ShortAnswers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ShortAnswers")
-    }
-}
-
-type Answer<T> = lakerace_io::object_store::Result<T>;
 
 #[async_trait]
-impl ObjectStore for ShortAnswers {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Answer<PutResult> {
-        self.inner.put_opts(location, payload, opts).await
-    }
-
-    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Answer<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(location, opts).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Answer<GetResult> {
+impl StoreHooks for ShortAnswers {
+    async fn get(&self, inner: &InMemory, location: &Path, options: GetOptions) -> Answer<GetResult> {
         let is_entry = location.as_ref().ends_with(&format!("_delta_log/{:020}.json", self.version));
         let head = options.head;
-        let result = self.inner.get_opts(location, options).await?;
+        let result = inner.get_opts(location, options).await?;
         let take = |left: usize| left.checked_sub(1);
         if head || !is_entry || self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
             return Ok(result);
@@ -69,22 +48,6 @@ impl ObjectStore for ShortAnswers {
         let range = 0..meta.size;
         let payload = GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed());
         Ok(GetResult { payload, meta, range, attributes, extensions })
-    }
-
-    fn delete_stream(&self, locations: BoxStream<'static, Answer<Path>>) -> BoxStream<'static, Answer<Path>> {
-        self.inner.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Answer<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Answer<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Answer<()> {
-        self.inner.copy_opts(from, to, options).await
     }
 }
 
