@@ -35,9 +35,19 @@ pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &
     open_source(system, location, &SourceOptions { schema, ..SourceOptions::default() }, job)
 }
 
-/// Like [`open`], with the types that an earlier read has found.
-pub(crate) fn open_known(system: System, location: &str, known: SchemaRef, job: &Job) -> Result<Arc<dyn Source>> {
-    open_source(system, location, &SourceOptions { known: Some(known), ..SourceOptions::default() }, job)
+/// Like [`open`], with types that are known before.
+pub(crate) fn open_known(system: System, location: &str, known: &KnownTypes, job: &Job) -> Result<Arc<dyn Source>> {
+    let KnownTypes { given, found } = known.clone();
+    open_source(system, location, &SourceOptions { schema: given, known: found, ..SourceOptions::default() }, job)
+}
+
+/// The types of columns, as far as they are known before a read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct KnownTypes {
+    /// Those that the user has named.
+    pub given: Option<SchemaRef>,
+    /// Those that an earlier read has found.
+    pub found: Option<SchemaRef>,
 }
 
 /// A location as messages show it: that of a database may have a password.

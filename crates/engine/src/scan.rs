@@ -9,7 +9,7 @@ use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRe
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
-use crate::database;
+use crate::database::{self, KnownTypes};
 use crate::dataset::{self, Opened};
 use crate::explain::Explain;
 use crate::filter::parse_filter;
@@ -90,11 +90,11 @@ impl Scan {
         Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
     }
 
-    /// Opens a database with the types that an earlier read has found.
+    /// Opens a database with types that are known before.
     pub(crate) fn open_known(
         system: System,
         location: &str,
-        known: SchemaRef,
+        known: &KnownTypes,
         options: &ReadOptions,
         job: &Job,
     ) -> Result<Self> {

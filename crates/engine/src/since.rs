@@ -107,7 +107,7 @@ impl Unload<'_> {
         let target = exists.then_some(Target::Database(DatabaseTarget::new(system, self.target)));
         let incoming = match self.incoming(&rewound, knows_types, target.as_ref()) {
             Ok(incoming) => incoming,
-            Err(error) if knows_types && kept.schema.is_some() => return Ok(Attempt::OtherTypes(error)),
+            Err(error) if knows_types && kept.types.found.is_some() => return Ok(Attempt::OtherTypes(error)),
             Err(error) => return Err(error),
         };
         if kept.mark.is_some() && incoming.is_empty() && !has_doubts {
@@ -132,7 +132,7 @@ impl Unload<'_> {
         let target = DatabaseTarget::new(system, self.target).of_job(key, lease.guard());
         // What the mode and the options say is checked as for any other copy.
         Target::resolve(self.target, self.options, self.job)?;
-        let (seen, has_failed, schema) = (incoming.seen, incoming.has_failed, incoming.schema);
+        let (seen, has_failed, types) = (incoming.seen, incoming.has_failed, incoming.types);
         let written = match load::run(incoming.batches, Target::Database(target), None, self.options, self.job) {
             Ok(written) => written,
             Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
@@ -140,7 +140,7 @@ impl Unload<'_> {
             }
             Err(error) => return Err(error),
         };
-        let mut now = seen.kept(kept, schema);
+        let mut now = seen.kept(kept, types);
         now.target = state.identity()?;
         // A request of a run that was taken over just now may still be under way.
         lease.end(&now.value()?, |doubt| !doubt.is_new)?;

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_database::System;
 use lakerace_format::Batches;
+use lakerace_format::schema_text::parse_schema;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -17,6 +18,7 @@ use super::kept::Kept;
 use super::mark::Mark;
 use super::{Unload, table};
 use crate::checksum::row_hashes;
+use crate::database::KnownTypes;
 use crate::keys::Key;
 use crate::target::Target;
 use crate::{ReadOptions, Scan};
@@ -33,7 +35,7 @@ pub(super) struct Incoming {
     /// The source has failed, and not the target.
     pub has_failed: Arc<AtomicBool>,
     /// The types that are kept for the next run.
-    pub schema: Option<SchemaRef>,
+    pub types: KnownTypes,
     /// They are those that an earlier run has found.
     pub knows_types: bool,
     is_empty: bool,
@@ -62,7 +64,7 @@ struct Seen {
 
 impl SeenRows {
     /// The knowledge for the next run.
-    pub fn kept(&self, before: &Kept, schema: Option<SchemaRef>) -> Kept {
+    pub fn kept(&self, before: &Kept, types: KnownTypes) -> Kept {
         let seen = lock(&self.0);
         let mut rows = if seen.rows <= REMEMBERED_ROWS {
             seen.first.clone()
@@ -71,7 +73,7 @@ impl SeenRows {
             [few(&seen.at_highest), few(&seen.without_value)].concat()
         };
         rows.sort_unstable();
-        Kept { mark: seen.highest.clone(), schema, rows, target: before.target.clone() }
+        Kept { mark: seen.highest.clone(), types, rows, target: before.target.clone() }
     }
 }
 
@@ -80,25 +82,34 @@ impl Unload<'_> {
     pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&Target>) -> Result<Incoming> {
         let read = self.read(kept.mark.as_ref())?;
         let declares_none = matches!(System::of(self.source), Some(System::MongoDb | System::Sqlite));
-        let infers = declares_none && read.csv.schema.is_none();
-        let known = kept.schema.clone().filter(|_| infers && knows_types);
-        let (scan, knows_types) = match (known, System::of(self.source)) {
-            (Some(known), Some(system)) => (Scan::open_known(system, self.source, known, &read, self.job)?, true),
+        let kept_types = Some(&kept.types).filter(|types| declares_none && knows_types && types.found.is_some());
+        let mut given =
+            read.csv.schema.as_deref().filter(|_| declares_none).map(parse_schema).transpose()?.map(Arc::new);
+        let (scan, knows_types) = match (kept_types, System::of(self.source)) {
+            (Some(types), Some(system)) => {
+                given = match (given, types.given.clone()) {
+                    // A table has its other columns all the same.
+                    (Some(now), Some(before)) if system == System::Sqlite => Some(with_fields(&now, &before)),
+                    (now, before) => now.or(before),
+                };
+                let types = KnownTypes { given: given.clone(), found: types.found.clone() };
+                (Scan::open_known(system, self.source, &types, &read, self.job)?, true)
+            }
             (_, system) => {
                 let scan = self.open(&read)?;
-                match system.filter(|_| infers) {
-                    Some(system) => (self.with_types_of_target(scan, system, &read, target)?, false),
+                match system.filter(|_| declares_none) {
+                    Some(system) => (self.with_types_of_target(scan, system, &given, &read, target)?, false),
                     None => (scan, false),
                 }
             }
         };
-        let schema = infers.then(|| scan.source_schema());
+        let found = declares_none.then(|| scan.source_schema());
         let is_in_source = scan.source_schema().column_with_name(&self.since.column).is_some();
         let batches = scan.batches()?;
         self.check_column(batches.schema(), is_in_source)?;
         let (batches, seen, has_failed) = self.noted(batches, kept)?;
         let (batches, is_empty) = begun(batches)?;
-        Ok(Incoming { batches, seen, has_failed, schema, knows_types, is_empty })
+        Ok(Incoming { batches, seen, has_failed, types: KnownTypes { given, found }, knows_types, is_empty })
     }
 
     fn open(&self, read: &ReadOptions) -> Result<Scan> {
@@ -113,6 +124,7 @@ impl Unload<'_> {
         &self,
         scan: Scan,
         system: System,
+        given: &Option<SchemaRef>,
         read: &ReadOptions,
         target: Option<&Target>,
     ) -> Result<Scan> {
@@ -135,8 +147,9 @@ impl Unload<'_> {
             _ => Arc::clone(field),
         };
         let fields: Vec<Arc<Field>> = found.fields().iter().map(typed).collect();
-        let known = Arc::new(Schema::new_with_metadata(fields, found.metadata().clone()));
-        Scan::open_known(system, self.source, known, read, self.job)
+        let found = Arc::new(Schema::new_with_metadata(fields, found.metadata().clone()));
+        let types = KnownTypes { given: given.clone(), found: Some(found) };
+        Scan::open_known(system, self.source, &types, read, self.job)
     }
 
     fn check_column(&self, schema: &SchemaRef, is_in_source: bool) -> Result<()> {
@@ -178,6 +191,13 @@ impl Unload<'_> {
         });
         Ok((Batches::new(schema, rows), seen, has_failed))
     }
+}
+
+/// A schema with the fields of another one that it lacks.
+fn with_fields(schema: &SchemaRef, other: &SchemaRef) -> SchemaRef {
+    let lacks = |field: &&Arc<Field>| schema.column_with_name(field.name()).is_none();
+    let fields: Vec<_> = schema.fields().iter().chain(other.fields().iter().filter(lacks)).cloned().collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// The batches from the first row on, and whether there is none.

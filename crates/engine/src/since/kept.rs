@@ -6,14 +6,15 @@ use lakerace_io::Result;
 use serde_json::{Map, Value, json};
 
 use super::mark::Mark;
+use crate::database::KnownTypes;
 
 /// A run's knowledge of the one before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Kept {
     /// The highest value that was seen. `None`: all rows are read.
     pub mark: Option<Mark>,
-    /// The types that were found in a source which declares none.
-    pub schema: Option<SchemaRef>,
+    /// The types of a source which declares none: those that the user has named, and those that were found.
+    pub types: KnownTypes,
     /// The hashes of rows that are read again, and that the target has.
     pub rows: Vec<u128>,
     /// The identity of the target, which tells it from another one of its name.
@@ -31,12 +32,15 @@ impl Kept {
             _ => Some(Mark::parse(&kept)?),
         };
         let text_of = |key: &str| kept.get(key).and_then(Value::as_str);
-        let schema = text_of("schema").map(|text| schema_from_base64(text).map_err(|_| Mark::damaged())).transpose()?;
+        let schema_of = |key: &str| -> Result<Option<SchemaRef>> {
+            let Some(text) = text_of(key) else { return Ok(None) };
+            schema_from_base64(text).map(|schema| Some(schema.into())).map_err(|_| Mark::damaged())
+        };
         let rows = kept.get("rows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let hash = |row: &Value| row.as_str().and_then(|text| u128::from_str_radix(text, 16).ok());
         Ok(Self {
             mark,
-            schema: schema.map(Into::into),
+            types: KnownTypes { given: schema_of("given_schema")?, found: schema_of("schema")? },
             rows: rows.iter().filter_map(hash).collect(),
             target: text_of("target").map(str::to_owned),
         })
@@ -49,8 +53,18 @@ impl Kept {
             None => (Value::Null, Value::Null),
         };
         let rows: Vec<String> = self.rows.iter().map(|row| format!("{row:032x}")).collect();
-        let schema = self.schema.as_deref().map(|schema: &Schema| schema_to_base64(schema));
-        Ok(json!({ "type": data_type, "value": value, "schema": schema, "rows": rows, "target": self.target }))
+        let text_of = |schema: &Option<SchemaRef>| schema.as_deref().map(|schema: &Schema| schema_to_base64(schema));
+        let mut kept = json!({
+            "type": data_type,
+            "value": value,
+            "schema": text_of(&self.types.found),
+            "rows": rows,
+            "target": self.target,
+        });
+        if let Some(given) = text_of(&self.types.given) {
+            kept["given_schema"] = given.into();
+        }
+        Ok(kept)
     }
 
     /// The value as a text.

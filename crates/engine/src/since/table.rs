@@ -37,7 +37,7 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     let target = before.version.map(|_| Target::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
     let incoming = match unload.incoming(kept, knows_types, target.and_then(Result::ok).as_ref()) {
         Ok(incoming) => incoming,
-        Err(error) if knows_types && kept.schema.is_some() => return Ok(Attempt::OtherTypes(error)),
+        Err(error) if knows_types && kept.types.found.is_some() => return Ok(Attempt::OtherTypes(error)),
         Err(error) => return Err(error),
     };
     if kept.mark.is_some() && incoming.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
         }
         Err(error) => return Err(error),
     };
-    let mut now = seen.kept(kept, incoming.schema);
+    let mut now = seen.kept(kept, incoming.types);
     // An overwrite after this version may have removed rows that are below the value.
     now.target = Some(before.version.unwrap_or(0).to_string());
     let fence = if written.version.is_some() { before.fence.next() } else { before.fence };
