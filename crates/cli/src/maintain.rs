@@ -144,6 +144,17 @@ pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
     Stdout::lock().flush().map_err(|e| Error::from(e).at("standard output"))
 }
 
+/// Characters of a parameter that a table shows.
+const PARAMETER_CHARACTERS: usize = 60;
+
+/// A parameter's value as a table shows it. `--json` has all of it.
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(PARAMETER_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
 fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error::ArrowError> {
     let number = |of: fn(&HistoryEntry) -> u64| -> ArrayRef { Arc::new(told.iter().map(of).collect::<UInt64Array>()) };
     let text = |of: &dyn Fn(&HistoryEntry) -> String| -> ArrayRef {
@@ -152,7 +163,7 @@ fn table(told: &[HistoryEntry]) -> std::result::Result<RecordBatch, arrow::error
     let times: TimestampMillisecondArray = told.iter().map(|entry| Some(entry.timestamp)).collect();
     let times = times.with_timezone("UTC");
     let parameters = |entry: &HistoryEntry| {
-        let pairs = entry.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs = entry.parameters.iter().map(|(name, value)| format!("{name}={}", shortened(value)));
         pairs.collect::<Vec<_>>().join(", ")
     };
     let fields: [(&str, ArrayRef); 10] = [
