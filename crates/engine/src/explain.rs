@@ -180,7 +180,8 @@ fn write_units(f: &mut fmt::Formatter<'_>, file: &FilePlan) -> fmt::Result {
                 let by_pages = group.iter().any(|unit| unit.rows_after_pages.is_some());
                 let left = left.filter(|_| by_pages).map_or(String::new(), |n| format!(", {} rows", count(n)));
                 let why = if by_pages { parts_words(group) } else { String::new() };
-                writeln!(f, "  {numbers:<9} {rows:<18} read: {}{left}{why}", size(bytes))?;
+                let lookup = first.row_lookup.as_ref().map_or(String::new(), |lookup| format!("; {lookup}"));
+                writeln!(f, "  {numbers:<9} {rows:<18} read: {}{left}{why}{lookup}", size(bytes))?;
             }
         }
     }

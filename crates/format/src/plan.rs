@@ -72,6 +72,9 @@ pub struct UnitPlan {
     /// The row groups of a stripe, where some of them are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_groups: Option<RowGroupsPlan>,
+    /// How its rows are found, such as `found by index changed_at`, where a source has a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_lookup: Option<String>,
     /// Bytes wanted of it.
     pub wanted_bytes: u64,
     /// Why nothing of it is read, such as `statistics: l_quantity max 50 < 60`; `None`: it is read.

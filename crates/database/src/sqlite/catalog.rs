@@ -23,6 +23,8 @@ pub(super) struct Column {
     pub name: String,
     pub declared: String,
     pub affinity: Affinity,
+    /// Its texts are compared by their bytes, where a statement says nothing else.
+    pub is_binary: bool,
     pub is_nullable: bool,
     /// Its place in the primary key, from 1; 0: it has none.
     pub key_position: u32,
@@ -42,6 +44,8 @@ pub(super) struct Table {
     pub is_view: bool,
     /// A module has its rows, as that of a full-text search.
     pub is_virtual: bool,
+    /// The database has its texts in UTF-8, so that their bytes are ordered as ours.
+    pub is_utf8: bool,
     /// The types that lakerace wrote, where it made the table.
     pub kept: Option<Schema>,
 }
@@ -66,7 +70,8 @@ impl Table {
         let kept = kept_schema(connection, name)?.map(|schema| only_ours(&schema, &sql));
         let sql = "SELECT count(*) > 0 FROM pragma_index_list(?1) WHERE origin = 'pk'";
         let has_key_index = connection.query_row(sql, [name], |row| row.get(0)).map_err(failed)?;
-        Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, is_virtual, kept }))
+        let is_utf8 = is_utf8(connection)?;
+        Ok(Some(Self { columns, rowid, has_key_index, is_strict, is_view, is_virtual, is_utf8, kept }))
     }
 
     /// The column that is another name of the row's number.
@@ -80,6 +85,12 @@ impl Table {
     }
 }
 
+/// True where a database has its texts in UTF-8.
+pub(super) fn is_utf8(connection: &Connection) -> Result<bool> {
+    let encoding = connection.query_row("PRAGMA encoding", [], |row| row.get::<_, String>(0)).map_err(failed)?;
+    Ok(encoding == "UTF-8")
+}
+
 fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<Column>> {
     let sql = "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?1)";
     let mut statement = connection.prepare(sql).map_err(failed)?;
@@ -91,6 +102,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
             name,
             declared,
             affinity,
+            is_binary: false,
             is_nullable: !is_not_null,
             key_position,
             is_generated: matches!(hidden, 2 | 3),
@@ -98,7 +110,14 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
         Ok((hidden != 1).then_some(column))
     });
     let columns = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
-    Ok(columns.into_iter().flatten().collect())
+    let mut columns: Vec<Column> = columns.into_iter().flatten().collect();
+    for column in &mut columns {
+        // Columns of views have no collation to tell.
+        let collation = connection.column_metadata(Some("main"), table, column.name.as_str());
+        let collation = collation.ok().and_then(|(_, collation, ..)| collation);
+        column.is_binary = collation.is_some_and(|collation| collation.to_bytes().eq_ignore_ascii_case(b"BINARY"));
+    }
+    Ok(columns)
 }
 
 /// Whether a table, or a trigger of it, may leave a row out without an error, or keep the rows before one that it refuses.

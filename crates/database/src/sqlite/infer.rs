@@ -12,6 +12,7 @@ use super::catalog::{Column, Table};
 use super::decode::decimal;
 use super::error::failed;
 use super::kind::{Affinity, Kind};
+use super::location::quoted;
 use super::times::{parse_date, parse_timestamp};
 use crate::SourceOptions;
 
@@ -21,6 +22,10 @@ pub(super) struct Typed {
     pub field: Field,
     /// The user named the type.
     pub is_given: bool,
+    /// What the declared type makes of values.
+    pub affinity: Affinity,
+    /// The column as SQL compares its texts by their bytes. An index serves a plain name alone.
+    pub compared: String,
     /// How far SQLite compares its values as those of the type are compared.
     pub order: Order,
 }
@@ -37,8 +42,38 @@ pub(super) enum Order {
 }
 
 impl Order {
-    fn all_if(is_comparable: bool) -> Self {
-        if is_comparable { Self::All } else { Self::None }
+    /// That of a column whose values may be of any kind.
+    fn of_any_values(table: &Table, column: &Column, data_type: &DataType) -> Self {
+        let is_ordered = match Kind::of(data_type) {
+            Ok(Kind::Text | Kind::Date | Kind::Timestamp { .. }) => table.is_utf8,
+            // A column of a view may have another affinity than it declares.
+            Ok(_) => !table.is_view || column.affinity != Affinity::None,
+            Err(_) => false,
+        };
+        if is_ordered && !table.is_virtual { Self::LowerBounds } else { Self::None }
+    }
+
+    /// That of a column whose values are all of its type.
+    fn of_strict(table: &Table, column: &Column, data_type: &DataType) -> Self {
+        match Kind::of(data_type) {
+            Ok(Kind::Text) if !table.is_utf8 => Self::None,
+            Ok(Kind::Integer | Kind::Real | Kind::Text | Kind::Boolean) => Self::All,
+            _ => Self::of_any_values(table, column, data_type),
+        }
+    }
+}
+
+impl Typed {
+    fn new(column: &Column, field: Field, is_given: bool, order: Order) -> Self {
+        let collation = if column.is_binary { "" } else { " COLLATE BINARY" };
+        let compared = format!("{}{collation}", quoted(&column.name));
+        Self { field, is_given, affinity: column.affinity, compared, order }
+    }
+
+    /// A column whose values may be of any kind.
+    fn of_any_values(table: &Table, column: &Column, field: Field, is_given: bool) -> Self {
+        let order = Order::of_any_values(table, column, field.data_type());
+        Self::new(column, field, is_given, order)
     }
 }
 
@@ -75,7 +110,7 @@ pub(super) fn typed(table: &Table, options: &SourceOptions, rows: &Rows<'_>, job
             if known.is_none() {
                 let data_type = seen.data_type(column, rows.has_rowid)?;
                 let field = Field::new(&column.name, data_type, is_nullable(table, column));
-                *known = Some(Typed { field, is_given: false, order: Order::None });
+                *known = Some(Typed::of_any_values(table, column, field, false));
             }
         }
     }
@@ -92,7 +127,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
         Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let field = field.clone().with_nullable(field.is_nullable() && nullable);
-        return Ok(Some(Typed { field, is_given: true, order: Order::None }));
+        return Ok(Some(Typed::of_any_values(table, column, field, true)));
     }
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     if let Some(field) = kept
@@ -100,9 +135,9 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
         && table.is_strict
         && kind.declared() == column.declared
     {
-        let is_comparable = matches!(kind, Kind::Integer | Kind::Real | Kind::Text | Kind::Boolean);
+        let order = Order::of_strict(table, column, field.data_type());
         let field = field.clone().with_nullable(nullable);
-        return Ok(Some(Typed { field, is_given: false, order: Order::all_if(is_comparable) }));
+        return Ok(Some(Typed::new(column, field, false, order)));
     }
     let data_type = match column.declared.to_ascii_uppercase().as_str() {
         _ if is_rowid => DataType::Int64,
@@ -113,19 +148,17 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
         "BLOB" => DataType::Binary,
         _ => return Ok(None),
     };
+    let order = Order::of_strict(table, column, &data_type);
     let field = Field::new(&column.name, data_type, nullable);
-    Ok(Some(Typed { field, is_given: false, order: Order::All }))
+    Ok(Some(Typed::new(column, field, false, order)))
 }
 
 /// The type that an earlier read has found in the values of a column.
 fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<Typed> {
     let field = found?.field_with_name(&column.name).ok()?;
-    let kind = Kind::of(field.data_type()).ok()?;
-    // Texts and bytes are above all numbers: a lower bound keeps them, and they are told as misfits.
-    let is_ordered = matches!(kind, Kind::Integer | Kind::Real)
-        && matches!(column.affinity, Affinity::Integer | Affinity::Real | Affinity::Numeric);
+    Kind::of(field.data_type()).ok()?;
     let field = field.clone().with_nullable(is_nullable(table, column));
-    Some(Typed { field, is_given: false, order: if is_ordered { Order::LowerBounds } else { Order::None } })
+    Some(Typed::of_any_values(table, column, field, false))
 }
 
 /// What the values of a column are.

@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use super::infer::{Order, Typed};
 use super::kind::Kind;
 use super::location::quoted;
+use super::lower_bound::at_least;
 
 /// A condition and its parameters; `None`: nothing of the filter can be judged by SQLite.
 pub(super) fn condition(filter: &Expr, columns: &[Typed]) -> Option<(String, Vec<Value>)> {
@@ -75,11 +76,21 @@ fn find<'a>(name: &str, columns: &'a [Typed]) -> Option<&'a Typed> {
 }
 
 /// Where the column's values are of one storage class, SQLite compares numbers by value and texts by their bytes, as we do.
+/// Of other columns it judges lower bounds.
 fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let is_lower_bound = matches!(op, CompareOp::Greater | CompareOp::GreaterOrEq);
-    if column.order == Order::None || (column.order == Order::LowerBounds && !is_lower_bound) {
-        return None;
+    let same = match column.order {
+        Order::None => return None,
+        Order::LowerBounds => None,
+        Order::All => compare_same(column, op, literal, parameters),
+    };
+    match op {
+        CompareOp::Greater | CompareOp::GreaterOrEq => same.or_else(|| at_least(column, literal, parameters)),
+        _ => same,
     }
+}
+
+/// A comparison with the outcome that ours has.
+fn compare_same(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
     let kind = Kind::of(column.field.data_type()).ok()?;
     let value = match (kind, literal) {
         (Kind::Integer | Kind::Real, Literal::Number { digits, scale: 0 }) => {
@@ -102,6 +113,5 @@ fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Ve
         CompareOp::GreaterOrEq => ">=",
     };
     parameters.push(value);
-    let collation = if kind == Kind::Text { " COLLATE BINARY" } else { "" };
-    Some(format!("{}{collation} {operator} ?", quoted(column.field.name())))
+    Some(format!("{} {operator} ?", column.compared))
 }

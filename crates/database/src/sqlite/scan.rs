@@ -16,6 +16,7 @@ use super::decode::Decoder;
 use super::error::failed;
 use super::infer::Typed;
 use super::location::quoted;
+use super::row_lookup::numbers_sql;
 
 /// Rows of a batch, where nobody asks for fewer.
 const BATCH_ROWS: usize = 8192;
@@ -30,6 +31,8 @@ pub(super) struct Scan {
     /// What stands behind FROM.
     pub from: String,
     pub rowid: Option<&'static str>,
+    /// Row numbers are found by an index, and not by ranges.
+    pub is_by_index: bool,
     /// What SQLite judges of the filter, and its parameters.
     pub pushed: Option<(String, Vec<Value>)>,
     /// All of the filter, bound to `columns`.
@@ -135,10 +138,15 @@ impl Scan {
             columns.push("NULL".to_owned());
         }
         let mut conditions = Vec::new();
-        if let Some(rowid) = self.rowid {
-            conditions.push(format!("{rowid} BETWEEN ? AND ?"));
+        match (self.rowid, &self.pushed) {
+            (Some(rowid), Some((condition, _))) if self.is_by_index => {
+                conditions.push(format!("{rowid} IN ({})", numbers_sql(rowid, &self.from, condition)));
+            }
+            (rowid, pushed) => {
+                conditions.extend(rowid.map(|rowid| format!("{rowid} BETWEEN ? AND ?")));
+                conditions.extend(pushed.iter().map(|(sql, _)| sql.clone()));
+            }
         }
-        conditions.extend(self.pushed.iter().map(|(sql, _)| sql.clone()));
         let conditions =
             if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
         let order = self.rowid.map(|rowid| format!(" ORDER BY {rowid}")).unwrap_or_default();
@@ -171,7 +179,7 @@ fn read_rows(
 ) -> Result<bool> {
     let mut statement = connection.prepare_cached(&scan.sql()).map_err(failed)?;
     let mut parameter = 1;
-    let range: &[i64] = if scan.rowid.is_some() { &[first, last] } else { &[] };
+    let range: &[i64] = if scan.rowid.is_some() && !scan.is_by_index { &[first, last] } else { &[] };
     for value in range {
         statement.raw_bind_parameter(parameter, value).map_err(failed)?;
         parameter += 1;

@@ -9,13 +9,14 @@ use lakerace_io::profile::Observations;
 use lakerace_io::{Error, Job, Result, plan_requests};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::catalog::{Column, Table};
+use super::catalog::{Column, Table, is_utf8};
 use super::connect::{change_counter, same_state, to_read};
 use super::error::failed;
 use super::infer::{self, Rows, Typed, typed};
 use super::kind::Affinity;
 use super::location::{Place, Relation, quoted};
 use super::pushdown;
+use super::row_lookup::{Candidates, RowLookup};
 use super::scan::{Scan, scan};
 use crate::SourceOptions;
 
@@ -44,6 +45,8 @@ struct Ranges {
     first: i64,
     width: u64,
     count: u64,
+    /// The rows of the one range are found by an index.
+    is_by_index: bool,
 }
 
 impl SqliteSource {
@@ -85,21 +88,49 @@ impl SqliteSource {
         self.schema.index_of(name).map_err(|_| column_not_found(name, names).at(self.place.shown()))
     }
 
-    fn ranges(&self) -> Result<Ranges> {
+    /// The ranges of a read, and how rows are found in them, where the read has a filter.
+    fn ranges(&self, request: &ReadRequest) -> Result<(Ranges, Option<RowLookup>)> {
         let change_counter = change_counter(self.place.path())?;
-        let one = Ranges { change_counter, first: i64::MIN, width: u64::MAX, count: 1 };
-        let Some(rowid) = self.rowid else { return Ok(one) };
+        let one = Ranges { change_counter, first: i64::MIN, width: u64::MAX, count: 1, is_by_index: false };
+        let Some(rowid) = self.rowid else { return Ok((one, None)) };
         let connection = to_read(self.place.path(), &self.job)?;
         // One statement each, as SQLite looks up only one of them in a statement.
         let end = |function: &str| {
             let sql = format!("SELECT {function}({rowid}) FROM {}", self.from);
             connection.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)).optional().map_err(failed)
         };
-        let (Some(Some(first)), Some(Some(last))) = (end("min")?, end("max")?) else { return Ok(one) };
+        let (Some(Some(first)), Some(Some(last))) = (end("min")?, end("max")?) else { return Ok((one, None)) };
         let span = i128::from(last) - i128::from(first) + 1;
-        let count = ((span + RANGE_ROWS - 1) / RANGE_ROWS).clamp(1, MAX_RANGES);
+        let lookup = match request.filter.as_ref().map(|filter| pushdown::condition(filter, &self.columns)) {
+            None => None,
+            Some(None) => Some(RowLookup::All("SQLite can't judge the filter")),
+            Some(Some(pushed)) => {
+                let candidates = Candidates { connection: &connection, rowid, from: &self.from, pushed: &pushed };
+                Some(candidates.lookup(u64::try_from(span).unwrap_or(u64::MAX))?)
+            }
+        };
+        let is_by_index = matches!(lookup, Some(RowLookup::Index { .. }));
+        let count = if is_by_index { 1 } else { ((span + RANGE_ROWS - 1) / RANGE_ROWS).clamp(1, MAX_RANGES) };
         let width = u64::try_from((span + count - 1) / count).unwrap_or(u64::MAX);
-        Ok(Ranges { change_counter, first, width, count: u64::try_from(count).unwrap_or(1) })
+        let count = u64::try_from(count).unwrap_or(1);
+        Ok((Ranges { change_counter, first, width, count, is_by_index }, lookup))
+    }
+}
+
+impl SqliteSource {
+    /// A range as the plan says it.
+    fn unit(&self, ranges: &Ranges, lookup: Option<RowLookup>) -> UnitPlan {
+        let wanted_bytes = self.size_bytes / ranges.count;
+        let (rows, wanted_bytes, row_lookup) = match lookup {
+            None => (None, wanted_bytes, None),
+            Some(RowLookup::All(reason)) => (None, wanted_bytes, Some(format!("all rows are looked at: {reason}"))),
+            Some(RowLookup::Index { names, rows }) => {
+                // Row numbers without gaps are as many as rows.
+                let bytes = u128::from(self.size_bytes) * u128::from(rows) / u128::from(ranges.width.max(1));
+                (Some(rows), u64::try_from(bytes).unwrap_or(wanted_bytes), Some(format!("found by index {names}")))
+            }
+        };
+        UnitPlan { rows, wanted_bytes, row_lookup, ..UnitPlan::default() }
     }
 }
 
@@ -120,6 +151,7 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
                 name: name.to_owned(),
                 declared: String::new(),
                 affinity: Affinity::None,
+                is_binary: false,
                 is_nullable: true,
                 key_position: 0,
                 is_generated: false,
@@ -138,6 +170,7 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
                 is_strict: false,
                 is_view: true,
                 is_virtual: false,
+                is_utf8: is_utf8(connection)?,
                 kept: None,
             };
             // A comment at the end of the query ends with its line.
@@ -175,10 +208,9 @@ impl Source for SqliteSource {
         }
         let (needed, output) = self.selected(request)?;
         let fields: Vec<_> = output.iter().map(|at| self.columns[needed[*at]].field.clone()).collect();
-        let ranges = self.ranges().map_err(|error| error.at(self.place.shown()))?;
-        let wanted_bytes = self.size_bytes / ranges.count;
-        let units =
-            (0..ranges.count).map(|index| UnitPlan { index: index as usize, wanted_bytes, ..UnitPlan::default() });
+        let (ranges, lookup) = self.ranges(request).map_err(|error| error.at(self.place.shown()))?;
+        let unit = self.unit(&ranges, lookup);
+        let units = (0..ranges.count).map(|index| UnitPlan { index: index as usize, ..unit.clone() });
         let file = FilePlan {
             url: self.place.path().display().to_string(),
             size_bytes: self.size_bytes,
@@ -202,6 +234,7 @@ impl Source for SqliteSource {
             }
             _ => return Err(Error::usage("the plan is not one of SQLite")),
         };
+        let is_by_index = ranges.is_by_index;
         let units: Vec<(i64, i64)> =
             units.iter().filter(|u| u.pruned.is_none()).map(|u| ranges.unit(u.index)).collect();
         let threads = self.job.options().threads.max(1).min(units.len().max(1));
@@ -219,6 +252,7 @@ impl Source for SqliteSource {
             place: self.place.shown(),
             from: self.from.clone(),
             rowid: self.rowid,
+            is_by_index,
             pushed: filter.and_then(|filter| pushdown::condition(filter, &self.columns)),
             filter: filter.map(|filter| Predicate::bind(filter, &decoded)).transpose()?,
             columns,
@@ -233,7 +267,8 @@ impl Source for SqliteSource {
 
 impl std::fmt::Display for Ranges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}:{}", self.change_counter, self.first, self.width, self.count)
+        let Self { change_counter, first, width, count, is_by_index } = self;
+        write!(f, "{change_counter}:{first}:{width}:{count}{}", if *is_by_index { ":index" } else { "" })
     }
 }
 
@@ -245,6 +280,11 @@ impl Ranges {
             first: parts.next()?.parse().ok()?,
             width: parts.next()?.parse().ok()?,
             count: parts.next()?.parse().ok()?,
+            is_by_index: match parts.next() {
+                None => false,
+                Some("index") => true,
+                Some(_) => return None,
+            },
         };
         parts.next().is_none().then_some(ranges)
     }

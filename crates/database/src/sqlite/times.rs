@@ -6,6 +6,8 @@ use arrow::datatypes::TimeUnit;
 use lakerace_format::calendar::{civil_from_days, days_from_civil, fraction_digits, is_date, units_per_second};
 
 const SECONDS_PER_DAY: i64 = 86_400;
+/// No offset of a text is so large.
+pub(super) const MAX_OFFSET_SECONDS: i64 = SECONDS_PER_DAY;
 
 /// Writes `2024-02-29`; years beyond four digits have a sign.
 pub(super) fn write_date(days: i64, text: &mut String) {
@@ -125,7 +127,8 @@ fn offset_seconds(text: &str) -> Option<i64> {
         (2, None) => (rest, "00"),
         _ => return None,
     };
-    Some(sign * (number(hours)? * 3600 + number(minutes)? * 60))
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 fn number(text: &str) -> Option<i64> {

@@ -30,10 +30,9 @@ fn explain(setting: MinSeekSize) -> Explain {
     let unit = |index, pruned: Option<&str>| UnitPlan {
         index,
         rows: Some(1000),
-        rows_after_pages: None,
-        row_groups: None,
         wanted_bytes: if pruned.is_some() { 0 } else { 1_000_000 },
         pruned: pruned.map(str::to_owned),
+        ..UnitPlan::default()
     };
     let why = "statistics: price max 50 < 60";
     let file = FilePlan {

@@ -12,10 +12,9 @@ fn plan(files: &[Vec<Option<u64>>]) -> ReadPlan {
     let unit = |(index, bytes): (usize, &Option<u64>)| UnitPlan {
         index,
         rows: Some(1),
-        rows_after_pages: None,
-        row_groups: None,
         wanted_bytes: bytes.unwrap_or(0),
         pruned: bytes.is_none().then(|| "statistics".to_owned()),
+        ..UnitPlan::default()
     };
     let file = |(number, units): (usize, &Vec<Option<u64>>)| FilePlan {
         url: format!("{number}.parquet"),
