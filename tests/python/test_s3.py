@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import command, ok, people, run
+from deltalake import DeltaTable, write_deltalake
 
 import lakerace as lr
 
@@ -393,3 +394,36 @@ def test_pickles_hold_credentials_unless_told_otherwise(s3: S3, parquet: Path, t
     none = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert none.returncode != 0
     assert "AWS_ACCESS_KEY_ID" in none.stderr
+
+
+def test_options_of_other_tools_are_taken(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = {
+        **s3.options,
+        "AWS_S3_ALLOW_UNSAFE_RENAME": "true",
+        "allow_http": "true",
+        "max_retries": "3",
+        "AWS_S3_LOCKING_PROVIDER": "none",
+    }
+    write_deltalake(s3.url("others/table"), people(), storage_options=others)
+    assert lr.scan(s3.url("others/table"), storage_options=others).count() == 1000
+    with pytest.warns(RuntimeWarning) as told:
+        lr.copy(people(), f"delta:{s3.url('others/table')}", mode="append", storage_options=others)
+    warnings = [str(one.message) for one in told]
+    assert len(warnings) == len(set(warnings)) == 3
+    for name, why in [("unsafe_rename", "put-if-absent"), ("locking", "DynamoDB"), ("max_retries", "retry_time")]:
+        assert [why in one for one in warnings if name in one] == [True]
+    assert DeltaTable(s3.url("others/table"), storage_options=others).to_pyarrow_table().num_rows == 2000
+    # The names of s3fs, and a profile, as botocore reads it.
+    names = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    of_s3fs = {names.get(name, name): value for name, value in s3.options.items()}
+    assert lr.scan(s3.url("others/table"), storage_options=of_s3fs).count() == 2000
+    keys = "".join(f"{name} = {s3.options[name]}\n" for name in names)
+    (tmp_path / "credentials").write_text(f"[default]\nregion = x\n[work]\n{keys}")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    profile = {name: value for name, value in s3.options.items() if name not in names} | {"aws_profile": "work"}
+    assert lr.scan(s3.url("others/table"), storage_options=profile).count() == 2000
+    with pytest.raises(lr.UsageError, match='no profile "wrok"'):
+        lr.scan(s3.url("others/table"), storage_options=profile | {"aws_profile": "wrok"}).count()
+    with pytest.raises(lr.UsageError, match="unknown storage option"):
+        lr.scan(s3.url("others/table"), storage_options=s3.options | {"aws_s3_allow_unsafe_renam": "true"}).count()

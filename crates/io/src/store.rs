@@ -9,14 +9,17 @@ use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use self::error::no_credentials;
+use self::foreign_options::translate;
 use self::local::LocalStore;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
 use crate::lock::lock;
 use crate::profile::Observations;
 use crate::{Error, Job, JobStore, Result, StorageOptions, StoreKind};
 
+mod aws_profile;
 pub(crate) mod credentials;
 pub(crate) mod error;
+mod foreign_options;
 pub(crate) mod local;
 pub(crate) mod local_links;
 pub(crate) mod object;
@@ -84,6 +87,7 @@ pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<Jo
     type Key = (String, Settings);
     static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
     let settings = Settings::gather(options)?;
+    translate(&options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
     let retry_time = settings.retry_time().unwrap_or(RETRY_TIME);
     let mut stores = lock(&STORES);
     let key = (bucket.to_owned(), settings);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::credentials::Credentials;
+use super::foreign_options::translate;
 use crate::{Error, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
@@ -27,7 +28,8 @@ impl StorageOptions {
     /// # Errors
     /// `Usage` where it is not a time.
     pub fn retry_time(&self) -> Result<Option<Duration>> {
-        let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
+        let options = translate(&self.options)?.options;
+        let found = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
         let wrong = |e| {
             Error::usage(format!("--retry-time ({RETRY_TIME_OPTION}): {e}"))
                 .advice("write a time such as 60s, 5m or 0s")

@@ -6,8 +6,10 @@ use std::time::Duration;
 use object_store::aws::AmazonS3ConfigKey;
 use url::{Host, Url};
 
+use super::aws_profile::profile_settings;
 use super::credentials::Credentials;
 use super::error::unknown_option;
+use super::foreign_options::{is_foreign_option, translate};
 use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
@@ -28,20 +30,30 @@ impl Settings {
     /// An option that no store knows, a value that no request can carry, and an address that is none are errors of kind
     /// `Usage`. They name the setting, and do not show its value: it may be a secret.
     pub(crate) fn gather(options: &StorageOptions) -> Result<Self> {
+        let translated = translate(&options.options)?;
         let mut settings = BTreeMap::new();
         for (name, value) in std::env::vars_os() {
             let Some(name) = name.to_str().filter(|name| name.starts_with("AWS_")) else { continue };
             // Variables that only other tools know (AWS_PROFILE, AWS_PAGER, …) are not for us.
             let Some(key) = config_key(name) else { continue };
             // What an option replaces is not looked at.
-            if options.options.keys().any(|option| config_key(option) == Some(key)) {
+            if translated.options.keys().any(|option| config_key(option) == Some(key)) {
                 continue;
             }
             let value = value.to_str().ok_or_else(|| Error::usage(format!("the variable {name} is not UTF-8")))?;
             check(name, key, value)?;
             settings.insert(key.as_ref().to_owned(), value.to_owned());
         }
-        for (name, value) in &options.options {
+        if let Some(profile) = &translated.profile {
+            // A token of the environment belongs to the environment's keys.
+            settings.remove(AmazonS3ConfigKey::Token.as_ref());
+            for (name, value) in profile_settings(profile)? {
+                let key = config_key(name).ok_or_else(|| unknown_option(name))?;
+                check(&format!("{name} of the profile {profile:?}"), key, &value)?;
+                settings.insert(key.as_ref().to_owned(), value);
+            }
+        }
+        for (name, value) in &translated.options {
             if is_own_option(name) {
                 continue;
             }
@@ -103,7 +115,12 @@ impl StorageOptions {
 
 /// Whether a store or a table knows a storage option.
 fn is_known_option(name: &str) -> bool {
-    is_own_option(name) || config_key(name).is_some()
+    is_own_option(name) || config_key(name).is_some() || is_foreign_option(name)
+}
+
+/// Whether two names are of one option.
+pub(super) fn is_same_option(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other) || (config_key(one).is_some() && config_key(one) == config_key(other))
 }
 
 /// Whether it is an option of ours, which `object_store` does not know.
