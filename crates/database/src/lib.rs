@@ -7,6 +7,7 @@ mod dead_letter;
 mod elasticsearch;
 mod fnv;
 mod mongodb;
+mod narrowing;
 mod options;
 mod sqlite;
 mod state;

@@ -123,6 +123,9 @@ pub(crate) fn run(
         || options.mode == CopyMode::Error;
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
+    if let Some(proof) = &proof {
+        proof.narrow(sink.narrowing());
+    }
     let skipped = sink.acknowledged_rows();
     let batches = match &proof {
         Some(proof) if proof.is_of_whole_source() => skip_rows(proof.note(batches), skipped),

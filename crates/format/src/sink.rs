@@ -1,8 +1,13 @@
 //! Where batches go.
 
+use std::sync::Arc;
+
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// Makes of rows what a target keeps of them that may change values, such as a null of a NaN.
+pub type Narrowing = Arc<dyn Fn(&RecordBatch) -> Result<RecordBatch> + Send + Sync>;
 
 /// Takes batches of one schema and makes them visible all at once. Dropped before [`Self::finish`],
 /// it leaves nothing behind.
@@ -20,6 +25,11 @@ pub trait Sink: Send {
     /// How many of the first rows an earlier load of the same name has had acknowledged: the caller leaves them out.
     fn acknowledged_rows(&self) -> u64 {
         0
+    }
+
+    /// How the target changes values; `None`: it has them as they came.
+    fn narrowing(&self) -> Option<Narrowing> {
+        None
     }
 
     /// Makes everything visible and says what was written.

@@ -1,9 +1,11 @@
 //! A collection as a sink.
 
+use std::sync::Arc;
+
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bson::{Document, doc};
-use lakerace_format::{Sink, Written};
+use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::{Error, Result};
 
 use super::columns::Encoding;
@@ -14,6 +16,7 @@ use super::sender::{Delivered, LANES, Sender};
 use super::statement::{Added, CommandBuffer, IdPlan, Rows, Statement};
 use super::target::Target;
 use crate::fnv::fnv;
+use crate::narrowing::{whole_milliseconds, with_columns};
 use crate::{BatchRows, DeadLetters, SinkOptions};
 
 /// Bytes of a command, about: enough that answers cost little, few enough that four of them are small.
@@ -249,6 +252,14 @@ impl Sink for MongoSink {
 
     fn acknowledged_rows(&self) -> u64 {
         self.acknowledged_at_start
+    }
+
+    fn narrowing(&self) -> Option<Narrowing> {
+        let narrow: Narrowing = Arc::new(|batch| {
+            let columns = batch.columns().iter().map(whole_milliseconds).collect::<Result<Vec<_>>>()?;
+            with_columns(batch, columns)
+        });
+        self.plan.encoding.allows_narrowing.then_some(narrow)
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {

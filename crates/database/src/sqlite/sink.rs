@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_format::{Sink, Written};
+use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::{Error, Job, RequestKind, Result};
 use lakerace_sqlite::Statement;
 use rusqlite::{Connection, ErrorCode};
@@ -20,6 +20,7 @@ use super::location::{Place, Relation, quoted};
 use super::mark::Mark;
 use super::state::check_owner;
 use super::target::{Input, Target, name_aside};
+use crate::narrowing::{nan_as_null, with_columns};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
 /// Parameters of a statement, about: more rows at once save little.
@@ -329,6 +330,21 @@ impl Sink for SqliteSink {
 
     fn acknowledged_rows(&self) -> u64 {
         self.acknowledged
+    }
+
+    fn narrowing(&self) -> Option<Narrowing> {
+        if !self.options.allow_narrowing {
+            return None;
+        }
+        let inputs: Vec<(usize, Option<DataType>)> =
+            self.target.inputs.iter().map(|input| (input.column, input.data_type.clone())).collect();
+        Some(Arc::new(move |batch| {
+            let mut columns = batch.columns().to_vec();
+            for (column, data_type) in &inputs {
+                columns[*column] = nan_as_null(&fit(batch.column(*column), data_type, true)?)?;
+            }
+            with_columns(batch, columns)
+        }))
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::record_batch::RecordBatch;
 use lakerace_database::Fence;
-use lakerace_format::{Sink, Written};
+use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::Result;
 
 use super::Shared;
@@ -87,6 +87,10 @@ impl Sink for FencedSink {
 
     fn acknowledged_rows(&self) -> u64 {
         self.inner.acknowledged_rows()
+    }
+
+    fn narrowing(&self) -> Option<Narrowing> {
+        self.inner.narrowing()
     }
 
     fn finish(self: Box<Self>) -> Result<Written> {

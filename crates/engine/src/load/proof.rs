@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow::record_batch::RecordBatch;
 use lakerace_database::OnRejected;
-use lakerace_format::{Batches, Written};
+use lakerace_format::{Batches, Narrowing, Written};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
@@ -27,7 +27,20 @@ pub(super) struct Proof {
     mode: CopyMode,
     /// An earlier run may have rejected rows, which only its dead-letter file tells of.
     may_lack_rejected: bool,
-    sent: Arc<Mutex<Sent>>,
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// What was sent, as the target keeps it.
+struct Noted {
+    sent: Sent,
+    narrowing: Option<Narrowing>,
+}
+
+impl Noted {
+    /// A batch as the target keeps it.
+    fn narrowed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.narrowing.as_ref().map_or_else(|| Ok(batch.clone()), |narrowing| narrowing(batch))
+    }
 }
 
 /// What was sent.
@@ -95,10 +108,11 @@ impl Proof {
             // What is gone is looked for by its key alone.
             read.columns = Some(options.load.key.clone());
         }
-        let (sent, target) = (Arc::new(Mutex::new(sent)), target.place());
+        let noted = Arc::new(Mutex::new(Noted { sent, narrowing: None }));
+        let target = target.place();
         let key = options.load.key.clone();
         let may_lack_rejected = options.load.resume && options.load.dead_letter.is_some();
-        let mut proof = Self { target, read, key, before: Checksum::default(), mode, may_lack_rejected, sent };
+        let mut proof = Self { target, read, key, before: Checksum::default(), mode, may_lack_rejected, noted };
         if mode == CopyMode::Append {
             proof.before = match proof.scan(job)?.map(|scan| scan.checksum()) {
                 Some(sum) => sum?,
@@ -122,21 +136,32 @@ impl Proof {
         matches!(self.mode, CopyMode::Error | CopyMode::Overwrite)
     }
 
+    /// The target changes values: they are compared with what it makes of them.
+    pub fn narrow(&self, narrowing: Option<Narrowing>) {
+        lock(&self.noted).narrowing = narrowing;
+    }
+
     /// The batches, noted on their way.
     pub fn note(&self, batches: Batches) -> Batches {
-        let (schema, sent) = (Arc::clone(batches.schema()), Arc::clone(&self.sent));
-        let noted = batches.map(move |batch| {
+        let (schema, noted) = (Arc::clone(batches.schema()), Arc::clone(&self.noted));
+        let batches = batches.map(move |batch| {
             let batch = batch?;
-            lock(&sent).add(&batch)?;
+            let mut noted = lock(&noted);
+            let narrowed = noted.narrowed(&batch)?;
+            noted.sent.add(&narrowed)?;
             Ok(batch)
         });
-        Batches::new(schema, noted)
+        Batches::new(schema, batches)
     }
 
     /// Who hears of rejected rows.
     pub fn listener(&self) -> OnRejected {
-        let sent = Arc::clone(&self.sent);
-        OnRejected::new(move |one| lock(&sent).reject(one))
+        let noted = Arc::clone(&self.noted);
+        OnRejected::new(move |one| {
+            let mut noted = lock(&noted);
+            let narrowed = noted.narrowed(one)?;
+            noted.sent.reject(&narrowed)
+        })
     }
 
     /// The checksum of the rows that the target has taken.
@@ -145,7 +170,7 @@ impl Proof {
             self.read.at = Some(version.to_string());
         }
         let nothing = Sent::Added { sent: Checksum::default(), rejected: Checksum::default() };
-        let sent = std::mem::replace(&mut *lock(&self.sent), nothing);
+        let sent = std::mem::replace(&mut lock(&self.noted).sent, nothing);
         match sent {
             Sent::Added { sent, rejected } => self.end_added(sent.without(rejected), job),
             Sent::ByKey { rows, .. } => self.end_by_key(rows, job),
@@ -254,8 +279,13 @@ impl Proof {
 
     /// What the target has is another thing.
     fn differs(&self, how: &str) -> Error {
-        Error::corrupt(format!("the target does not have what was sent: {how}"))
-            .at(shown(&self.target))
-            .advice("somebody else may have written to it meanwhile; else load again")
+        let advice = match lock(&self.noted).narrowing {
+            None => "another program may have written to it meanwhile; else load again",
+            Some(_) => {
+                "the types that the target declares may have changed values, which --allow-narrowing (allow_narrowing) lets: \
+                 load without it to see which; or another program has written to it meanwhile"
+            }
+        };
+        Error::corrupt(format!("the target does not have what was sent: {how}")).at(shown(&self.target)).advice(advice)
     }
 }

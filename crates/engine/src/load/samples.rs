@@ -87,7 +87,7 @@ impl Samples {
                     found, expected.condition, expected.rows
                 ))
                 .advice(
-                    "somebody else may have written to it meanwhile; else its statistics are wrong: write it again",
+                    "another program may have written to it meanwhile; else its statistics are wrong: write it again",
                 ));
             }
         }
