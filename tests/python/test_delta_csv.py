@@ -111,3 +111,30 @@ def test_numbers_that_may_widen_the_table_stay_as_they_are(tmp_path: Path) -> No
     rows = read(table)
     assert (rows[1]["id"], rows[1]["day"], rows[1]["v"]) == (2**40, date(2026, 3, 4), 1)
     assert rows[1]["share"] == pytest.approx(0.1, abs=1e-12)
+
+
+@pytest.mark.parametrize("allows", ["true", "false"])
+@pytest.mark.parametrize("declared", ["float", "double", "bigint", "decimal(10,2)"])
+def test_numbers_that_cannot_widen_the_table_have_its_types(tmp_path: Path, allows: str, declared: str) -> None:
+    table = f"delta:{tmp_path / 'table'}"
+    lines = tmp_path / "lines.csv"
+    lines.write_text("id,n\n1,1\n")
+    properties = {"delta.enableTypeWidening": allows}
+    lr.copy(lines, table, schema=f"id int, n {declared}", table_properties=properties)
+    before = lr.scan(tmp_path / "table").to_arrow().schema.field("n")
+    lines.write_text("id,n\n2,7\n")
+    lr.copy(lines, table, mode="append", evolve="widen")
+    lr.Table(tmp_path / "table", key="id").upsert(lines, evolve="widen")
+    rows = lr.scan(tmp_path / "table").to_arrow()
+    assert sorted(zip(rows["id"].to_pylist(), map(float, rows["n"].to_pylist()), strict=True)) == [(1, 1.0), (2, 7.0)]
+    assert rows.schema.field("n") == before
+
+
+def test_columns_of_the_key_have_the_types_of_the_table(tmp_path: Path) -> None:
+    lines, table = tmp_path / "lines.csv", tmp_path / "table"
+    lines.write_text("id,n\n1,1\n")
+    lr.copy(lines, f"delta:{table}", schema="id int, n int", table_properties={"delta.enableTypeWidening": "true"})
+    lines.write_text(f"id,n\n1,{2**40}\n")
+    lr.Table(table, key="id").upsert(lines, evolve="widen")
+    schema = lr.scan(table).to_arrow().schema
+    assert [str(field.type) for field in schema] == ["int32", "int64"]

@@ -59,5 +59,5 @@ pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
     AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, WriteMode, commit_files,
-    discard_files, has_transaction,
+    discard_files, has_transaction, may_widen,
 };

@@ -30,7 +30,7 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
 use lakerace_io::{Error, ErrorKind, Result};
 
-pub use self::evolve::Evolve;
+pub use self::evolve::{Evolve, may_widen};
 pub(crate) use self::evolve::{Evolved, evolve};
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{streamed_within_memory, within_memory};

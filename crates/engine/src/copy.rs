@@ -22,7 +22,7 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
 /// Copies all rows of `source` to a target that is found.
 pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOptions, job: &Job) -> Result<Written> {
     let scan = match &target {
-        Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, job)?,
+        Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, &[], job)?,
         Target::Files(_) | Target::Stream(_) | Target::Database(_) => {
             let source = tpch::for_files(source, target.format());
             Scan::open_for_target(&source, &options.read, target.scope(), job)?

@@ -1,7 +1,7 @@
 //! Text that goes into a Delta table: its columns have the types of the table's, where nobody says otherwise.
 
 use arrow::datatypes::{DataType, Field, Schema};
-use lakerace_delta::{Evolve, Table};
+use lakerace_delta::{Evolve, Table, may_widen};
 use lakerace_format::csv::Dialect;
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{CsvOptions, Format};
@@ -12,8 +12,15 @@ use crate::{ReadOptions, Scan};
 /// Opens a source whose rows go into a table. Of CSV, TBL and JSON lines, columns that the table has, and whose type is not given, are
 /// read in the table's type: what the front of a file looks like says little of what its column is.
 ///
-/// Numbers stay as they look where they may widen the table's.
-pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evolve, job: &Job) -> Result<Scan> {
+/// Numbers stay as they look where they may widen the table's: in columns that are neither of `key` nor of the partitions.
+pub(crate) fn open(
+    source: &str,
+    read: &ReadOptions,
+    table: &Table,
+    evolve: Evolve,
+    key: &[String],
+    job: &Job,
+) -> Result<Scan> {
     let is_text = |scan: &Scan| {
         [Dialect::Csv.name(), Dialect::Tbl.name(), Format::Jsonl.name()].contains(&scan.format().as_str())
     };
@@ -36,10 +43,9 @@ pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evol
         Err(error) if error.kind() == ErrorKind::NotFound => return scan,
         Err(error) => return Err(error),
     };
-    let widens = |of: &DataType, to: &DataType| evolve.widen && is_plain_number(of) && to.is_numeric();
+    let widens = |field: &Field, to: &DataType| evolve.widen && to.is_numeric() && may_widen(&snapshot, field, to, key);
     let is_typed = |field: &&Field| {
-        let name = field.name();
-        let like = looks.field_with_name(name).is_ok_and(|like| !widens(field.data_type(), like.data_type()));
+        let like = looks.field_with_name(field.name()).is_ok_and(|like| !widens(field, like.data_type()));
         like && !field.data_type().is_nested() && !field.data_type().is_binary()
     };
     let fields: Vec<Field> = snapshot.schema().fields().iter().map(AsRef::as_ref).filter(is_typed).cloned().collect();
@@ -48,9 +54,4 @@ pub(crate) fn open(source: &str, read: &ReadOptions, table: &Table, evolve: Evol
     }
     let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };
     Scan::open(source, &ReadOptions { csv, ..read.clone() }, job)
-}
-
-/// Integers and floats: what a wider type can take the place of.
-fn is_plain_number(data_type: &DataType) -> bool {
-    data_type.is_integer() || data_type.is_floating()
 }

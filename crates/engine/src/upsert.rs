@@ -148,7 +148,8 @@ pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &
 }
 
 fn rows_for(table: &Table, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
-    let rows = csv_types::open(source, &options.read, table, options.rows.evolve, job)?.source_rows()?;
+    let rows =
+        csv_types::open(source, &options.read, table, options.rows.evolve, &options.rows.key, job)?.source_rows()?;
     // A location as it is shown has no credentials.
     let shown = Location::parse(source).map_or_else(|_| source.to_owned(), |location| location.as_str().to_owned());
     Ok(rows.named(shown))

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::schema::StructType;
 use lakerace_io::{Error, Result};
@@ -59,6 +59,15 @@ impl Evolved {
 
 /// The highest id that a column has.
 const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
+
+/// True where rows of a type may widen a column of a table. Columns of the partitions and of the key, by default the table's own, may
+/// not.
+pub fn may_widen(snapshot: &Snapshot, column: &Field, source: &DataType, key: &[String]) -> bool {
+    let name = column.name();
+    let is_key = if key.is_empty() { snapshot.key().contains(name) } else { key.contains(name) };
+    let is_fixed = is_key || snapshot.partition_columns().contains(name);
+    !is_fixed && fields::allows_widening(snapshot) && wider(column.data_type(), source).is_some()
+}
 
 /// The schema of a table that takes batches of this schema; `None` where it does so as it is, or is not to change. Columns
 /// of the key stay as they are.

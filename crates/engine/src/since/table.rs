@@ -129,7 +129,7 @@ fn is_overwritten(table: &Table, version: u64, kept: &Kept) -> Result<bool> {
 /// Opens the source: columns of text have the types of the table's.
 pub(super) fn open_source(unload: &Unload<'_>, read: &ReadOptions) -> Result<Scan> {
     let table = open_table(unload.target, &read.storage, unload.job)?;
-    csv_types::open(unload.source, read, &table, unload.options.evolve, unload.job)
+    csv_types::open(unload.source, read, &table, unload.options.evolve, &unload.options.load.key, unload.job)
 }
 
 fn property(name: &str) -> String {

@@ -159,15 +159,20 @@ impl<'a> Evolving<'a> {
     }
 
     fn check_widening(&self) -> Result<()> {
-        let configuration = self.snapshot.kernel().table_configuration();
-        let features = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
-        if features.iter().any(|feature| configuration.is_feature_enabled(feature)) {
+        if allows_widening(self.snapshot) {
             return Ok(());
         }
         Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)").advice(
             "enable it: lakerace alter TABLE --set delta.enableTypeWidening=true (Table.alter), or cast the rows",
         ))
     }
+}
+
+/// True of a table whose columns may get wider types.
+pub(super) fn allows_widening(snapshot: &Snapshot) -> bool {
+    let configuration = snapshot.kernel().table_configuration();
+    let features = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
+    features.iter().any(|feature| configuration.is_feature_enabled(feature))
 }
 
 /// The type that holds the values of both, where that is another one than the table's and the table may come to it.
