@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import run
+from conftest import ok, run
 
 import lakerace as lr
 
@@ -140,3 +140,27 @@ def test_an_explained_upsert_is_the_one_that_is_asked_for(tmp_path: Path) -> Non
     rows = pa.table({"id": [2, 3]})
     assert table.explain_upsert(rows).to_dict()["rewrites_at_most"] == 1
     assert table.explain_upsert(rows, enable_deletion_vectors=True).to_dict()["rewrites_at_most"] == 0
+
+
+def test_advice_on_names_that_exist_is_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    source, store = tmp_path / "a.csv", tmp_path / "pack.db"
+    tpch = ["tpch", "-s", "0.001", "--tables", "region", "-o"]
+    calls = [
+        (["copy", source, tmp_path / "b.csv"], "--mode overwrite"),
+        (["copy", source, f"delta:{tmp_path / 'table'}"], "--mode append|overwrite"),
+        ([*tpch, tmp_path / "files"], "--overwrite (overwrite)"),
+        ([*tpch, tmp_path / "parts", "--parts", "2"], "--overwrite (overwrite)"),
+        ([*tpch, tmp_path / "tables", "--format", "delta"], "--overwrite (overwrite)"),
+        (["files", "put", store, "a", source, "--mode", "error"], "--mode overwrite"),
+        (["files", "export", store, tmp_path / "out"], "--mode overwrite"),
+        (["files", "export", store, tmp_path / "out.tar"], "--mode overwrite"),
+        (["files", "import", store, tmp_path / "out", "in", "--mode", "error"], "--mode overwrite"),
+    ]
+    for arguments, option in calls:
+        ok(*arguments)
+        again = run(*arguments)
+        assert again.code == 7
+        assert option in again.err
+        assert "tpch" not in again.err.split(": ", 1)[1].replace(str(tmp_path), "")
+        assert ("--mode" in again.err) == ("--mode" in option)

@@ -264,7 +264,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
     };
     if write.mode == WriteMode::Error {
         return Err(Error::conflict("the table exists already")
-            .advice("choose another folder, or append to it or overwrite it (--mode append|overwrite); tpch: --overwrite (overwrite)"));
+            .advice("choose another folder, or append to it or overwrite it (--mode append|overwrite)"));
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
         let known = match snapshot.partition_columns().as_slice() {

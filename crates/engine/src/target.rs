@@ -342,9 +342,9 @@ impl FileTarget {
                 if !exists {
                     return Ok(());
                 }
-                Err(Error::conflict("it exists already").at(&self.place).advice(
-                    "choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
-                ))
+                Err(Error::conflict("it exists already")
+                    .at(&self.place)
+                    .advice("choose another name, or replace it by --mode overwrite (mode)"))
             }
         }
     }

@@ -175,7 +175,11 @@ impl Generation {
     ///
     /// # Errors
     /// `Conflict` for a target that exists, unless it is to be replaced; `Usage` for options that don't fit together.
-    pub fn new(target: TpchTarget, mut options: TpchOptions, job: &Job) -> Result<Self> {
+    pub fn new(target: TpchTarget, options: TpchOptions, job: &Job) -> Result<Self> {
+        Self::prepare(target, options, job).map_err(with_own_option)
+    }
+
+    fn prepare(target: TpchTarget, mut options: TpchOptions, job: &Job) -> Result<Self> {
         options.check_refresh()?;
         if options.tables.is_empty() {
             options.tables = Table::ALL.to_vec();
@@ -334,7 +338,11 @@ impl Generation {
     /// # Errors
     /// Those of stores and sinks. No file has appeared then, unless the store failed while they were made visible one
     /// after the other; a Delta table, or a folder of files of a size, may have.
-    pub fn run(mut self) -> Result<Vec<GeneratedTable>> {
+    pub fn run(self) -> Result<Vec<GeneratedTable>> {
+        self.generate().map_err(with_own_option)
+    }
+
+    fn generate(mut self) -> Result<Vec<GeneratedTable>> {
         let threads = self.job.options().threads.max(1);
         let total: u64 = self.files.iter().map(|file| file.weight).sum();
         self.files.sort_by_key(|file| file.weight);
@@ -389,6 +397,15 @@ impl Generation {
             store.delete_all(below.cloned().collect())?;
         }
         Ok(tables)
+    }
+}
+
+/// The error of a target that exists, with the option that replaces it here: sinks name that of a copy.
+fn with_own_option(error: Error) -> Error {
+    let names_mode = error.advice_text().is_some_and(|advice| advice.contains("--mode"));
+    match names_mode {
+        true => error.advice("choose another folder, or replace what is there by --overwrite (overwrite)"),
+        false => error,
     }
 }
 

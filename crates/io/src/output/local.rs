@@ -282,7 +282,6 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already").advice(
-        "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
-    )
+    Error::conflict("it exists already")
+        .advice("remove it, choose another name, or replace it by --mode overwrite (mode)")
 }

@@ -265,9 +265,8 @@ impl Upload {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already").advice(
-        "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
-    )
+    Error::conflict("it exists already")
+        .advice("remove it, choose another name, or replace it by --mode overwrite (mode)")
 }
 
 impl Drop for Upload {

@@ -10,9 +10,8 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 pub fn store_error(error: StoreError, place: &str) -> Error {
     match error {
         StoreError::NotFound { source, .. } => not_found(&chain_text(&*source)),
-        StoreError::AlreadyExists { .. } => Error::conflict("it exists already").advice(
-            "remove it, choose another name, or replace it by --mode overwrite (mode); tpch: --overwrite (overwrite)",
-        ),
+        StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
+            .advice("remove it, choose another name, or replace it by --mode overwrite (mode)"),
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
         StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
             denied(&chain_text(&*source))
