@@ -271,7 +271,7 @@ class Table:
         merge: Mapping[str, str] | None = None,
         insert_only: bool = False,
         evolve: Evolve | Sequence[Evolve] | None = None,
-        memory_limit: int | None = None,
+        memory_limit: int | str | None = None,
         threads: int | None = None,
         io: FileIo | None = None,
         durability: JobDurability | None = None,
@@ -332,7 +332,7 @@ class Table:
         source: Location | ArrowStream,
         *,
         key: str | Sequence[str] | None = None,
-        memory_limit: int | None = None,
+        memory_limit: int | str | None = None,
         enable_deletion_vectors: bool = False,
     ) -> UpsertPlan:
         """Plans an upsert: which files may have the rows' keys, what is read of them, and whether their rows are hidden or
@@ -369,7 +369,7 @@ class Table:
         source: Location | ArrowStream,
         *,
         key: str | Sequence[str] | None = None,
-        memory_limit: int | None = None,
+        memory_limit: int | str | None = None,
         threads: int | None = None,
         enable_deletion_vectors: bool = False,
         durability: JobDurability | None = None,
@@ -390,7 +390,7 @@ class Table:
         return _changed(_lakerace.delete_keys(self._location, _native(source), options))
 
     def _options(
-        self, key: str | Sequence[str] | None, memory_limit: int | None, threads: int | None = None
+        self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None
     ) -> dict[str, Any]:
         columns = [key] if isinstance(key, str) else list(key or self._key)
         limits = {"memory_limit": memory_limit, "threads": threads}
@@ -402,11 +402,11 @@ class Table:
     def compact(
         self,
         *,
-        target_size: int | None = None,
+        target_size: int | str | None = None,
         sort_by: str | Sequence[str] | None = None,
         zorder: str | Sequence[str] | None = None,
         where: str | None = None,
-        memory_limit: int | None = None,
+        memory_limit: int | str | None = None,
         auto: bool = False,
         compression: str | None = None,
         threads: int | None = None,
@@ -476,7 +476,7 @@ class Table:
         made = _lakerace.vacuum(self._location, {**options, **self._writing(durability)})
         return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
 
-    def verify(self, *, deep: bool = False, repair: bool = False, memory_limit: int | None = None) -> Verified:
+    def verify(self, *, deep: bool = False, repair: bool = False, memory_limit: int | str | None = None) -> Verified:
         """Holds the log, the files and the keys against one another. Damage is told, and not raised.
 
         The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file must be

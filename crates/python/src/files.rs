@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::options::ByteCount;
 use crate::{convert, errors, interrupt};
 use read::{FileReader, FileSnapshot, StatTuple, get, get_many, list_page, skips, stat_tuple};
 use write::{AppendedBytes, FileBatch, FileState, FileWriter, bytes_of, put_options};
@@ -102,7 +103,8 @@ fn long_of<T: Send + 'static>(
 impl FileStore {
     #[new]
     #[pyo3(signature = (location, *, create=true, read_only=false, durability="normal", compression=None, pack_bytes=None,
-        transforms=Vec::new(), key=None, encrypt=None, busy_timeout=60.0, page_bytes=8192, wal_limit_bytes=67_108_864, storage_options=None))]
+        transforms=Vec::new(), key=None, encrypt=None, busy_timeout=60.0, page_bytes=ByteCount(8192),
+        wal_limit_bytes=ByteCount(67_108_864), storage_options=None))]
     #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn new(
         py: Python<'_>,
@@ -111,13 +113,13 @@ impl FileStore {
         read_only: bool,
         durability: &str,
         compression: Option<&str>,
-        pack_bytes: Option<u32>,
+        pack_bytes: Option<ByteCount<u32>>,
         transforms: Vec<Bound<'_, PyAny>>,
         key: Option<PyBackedBytes>,
         encrypt: Option<bool>,
         busy_timeout: f64,
-        page_bytes: u32,
-        wal_limit_bytes: u64,
+        page_bytes: ByteCount<u32>,
+        wal_limit_bytes: ByteCount<u64>,
         storage_options: Option<BTreeMap<String, String>>,
     ) -> PyResult<Self> {
         let location = location.into_os_string().into_string();
@@ -130,13 +132,13 @@ impl FileStore {
             read_only,
             durability: raise(py, durability.parse())?,
             compression: raise(py, compression.map(str::parse).transpose())?,
-            pack_bytes,
+            pack_bytes: pack_bytes.map(|count| count.0),
             transforms: transform::transforms(&transforms)?,
             encrypt: encrypt.unwrap_or(key.is_some()),
             key: raise(py, key.as_ref().map(|key| Key::new(key)).transpose())?,
             busy_timeout,
-            page_bytes,
-            wal_limit_bytes,
+            page_bytes: page_bytes.0,
+            wal_limit_bytes: wal_limit_bytes.0,
             storage: storage_options.unwrap_or_default().into_iter().collect(),
             cache_folder: None,
         };

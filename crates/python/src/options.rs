@@ -4,7 +4,8 @@ use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
     Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
     ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
-    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteOptions, parse_duration,
+    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteOptions, parse_bytes,
+    parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -16,6 +17,28 @@ use crate::errors;
 
 /// What the package gives for `batch_rows="all"`.
 const ALL_ROWS: usize = i64::MAX as usize;
+
+/// Bytes as Python gives them: a whole number, or a text with a unit, such as `64MB`.
+pub(crate) struct ByteCount<N>(pub N);
+
+impl<'py, N> FromPyObject<'_, 'py> for ByteCount<N>
+where
+    N: TryFrom<u64> + for<'a> FromPyObject<'a, 'py>,
+{
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if !value.is_instance_of::<PyString>() {
+            return value.extract().map(Self).map_err(Into::into);
+        }
+        let text: String = value.extract()?;
+        let bytes = parse_bytes(&text).and_then(|bytes| {
+            let too_many = |_| Error::usage(format!("{text:?} is too many bytes"));
+            N::try_from(bytes).map_err(too_many)
+        });
+        bytes.map(Self).map_err(|error| errors::raised(value.py(), &error))
+    }
+}
 
 /// Keyword arguments that are not `None`. The package's own functions name and document them.
 pub(crate) struct Keywords<'py>(Bound<'py, PyDict>);
@@ -56,6 +79,22 @@ impl<'py> Keywords<'py> {
         parse(&text).map(Some).map_err(|e| errors::raised(self.0.py(), &e.at(name)))
     }
 
+    /// Bytes: a whole number, or a text with a unit, such as `64MB`.
+    fn bytes(&self, name: &str) -> PyResult<Option<u64>> {
+        match self.0.get_item(name)? {
+            Some(value) if value.is_instance_of::<PyString>() => self.parsed(name, parse_bytes),
+            _ => self.get(name),
+        }
+    }
+
+    /// Bytes above 0.
+    fn positive_bytes(&self, name: &str) -> PyResult<Option<u64>> {
+        match self.bytes(name)? {
+            Some(0) => Err(errors::raised(self.0.py(), &Error::usage("must be above 0").at(name))),
+            bytes => Ok(bytes),
+        }
+    }
+
     /// A whole number above 0.
     fn positive(&self, name: &str) -> PyResult<Option<usize>> {
         match self.get::<usize>(name)? {
@@ -69,10 +108,10 @@ impl<'py> Keywords<'py> {
         let default = JobOptions::default();
         let ranges = RangeOptions {
             min_seek_size: self.parsed("min_seek_size", str::parse::<MinSeekSize>)?.unwrap_or_default(),
-            max_request_bytes: self.positive("max_request_size")?.map(|n| n as u64),
+            max_request_bytes: self.positive_bytes("max_request_size")?,
             max_requests_in_flight: self.positive("max_requests_in_flight")?,
             extra_bytes_tolerance: self.tolerance()?.unwrap_or(defaults.extra_bytes_tolerance),
-            prefetch_bytes: self.get("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
+            prefetch_bytes: self.bytes("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
         };
         let file_io = self.parsed("io", str::parse)?.unwrap_or_default();
         let durability = self.parsed("durability", str::parse)?.unwrap_or_default();
@@ -163,10 +202,10 @@ impl<'py> Keywords<'py> {
         let write = WriteOptions {
             compression: self.parsed("compression", str::parse::<Compression>)?,
             row_group_rows: self.positive("row_group_rows")?,
-            row_group_bytes: self.get("row_group_bytes")?,
+            row_group_bytes: self.bytes("row_group_bytes")?,
             bloom_filter_columns: self.texts("bloom_filter")?.unwrap_or_default(),
-            file_bytes: self.get("file_bytes")?,
-            memory_bytes: self.positive("memory_limit")?.map(|bytes| bytes as u64),
+            file_bytes: self.bytes("file_bytes")?,
+            memory_bytes: self.positive_bytes("memory_limit")?,
             csv,
             ..WriteOptions::default()
         };
@@ -229,8 +268,8 @@ impl<'py> Keywords<'py> {
         let write = WriteOptions {
             compression: self.parsed("compression", str::parse::<Compression>)?,
             row_group_rows: self.positive("row_group_rows")?,
-            row_group_bytes: self.positive("row_group_bytes")?.map(|bytes| bytes as u64),
-            file_bytes: self.positive("file_bytes")?.map(|bytes| bytes as u64),
+            row_group_bytes: self.positive_bytes("row_group_bytes")?,
+            file_bytes: self.positive_bytes("file_bytes")?,
             ..WriteOptions::default()
         };
         Ok(TpchOptions {
@@ -240,7 +279,7 @@ impl<'py> Keywords<'py> {
             format: self.parsed("format", tpch_format)?.unwrap_or(TpchFormat::Files(Format::Parquet)),
             mode: self.parsed("mode", str::parse)?,
             parts: self.get("parts")?.unwrap_or(1),
-            memory_bytes: self.positive("memory_limit")?.map(|bytes| bytes as u64),
+            memory_bytes: self.positive_bytes("memory_limit")?,
             copy: CopyOptions {
                 read: ReadOptions { storage: self.storage()?, ..ReadOptions::default() },
                 write,
@@ -276,7 +315,7 @@ impl<'py> Keywords<'py> {
             insert_only: self.get("insert_only")?.unwrap_or_default(),
             enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
             evolve: self.evolve()?,
-            memory_bytes: self.positive("memory_limit")?.map_or(defaults.memory_bytes, |bytes| bytes as u64),
+            memory_bytes: self.positive_bytes("memory_limit")?.unwrap_or(defaults.memory_bytes),
             ..defaults
         };
         let partition_by = self.texts("partition_by")?.unwrap_or_default();
@@ -307,8 +346,8 @@ impl<'py> Keywords<'py> {
         let layout = lakerace::layout(names("sort_by")?, names("zorder")?);
         let rules = &mut options.rules;
         rules.layout = layout.map_err(|e| errors::raised(self.0.py(), &e))?;
-        rules.target_bytes = self.positive("target_size")?.map_or(rules.target_bytes, |n| n as u64);
-        rules.memory_bytes = self.positive("memory_limit")?.map_or(rules.memory_bytes, |n| n as u64);
+        rules.target_bytes = self.positive_bytes("target_size")?.unwrap_or(rules.target_bytes);
+        rules.memory_bytes = self.positive_bytes("memory_limit")?.unwrap_or(rules.memory_bytes);
         rules.write.compression = self.parsed("compression", str::parse::<Compression>)?;
         Ok(options)
     }
@@ -326,7 +365,7 @@ impl<'py> Keywords<'py> {
         Ok(VerifyOptions {
             deep: self.get("deep")?.unwrap_or(false),
             repair: self.get("repair")?.unwrap_or(false),
-            memory_bytes: self.positive("memory_limit")?.map_or(default.memory_bytes, |bytes| bytes as u64),
+            memory_bytes: self.positive_bytes("memory_limit")?.unwrap_or(default.memory_bytes),
         })
     }
 

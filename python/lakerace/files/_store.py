@@ -218,13 +218,13 @@ class Store(_lakerace.FileStore, _Reads):
         read_only: bool = False,
         durability: Durability = "normal",
         compression: str | None = None,
-        pack_bytes: int | None = None,
+        pack_bytes: int | str | None = None,
         transforms: Sequence[str | Transform] = (),
         key: bytes | None = None,
         encrypt: bool | None = None,
         busy_timeout: float = 60.0,
-        page_bytes: int = 8192,
-        wal_limit_bytes: int = 67_108_864,
+        page_bytes: int | str = 8192,
+        wal_limit_bytes: int | str = 67_108_864,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
         options = dict(locals())
