@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import fsspec
 import pytest
 from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +93,38 @@ def test_a_call_does_what_it_does_on_a_local_disk(files: LakeraceFileSystem, tmp
     names, use = CASES[case]
     (tmp_path / "local").mkdir()
     assert outcome(files, "", names, use) == outcome(LocalFileSystem(), f"{tmp_path}/local/", names, use)
+
+
+SLASHES = {
+    "a folder to a new name": ("d/", "n/"),
+    "a folder to a new name without a slash": ("d/", "n"),
+    "a folder to a new name in a folder": ("d/", "e/n/"),
+    "a nested folder": ("d/y/", "n/"),
+    "a nested folder to a new name in a folder": ("d/y/", "e/n/"),
+    "a folder without slashes": ("d", "n"),
+    "a file": ("f", "n"),
+    "what is not there": ("q/", "n/"),
+}
+
+
+@pytest.mark.parametrize("case", SLASHES)
+def test_a_move_by_names_with_slashes_does_what_it_does_elsewhere(
+    files: LakeraceFileSystem, tmp_path: Path, case: str
+) -> None:
+    names, (source, target) = ["d/x", "d/y/z", "e/v", "f"], SLASHES[case]
+
+    def use(fs: Any, root: str) -> None:
+        fs.mv(root + source, root + target, recursive=True)
+
+    (tmp_path / "local").mkdir()
+    memory = MemoryFileSystem()
+    root = f"/{uuid.uuid4().hex}/"
+    try:
+        found = outcome(files, "", names, use)
+        assert found == outcome(LocalFileSystem(), f"{tmp_path}/local/", names, use)
+        assert found == outcome(memory, root, names, use)
+    finally:
+        memory.rm(root, recursive=True)
 
 
 def test_copies_of_names_that_look_like_patterns(files: LakeraceFileSystem, tmp_path: Path) -> None:

@@ -198,7 +198,8 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         """Renames files and folders, whose times and metadata stay; what is renamed by one call is renamed together.
 
         A folder goes with all that it holds, as on a local disk, whatever `recursive` says. A target that is a folder, or ends with `/`, is what
-        the source goes into: a file or folder that has its name there already is an error. A file that has the name of the target is replaced.
+        the source goes into: a file or folder that has its name there already is an error. Only a source that ends with `/`, too, gets the name of
+        a target that does not exist. A file that has the name of the target is replaced.
         """
         if maxdepth is not None:
             raise UsageError("a folder is moved with all that it holds (leave maxdepth out)")
@@ -228,7 +229,8 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
             source = self._known(self._strip_protocol(path1))
             if source == target:
                 return []
-            if not self._names_folder(path2):
+            is_new_name = os.fspath(path1).endswith("/") and not self.exists(target)
+            if is_new_name or not self._names_folder(path2):
                 return [(source, target)]
             sources = [source]
         elif isinstance(path1, list):
