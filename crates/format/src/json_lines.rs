@@ -9,6 +9,7 @@ mod parse;
 mod sample;
 mod shape;
 mod source;
+mod texts;
 
 use std::fmt::Write;
 
@@ -24,6 +25,7 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
+pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
 use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_plain_nulls};
 

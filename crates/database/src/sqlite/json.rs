@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder, make_array, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options, max, min};
 use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type, Int64Type, Schema, TimeUnit};
-use arrow::json::ReaderBuilder;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::calendar::units_per_second;
+use lakerace_format::values_of_json;
 use lakerace_io::{Error, Result};
 
-/// The name of the one column of the rows that arrow-json writes and reads.
+/// The name of the one column of the rows that arrow-json writes.
 const NAME: &str = "v";
 const FRONT: &str = "{\"v\":";
 
@@ -80,24 +80,8 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
 
 /// The values of JSON texts.
 pub(super) fn values(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
-    if texts.is_empty() {
-        return Ok(new_null_array(data_type, 0));
-    }
-    let mut lines = String::with_capacity(texts.values().len() + texts.len() * 8);
-    for text in texts {
-        lines.push_str(FRONT);
-        // A line break in a text of another tool is a blank between two tokens.
-        lines.push_str(&text.unwrap_or("null").replace(['\n', '\r'], " "));
-        lines.push_str("}\n");
-    }
-    let schema = Arc::new(Schema::new(vec![Field::new(NAME, stored(data_type), true)]));
-    let failed = |error: arrow::error::ArrowError| Error::invalid(format!("it is no JSON of its type: {error}"));
-    let reader = ReaderBuilder::new(schema).with_batch_size(texts.len()).build(lines.as_bytes()).map_err(failed)?;
-    let batches = reader.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
-    match batches.as_slice() {
-        [batch] if batch.num_rows() == texts.len() => cast(batch.column(0), data_type),
-        _ => Err(Error::invalid("a text holds more than one JSON value")),
-    }
+    let read = values_of_json(texts, &Field::new(NAME, stored(data_type), true))?;
+    cast(&read, data_type)
 }
 
 fn is_finite(array: &ArrayRef) -> bool {

@@ -159,7 +159,8 @@ pub(in super::super) struct Object {
     seen: Vec<u64>,
     number: u64,
     others: Others,
-    is_given: bool,
+    /// The types that an unknown field is missing from, as messages name them.
+    lacks: &'static str,
 }
 
 impl Object {
@@ -170,9 +171,13 @@ impl Object {
         let slots = fields.iter().zip(origins).map(slot).collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
         let by_name = names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
-        let is_given = origins.contains(&Origin::Given);
+        let lacks = match () {
+            () if origins.contains(&Origin::Given) => "the given columns lack",
+            () if origins.contains(&Origin::Inferred) => "the first rows lack",
+            () => "the table's type lacks",
+        };
         let (seen, unread) = (vec![0; slots.len()], HashSet::new());
-        Ok(Self { slots, names, by_name, unread, seen, number: 0, others, is_given })
+        Ok(Self { slots, names, by_name, unread, seen, number: 0, others, lacks })
     }
 
     /// Fields that are known, and passed over.
@@ -219,8 +224,7 @@ impl Object {
 
     #[cold]
     fn unknown(&self, at: usize, name: &str) -> Fault {
-        let lacks = if self.is_given { "the given columns lack" } else { "the first rows lack" };
-        let message = format!("a field {name:?}, which {lacks}");
+        let message = format!("a field {name:?}, which {}", self.lacks);
         let advice = "give its type by --schema (schema), look at more rows by --infer-rows (infer_rows), or name the \
                       columns to read by --columns (columns)";
         Fault::value(at, message, advice.to_owned())
