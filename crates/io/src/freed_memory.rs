@@ -18,6 +18,11 @@ pub fn on_change(tell: fn(bool)) {
     let _ = TELL.set(tell);
 }
 
+/// Whether freed memory is to go back to the system soon.
+pub fn is_returned_soon() -> bool {
+    *lock(&HOLDERS) > 0
+}
+
 /// While there is one, the allocator returns freed memory soon.
 #[derive(Debug)]
 pub struct ReturnedSoon(());

@@ -3,14 +3,20 @@
 //! Collecting a table touches gigabytes of new memory, and that costs as much as decoding it. Where the kernel has huge
 //! pages ready, mapping one takes a third of the time of 512 small ones; where it must make one, or where a hypervisor
 //! must first find the memory, it takes ten times as long. Which of the two it is changes from second to second, so it
-//! is measured: units are mapped as huge pages until one was slow, and tried again later.
+//! is measured: units are mapped as huge pages until one was slow, and tried again later. What was mapped once is kept for the
+//! next scan for a while, in the [`Stock`].
 
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use stock::Stock;
+
+mod stock;
 
 /// A huge page. Regions are mapped and unmapped in units of it.
 const UNIT_BYTES: usize = 2 << 20;
@@ -22,20 +28,35 @@ const ALIGNMENT: usize = 64;
 /// The largest block that is worth taking from a region: half of one would go to waste otherwise.
 pub(crate) const LARGEST_BYTES: usize = UNITS * UNIT_BYTES / 4;
 
-/// Address space with a count of users for each unit.
+/// Address space of [`UNITS`] units.
 #[derive(Debug)]
-struct Region {
+struct Mapping {
     mapped: NonNull<u8>,
     mapped_bytes: usize,
     start: NonNull<u8>,
-    /// Parts that lie in each unit, and one for the cursor while more may come.
-    users: [AtomicU32; UNITS],
+    /// A bit for each unit that is backed by memory.
+    resident: AtomicU32,
 }
 
-// SAFETY: it owns its mapping; parts of it are handed out once.
-unsafe impl Send for Region {}
+// SAFETY: it owns its address space; parts of it are handed out once.
+unsafe impl Send for Mapping {}
 // SAFETY: as above; what is shared is counted by atomics.
-unsafe impl Sync for Region {}
+unsafe impl Sync for Mapping {}
+
+/// A mapping with a count of users for each unit.
+#[derive(Debug)]
+struct Region {
+    mapping: ManuallyDrop<Mapping>,
+    stock: &'static Stock,
+    /// Parts that lie in each unit, and one for the cursor while more may come.
+    users: [AtomicU32; UNITS],
+    /// A bit for each resident unit without users.
+    idle: AtomicU32,
+    /// No part is added any more.
+    is_complete: AtomicBool,
+    /// The stock knows that there are idle units.
+    is_noted: AtomicBool,
+}
 
 /// Hands out the bytes of a region, front to back.
 #[derive(Debug)]
@@ -49,7 +70,7 @@ pub(crate) struct Cursor {
     left: usize,
 }
 
-/// Some bytes of a region, zeroed when handed out. Units that no part lies in any more go back to the system.
+/// Some bytes of a region, initialised when handed out: zeros, or what an earlier part held.
 #[derive(Debug)]
 pub(crate) struct Part {
     region: Arc<Region>,
@@ -57,7 +78,7 @@ pub(crate) struct Part {
     bytes: usize,
 }
 
-impl Region {
+impl Mapping {
     fn new() -> Option<Self> {
         let mapped_bytes = (UNITS + 1) * UNIT_BYTES;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -68,34 +89,97 @@ impl Region {
         let skipped = mapped.as_ptr().align_offset(UNIT_BYTES);
         // SAFETY: the mapping is one unit longer than the units that begin at the next multiple of one.
         let start = unsafe { mapped.add(skipped) };
-        Some(Self { mapped, mapped_bytes, start, users: [const { AtomicU32::new(1) }; UNITS] })
-    }
-
-    /// Gives up one use of a unit.
-    fn leave(&self, unit: usize) {
-        if self.users[unit].fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: the unit lies within the mapping, and no part does lie in it.
-            let _ = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxDontNeed) };
-        }
+        Some(Self { mapped, mapped_bytes, start, resident: AtomicU32::new(0) })
     }
 
     fn unit(&self, unit: usize) -> *mut std::ffi::c_void {
         // SAFETY: units lie within the mapping.
         unsafe { self.start.as_ptr().add(unit * UNIT_BYTES).cast() }
     }
+
+    fn resident_units(&self) -> u32 {
+        self.resident.load(Ordering::Acquire).count_ones()
+    }
+
+    /// Gives the memory of a unit back to the system.
+    fn release(&self, unit: usize) {
+        self.resident.fetch_and(!(1 << unit), Ordering::AcqRel);
+        // SAFETY: the unit lies within the mapping, and no part does lie in it.
+        let _ = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxDontNeed) };
+    }
 }
 
-impl Drop for Region {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`; cursor and parts, which keep the region, are gone.
+        // SAFETY: mapped by `new`; cursor and parts are gone, as their region has given the mapping up.
         let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.mapped_bytes) };
     }
 }
 
+impl Region {
+    /// A region in a spare mapping, or in a new one.
+    fn new(stock: &'static Stock) -> Option<Self> {
+        let mapping = stock.take().map_or_else(Mapping::new, Some)?;
+        Some(Self {
+            idle: AtomicU32::new(mapping.resident.load(Ordering::Acquire)),
+            mapping: ManuallyDrop::new(mapping),
+            stock,
+            users: [const { AtomicU32::new(1) }; UNITS],
+            is_complete: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
+        })
+    }
+
+    /// Backs a unit by memory.
+    fn populate(&self, unit: usize) {
+        if self.idle.fetch_and(!(1 << unit), Ordering::AcqRel) & 1 << unit != 0 {
+            self.stock.release_units(1);
+            return;
+        }
+        populate(self.mapping.unit(unit));
+        self.mapping.resident.fetch_or(1 << unit, Ordering::AcqRel);
+    }
+
+    /// Gives up one use of a unit.
+    fn leave(self: &Arc<Self>, unit: usize) {
+        if self.users[unit].fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        // Rows that are streamed give their units back one by one: none of them is to pile up.
+        if !self.is_complete.load(Ordering::Acquire) || !self.stock.admit_unit() {
+            self.mapping.release(unit);
+            return;
+        }
+        self.idle.fetch_or(1 << unit, Ordering::AcqRel);
+        if !self.is_noted.swap(true, Ordering::AcqRel) {
+            self.stock.note(Arc::downgrade(self));
+        }
+    }
+
+    /// Gives idle units back to the system.
+    fn release_idle(&self) {
+        self.is_noted.store(false, Ordering::Release);
+        let idle = self.idle.swap(0, Ordering::AcqRel);
+        (0..UNITS).filter(|unit| idle & 1 << unit != 0).for_each(|unit| self.mapping.release(unit));
+        self.stock.release_units(idle.count_ones());
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is taken once, here, and not used afterwards.
+        self.stock.put(unsafe { ManuallyDrop::take(&mut self.mapping) });
+    }
+}
+
 impl Cursor {
-    /// At the front of a new region; `None` where the system gives no address space.
+    /// At the front of a region without parts; `None` where the system gives no address space.
     pub fn new() -> Option<Self> {
-        Some(Self { region: Arc::new(Region::new()?), taken: 0, populated: 0, left: 0 })
+        Self::in_region_of(Stock::shared())
+    }
+
+    fn in_region_of(stock: &'static Stock) -> Option<Self> {
+        Some(Self { region: Arc::new(Region::new(stock)?), taken: 0, populated: 0, left: 0 })
     }
 
     /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.
@@ -104,7 +188,7 @@ impl Cursor {
         let offset = self.taken;
         let end = offset.checked_add(bytes).filter(|end| *end <= UNITS * UNIT_BYTES)?;
         while self.populated * UNIT_BYTES < end {
-            populate(self.region.unit(self.populated));
+            self.region.populate(self.populated);
             self.populated += 1;
         }
         let part = Part { region: Arc::clone(&self.region), offset, bytes };
@@ -122,10 +206,9 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        for unit in self.left..UNITS {
-            if unit < self.populated {
-                self.region.leave(unit);
-            }
+        self.region.is_complete.store(true, Ordering::Release);
+        for unit in self.left..self.populated {
+            self.region.leave(unit);
         }
     }
 }
@@ -134,7 +217,7 @@ impl Part {
     /// Where the bytes begin.
     pub fn start(&self) -> NonNull<u8> {
         // SAFETY: parts lie within their region.
-        unsafe { self.region.start.add(self.offset) }
+        unsafe { self.region.mapping.start.add(self.offset) }
     }
 
     /// How many bytes there are.

@@ -2,7 +2,7 @@
 //!
 //! A scan makes and drops gigabytes of buffers of a few sizes. Taken from the system each time, half of the work would be
 //! the kernel's: mapping and zeroing pages. A [`Block`] goes back to its [`Pool`] when the last array that points into
-//! it is dropped, by whomever. Memory of a block is always initialised: zeroed when it is new, else with what it held.
+//! it is dropped, by whomever. Memory of a block is always initialised: with zeros, or with what it held for an earlier block.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;

@@ -1,0 +1,172 @@
+//! Memory of dropped regions, kept for the next scan.
+//!
+//! A process that reads table after table would give gigabytes back to the system and take them again, and the kernel would zero them
+//! each time. Up to [`IDLE_BYTES_AT_MOST`] of them stay mapped until no region was made or dropped for [`PAUSE`]; then all but
+//! [`IDLE_BYTES_KEPT`] go back.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use lakerace_io::freed_memory;
+use lakerace_io::wait::lock;
+
+use super::{Mapping, Region, UNIT_BYTES};
+
+/// What stays mapped for good.
+const IDLE_BYTES_KEPT: usize = 64 << 20;
+/// How long a process may pause between two scans and still find the memory of the first.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A quarter of the memory that was available to the process at the first scan.
+static IDLE_BYTES_AT_MOST: LazyLock<usize> = LazyLock::new(|| (available_bytes() / 4).max(IDLE_BYTES_KEPT));
+
+static STOCK: Stock = Stock::new(Some(PAUSE));
+
+/// Mapped memory that no part lies in.
+#[derive(Debug)]
+pub(super) struct Stock {
+    state: Mutex<StockState>,
+    /// Bytes of units that are resident and idle: those of spare mappings and of regions that some parts still lie in.
+    idle_bytes: AtomicUsize,
+    /// How long it rests before it is trimmed; `None` where its owner trims it.
+    pause: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct StockState {
+    mappings: Vec<Mapping>,
+    /// Regions with idle units.
+    regions: Vec<Weak<Region>>,
+    is_used: bool,
+    /// The process whose thread trims the stock: a forked child has none.
+    trimmed_by: Option<NonZeroU32>,
+}
+
+impl Stock {
+    pub(super) const fn new(pause: Option<Duration>) -> Self {
+        let state = StockState { mappings: Vec::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
+        Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
+    }
+
+    /// The stock of this process.
+    pub(super) fn shared() -> &'static Self {
+        &STOCK
+    }
+
+    /// The spare mapping that was dropped last.
+    pub(super) fn take(&self) -> Option<Mapping> {
+        let mut state = self.lock();
+        state.is_used = true;
+        state.mappings.pop()
+    }
+
+    /// Takes in a mapping, of which all resident units are counted as idle.
+    pub(super) fn put(&'static self, mapping: Mapping) {
+        if mapping.resident_units() == 0 {
+            return;
+        }
+        let mut state = self.lock();
+        state.is_used = true;
+        state.mappings.push(mapping);
+        self.trim_later(state);
+    }
+
+    /// Notes a region with idle units.
+    pub(super) fn note(&'static self, region: Weak<Region>) {
+        let mut state = self.lock();
+        state.is_used = true;
+        if state.regions.len() == state.regions.capacity() {
+            state.regions.retain(|region| region.strong_count() > 0);
+        }
+        state.regions.push(region);
+        self.trim_later(state);
+    }
+
+    /// Counts a unit as idle; `false` where it has to go back to the system instead.
+    pub(super) fn admit_unit(&self) -> bool {
+        if freed_memory::is_returned_soon() {
+            return false;
+        }
+        let most = *IDLE_BYTES_AT_MOST - UNIT_BYTES;
+        let admit = |idle: usize| (idle <= most).then_some(idle + UNIT_BYTES);
+        self.idle_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, admit).is_ok()
+    }
+
+    /// Counts units as idle no more.
+    pub(super) fn release_units(&self, units: u32) {
+        self.idle_bytes.fetch_sub(units as usize * UNIT_BYTES, Ordering::Relaxed);
+    }
+
+    /// Bytes of idle units.
+    pub(super) fn idle_bytes(&self) -> usize {
+        self.idle_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Gives idle units back to the system until `IDLE_BYTES_KEPT` are left, those of regions in use first.
+    pub(super) fn trim(&self) {
+        let mut state = self.lock();
+        let regions = std::mem::take(&mut state.regions);
+        // Dropping the last handle of a region takes the lock.
+        drop(state);
+        for region in regions {
+            if let Some(region) = region.upgrade() {
+                region.release_idle();
+            }
+        }
+        let mut state = self.lock();
+        let kept = |state: &StockState| state.mappings.iter().map(Mapping::resident_units).sum::<u32>() as usize;
+        let mut freed = Vec::new();
+        while kept(&state) * UNIT_BYTES > IDLE_BYTES_KEPT {
+            freed.push(state.mappings.remove(0));
+        }
+        drop(state);
+        for mapping in freed {
+            self.release_units(mapping.resident_units());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StockState> {
+        lock(&self.state)
+    }
+
+    /// Starts the thread that trims after a pause, where none runs and something is to be trimmed.
+    fn trim_later(&'static self, mut state: MutexGuard<'_, StockState>) {
+        let Some(pause) = self.pause else { return };
+        let process = NonZeroU32::new(std::process::id());
+        if self.idle_bytes() <= IDLE_BYTES_KEPT || state.trimmed_by == process {
+            return;
+        }
+        let thread = std::thread::Builder::new().name("lakerace-memory".to_owned()).stack_size(64 << 10);
+        match thread.spawn(move || self.trim_after(pause)) {
+            Ok(_) => state.trimmed_by = process,
+            Err(_) => {
+                drop(state);
+                self.trim();
+            }
+        }
+    }
+
+    fn trim_after(&self, pause: Duration) {
+        loop {
+            std::thread::sleep(pause);
+            let mut state = self.lock();
+            if !std::mem::take(&mut state.is_used) {
+                state.trimmed_by = None;
+                break;
+            }
+        }
+        self.trim();
+    }
+}
+
+/// What the system has free or can free at once, within the limit of the control group; 0 where that is not known.
+fn available_bytes() -> usize {
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let field = told.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.strip_suffix("kB"));
+    let available = field.and_then(number).unwrap_or(0).saturating_mul(1 << 10);
+    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    limit.as_deref().and_then(number).map_or(available, |limit| limit.min(available))
+}
