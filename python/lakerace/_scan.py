@@ -166,7 +166,8 @@ class Scan:
         """All rows as a `pyarrow.Table` (needs pyarrow)."""
         import pyarrow
 
-        return self._consume(pyarrow.table)
+        # `pyarrow.table` would import pandas first, to see whether it is given a frame of it.
+        return self._consume(lambda stream: pyarrow.RecordBatchReader.from_stream(stream).read_all())
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a `polars.DataFrame` (needs polars)."""

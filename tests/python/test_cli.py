@@ -58,6 +58,16 @@ def test_importing_the_package_imports_no_heavy_library() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_reading_into_arrow_imports_no_pandas(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("a\n1\n")
+    code = f"import lakerace, sys; print(lakerace.scan({str(source)!r}).to_arrow().num_rows, 'pandas' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", _with_path(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 False\n"
+
+
 def _with_path(code: str) -> str:
     """Without site, so that what editable installs import does not count; with the same places to import from."""
     return f"import sys; sys.path[:0] = {sys.path!r}; {code}"
