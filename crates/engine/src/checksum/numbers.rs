@@ -76,7 +76,7 @@ pub(super) fn double(value: f64) -> u64 {
     if !value.is_finite() {
         return not_finite(value);
     }
-    from_text(ryu::Buffer::new().format_finite(value))
+    from_text(zmij::Buffer::new().format_finite(value))
 }
 
 /// A float, by the shortest decimal that reads back as the same float.
@@ -87,7 +87,7 @@ pub(super) fn float(value: f32) -> u64 {
     if !value.is_finite() {
         return not_finite(value.into());
     }
-    from_text(ryu::Buffer::new().format_finite(value))
+    from_text(zmij::Buffer::new().format_finite(value))
 }
 
 fn not_finite(value: f64) -> u64 {
@@ -112,7 +112,7 @@ fn short_decimal(value: f64) -> Option<u64> {
     (digits as f64 / 1e4 == value).then(|| narrow(digits, 4))
 }
 
-/// From `12.34`, `1e21` or `1.5e-7`, of at most 18 digits besides zeros in front.
+/// From `12.34`, `1e+21` or `1.5e-7`, of at most 18 digits besides zeros in front.
 fn from_text(text: &str) -> u64 {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (mut digits, mut scale, mut after_point, mut negative) = (0i64, 0, false, false);
