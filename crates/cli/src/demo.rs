@@ -171,7 +171,7 @@ impl Demo<'_> {
             ("MB/s", Arc::new(self.steps.iter().map(|s| Some(round(rate(s), 1.0))).collect::<Float64Array>())),
             ("price", text(|s| human::dollars(s.cost_usd))),
         ];
-        let batch = RecordBatch::try_from_iter(fields).map_err(|e| Error::internal(e.to_string()))?;
+        let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
         let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), None);
         table.write(&batch)?;
         table.finish()

@@ -137,7 +137,7 @@ pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
     if session.global.json {
         return session.done("", told.len() as u64, json!({ "history": told }));
     }
-    let batch = table(&told).map_err(|e| Error::internal(e.to_string()))?;
+    let batch = table(&told).map_err(Error::unexpected)?;
     let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), terminal_width());
     table.write(&batch)?;
     table.finish()?;

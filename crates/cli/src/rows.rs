@@ -170,6 +170,6 @@ pub(crate) fn encoding(error: ArrowError) -> Error {
             Error::unsupported(format!("these rows can't be written in this format: {message}"))
                 .advice("choose --format arrow, or leave the column out with --columns")
         }
-        other => Error::internal(other.to_string()),
+        other => Error::unexpected(other),
     }
 }

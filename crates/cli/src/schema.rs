@@ -36,7 +36,7 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let nullable: BooleanArray = columns.iter().map(|c| Some(c.nullable)).collect();
     let fields: [(&str, ArrayRef); 3] =
         [("column", Arc::new(names)), ("type", Arc::new(types)), ("nullable", Arc::new(nullable))];
-    let batch = RecordBatch::try_from_iter(fields).map_err(|e| Error::internal(e.to_string()))?;
+    let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
     let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), None);
     table.write(&batch)?;
     table.finish()?;

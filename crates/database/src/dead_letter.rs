@@ -128,7 +128,7 @@ fn line_of(one: &RecordBatch, key: &[String], reason: &str) -> Result<Vec<u8>> {
     if known.is_empty() {
         line.extend_from_slice(b"null");
     } else {
-        let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+        let failed = |error: arrow::error::ArrowError| Error::unexpected(error);
         write_object(&one.project(&known).map_err(failed)?, &mut line)?;
     }
     line.extend_from_slice(b",\"reason\":");
@@ -162,7 +162,7 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
 
 /// The same values, with texts in place of floats where one of them is not finite, in lists and structs, too.
 fn finite(column: &ArrayRef) -> Result<ArrayRef> {
-    let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+    let failed = |error: arrow::error::ArrowError| Error::unexpected(error);
     let inner = |field: &FieldRef, values: &ArrayRef| -> Result<(FieldRef, ArrayRef)> {
         let values = finite(values)?;
         Ok((Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone())), values))
@@ -191,7 +191,7 @@ fn finite(column: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn has_odd_float(column: &ArrayRef) -> Result<bool> {
-    let wide = cast(column, &DataType::Float64).map_err(|error| Error::internal(error.to_string()))?;
+    let wide = cast(column, &DataType::Float64).map_err(Error::unexpected)?;
     Ok(wide.as_primitive::<Float64Type>().iter().flatten().any(|float| !float.is_finite()))
 }
 

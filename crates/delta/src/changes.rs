@@ -20,7 +20,7 @@ use delta_kernel::schema::StructType;
 use delta_kernel::table_changes::TableChanges;
 use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
 use lakerace_format::{Batches, TableSchema};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use url::Url;
 
 use self::entries::Entries;
@@ -164,7 +164,7 @@ impl ChangeFeed {
             Some(names) => {
                 let field = |name: &String| self.schema.field_with_name(name).cloned();
                 let fields = names.iter().map(field).collect::<std::result::Result<Vec<Field>, _>>();
-                Arc::new(Schema::new(fields.map_err(|e| Error::usage(e.to_string()))?))
+                Arc::new(Schema::new(fields.map_err(|e| Error::from_source(ErrorKind::Usage, e))?))
             }
         };
         let has_moments = schema.column_with_name(COMMIT_TIMESTAMP).is_some();
@@ -175,7 +175,7 @@ impl ChangeFeed {
 
 /// An error where the kernel can't read a feed of the first and the last of these versions.
 fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>) -> Result<()> {
-    let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
+    let root = Url::parse(ROOT).map_err(Error::unexpected)?;
     let (from, to) = (*versions.start(), *versions.end());
     let feed = guarded(|| TableChanges::try_new(root, engine as &dyn Engine, from, Some(to)))?;
     guarded(|| feed.into_scan_builder().build()).map(drop)
@@ -200,7 +200,7 @@ fn feed_schema(table: &Schema, has_earlier_schemas: bool) -> SchemaRef {
 
 /// A schema without what the log alone needs to know of it.
 fn arrow_schema(schema: &StructType) -> Result<Schema> {
-    let schema: Schema = schema.try_into_arrow().map_err(|e| Error::unsupported(e.to_string()))?;
+    let schema: Schema = schema.try_into_arrow().map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
     Ok(Schema::new(schema.fields().iter().map(TableColumns::plain).collect::<Vec<_>>()))
 }
 

@@ -396,7 +396,7 @@ impl<S: CommitAction> Commit<S> {
         partition_by: &[String],
         properties: &BTreeMap<String, String>,
     ) -> Result<Transaction<CreateTable>> {
-        let kernel: StructType = schema.try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
+        let kernel: StructType = schema.try_into_kernel().map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
         let mut builder = create_table(ROOT, Arc::new(kernel), ENGINE, true).with_table_properties(properties.clone());
         if !partition_by.is_empty() {
             builder = builder.with_data_layout(DataLayout::partitioned(partition_by));

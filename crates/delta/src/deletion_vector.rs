@@ -109,7 +109,7 @@ pub(crate) fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result
         DeletionVectorStorageType::Inline => Ok(None),
         DeletionVectorStorageType::PersistedAbsolute => table.object(&vector.path_or_inline_dv).map(Some),
         DeletionVectorStorageType::PersistedRelative => {
-            let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
+            let root = Url::parse(ROOT).map_err(Error::unexpected)?;
             let url = vector.absolute_path(&root).map_err(from_kernel)?;
             let url = url.ok_or_else(|| Error::internal("a stored deletion vector has no path"))?;
             table.object(url.path().trim_start_matches('/')).map(Some)
@@ -119,10 +119,10 @@ pub(crate) fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result
 
 /// The bitmap of a vector that the log itself has.
 fn inline(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Vec<u8>> {
-    let root = Url::parse(ROOT).map_err(|e| Error::internal(e.to_string()))?;
+    let root = Url::parse(ROOT).map_err(Error::unexpected)?;
     let rows = table.kernel(|engine| vector.read(engine.storage_handler(), &root))?;
     let mut stored = Vec::with_capacity(rows.serialized_size());
-    rows.serialize_into(&mut stored).map_err(|e| Error::internal(e.to_string()))?;
+    rows.serialize_into(&mut stored).map_err(Error::unexpected)?;
     Ok(stored)
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
     let mut descriptors = Vec::with_capacity(vectors.len());
     for vector in vectors {
         let mut body = MAGIC.to_le_bytes().to_vec();
-        vector.serialize_into(&mut body).map_err(|e| Error::internal(e.to_string()))?;
+        vector.serialize_into(&mut body).map_err(Error::unexpected)?;
         let too_long = |_| Error::unsupported("deletion vectors of more than 2 GiB in one commit");
         let offset = i32::try_from(bytes.len()).map_err(too_long)?;
         let size = i32::try_from(body.len()).map_err(too_long)?;

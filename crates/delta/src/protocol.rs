@@ -346,7 +346,7 @@ pub(crate) fn protocol_action(table: &Table, protocol: &Protocol) -> Result<Reco
         "writerFeatures": names(protocol.writer_features()),
     }});
     let lines: ArrayRef = Arc::new(StringArray::from(vec![line.to_string()]));
-    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(|e| Error::internal(e.to_string()))?;
+    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(Error::unexpected)?;
     table.kernel(|engine| {
         let data = Box::new(ArrowEngineData::new(batch));
         engine.json_handler().parse_json(data, LOG_PROTOCOL_SCHEMA.clone())?.try_into_record_batch()

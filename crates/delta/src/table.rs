@@ -198,7 +198,9 @@ impl Table {
                     Error::new(error.kind(), message).at(self.place())
                 }
                 // Nobody asked for the version that is missing.
-                _ if error.kind() == ErrorKind::NotFound => Error::corrupt(error.to_string()).at(self.place()),
+                _ if error.kind() == ErrorKind::NotFound => {
+                    Error::from_source(ErrorKind::Corrupt, error).at(self.place())
+                }
                 _ => error.at(self.place()),
             },
         }

@@ -271,7 +271,7 @@ fn batch(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<RecordBatch> {
         first(|segment| segment.check_sum.into()),
         texts(&|entry| more(entry.segments.get(1..).unwrap_or_default())),
     ];
-    RecordBatch::try_new(schema(), columns).map_err(|e| Error::internal(e.to_string()))
+    RecordBatch::try_new(schema(), columns).map_err(Error::unexpected)
 }
 
 /// The segments behind the first one, as `pack:start:length:check_sum`, `,` between them.

@@ -211,9 +211,9 @@ impl Scan {
 
     /// The same rows with some of the columns.
     fn columns(&self, names: &[String]) -> Result<Batches> {
-        let at = |name: &String| self.plan.schema.index_of(name).map_err(|e| Error::internal(e.to_string()));
+        let at = |name: &String| self.plan.schema.index_of(name).map_err(Error::unexpected);
         let schema = self.plan.schema.project(&names.iter().map(at).collect::<Result<Vec<_>>>()?);
-        let schema = schema.map_err(|e| Error::internal(e.to_string()))?;
+        let schema = schema.map_err(Error::unexpected)?;
         self.source.read(&self.plan_of(Some(names.to_vec()), schema))
     }
 

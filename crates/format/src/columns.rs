@@ -103,7 +103,7 @@ fn used_part(request: &ReadRequest, name: &str) -> Part {
 fn is_true(constant: &Predicate) -> Result<bool> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
-        .map_err(|e| Error::internal(e.to_string()))?;
+        .map_err(Error::unexpected)?;
     let value = constant.evaluate(&row)?;
     Ok(value.len() == 1 && value.is_valid(0) && value.value(0))
 }

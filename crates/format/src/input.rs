@@ -69,7 +69,7 @@ impl Constants {
         let Some(value) = value else { return Ok(Some(new_null_array(field.data_type(), rows))) };
         let one = array_of(std::slice::from_ref(value), field.data_type())?;
         let indices = UInt32Array::from(vec![0; rows]);
-        take(&one, &indices, None).map(Some).map_err(|e| Error::internal(e.to_string()))
+        take(&one, &indices, None).map(Some).map_err(Error::unexpected)
     }
 
     /// What is known of a column in `rows` rows; `None` where it is none of these, or not of this type.

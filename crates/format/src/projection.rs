@@ -195,7 +195,7 @@ fn of_type(field: &FieldRef, data_type: &DataType) -> FieldRef {
 }
 
 fn unfit(error: ArrowError) -> Error {
-    Error::internal(error.to_string())
+    Error::unexpected(error)
 }
 
 /// Calls `each` with every leaf of `whole`, numbered from `next` on, that `part` has as well; a leaf is what Parquet stores

@@ -110,9 +110,22 @@ impl Error {
         Self(Box::new(Inner { kind, message: message.into(), place: None, advice: None, source: None }))
     }
 
-    /// An error of [`ErrorKind::Internal`] that says what a library says, where what it refuses was checked before.
-    pub fn unexpected(error: impl fmt::Display) -> Self {
-        Self::internal(error.to_string())
+    /// An error of [`ErrorKind::Internal`] for a failure of a library whose conditions were checked before the call.
+    pub fn unexpected(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::from_source(ErrorKind::Internal, source)
+    }
+
+    /// An error of `kind` with the message of `source`, which it keeps.
+    ///
+    /// ```
+    /// use lakerace_io::{Error, ErrorKind};
+    /// let failure = "a".parse::<u8>().unwrap_err();
+    /// let error = Error::from_source(ErrorKind::Invalid, failure);
+    /// assert_eq!(error.to_string(), "invalid digit found in string");
+    /// assert!(std::error::Error::source(&error).is_some_and(|source| source.is::<std::num::ParseIntError>()));
+    /// ```
+    pub fn from_source(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::new(kind, source.to_string()).caused_by(source)
     }
 
     /// The job was cancelled.

@@ -11,7 +11,7 @@ use crate::errors;
 
 /// Any serialisable value as dicts, lists, strings and numbers.
 pub(crate) fn to_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
-    let value = serde_json::to_value(value).map_err(|e| errors::raised(py, &Error::internal(e.to_string())))?;
+    let value = serde_json::to_value(value).map_err(|e| errors::raised(py, &Error::unexpected(e)))?;
     object(py, &value)
 }
 

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow::record_batch::RecordBatch;
-use lakerace::{Batches, Error, Result};
+use lakerace::{Batches, Error, ErrorKind, Result};
 use lakerace_format::{MAX_NESTING, check_nesting, checked_batch, nested_too_deep};
 use lakerace_io::panics;
 use pyo3::exceptions::PyTypeError;
@@ -59,7 +59,7 @@ impl ForeignStream {
         }
         let schema = panics::caught(|| Schema::try_from(&schema));
         let schema = schema.map_err(|_| Error::invalid("its schema can't be understood"))?;
-        let schema = schema.map_err(|error| Error::invalid(error.to_string()))?;
+        let schema = schema.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         check_nesting(&schema)?;
         Ok(SchemaRef::new(schema))
     }
@@ -80,7 +80,8 @@ impl ForeignStream {
         // SAFETY: the array has the children, buffers and lengths of its type, and by the C data interface the buffers have those
         // lengths; what stands in them is checked next.
         let data = panics::caught(|| unsafe { from_ffi_and_data_type(array, data_type) });
-        let data: ArrayData = data.map_err(|_| unshaped())?.map_err(|error| Error::invalid(error.to_string()))?;
+        let data: ArrayData =
+            data.map_err(|_| unshaped())?.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         let batch = checked_batch(&self.schema, data, self.rows + 1)?;
         self.rows += batch.num_rows() as u64;
         Ok(Some(batch))

@@ -14,7 +14,7 @@ use arrow::datatypes::{
     SchemaRef, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use lakerace::{Batches, Error, Job};
+use lakerace::{Batches, Error, ErrorKind, Job};
 use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -134,7 +134,7 @@ impl From<PyErr> for Failure {
 
 impl From<arrow::error::ArrowError> for Failure {
     fn from(error: arrow::error::ArrowError) -> Self {
-        Self::Ours(Error::unsupported(error.to_string()))
+        Self::Ours(Error::from_source(ErrorKind::Unsupported, error))
     }
 }
 

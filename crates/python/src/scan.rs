@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
 use arrow::ffi::FFI_ArrowSchema;
-use lakerace::{Clock, Error, Job, Prices, RangeOptions, ReadOptions, ReadPlan};
+use lakerace::{Clock, Error, ErrorKind, Job, Prices, RangeOptions, ReadOptions, ReadPlan};
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -127,7 +127,7 @@ impl Scan {
         let Open { scan, job, .. } = self.opened(py)?;
         let parts = interrupt::run(py, &job, move || Ok(scan.plan().split(n)))?;
         let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-        texts.map_err(|e| errors::raised(py, &Error::internal(e.to_string())))
+        texts.map_err(|e| errors::raised(py, &Error::unexpected(e)))
     }
 
     /// What this scan has cost since it was opened, as a dict.
@@ -152,7 +152,7 @@ impl Scan {
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref());
-        let schema = schema.map_err(|e| errors::raised(py, &Error::unsupported(e.to_string())))?;
+        let schema = schema.map_err(|e| errors::raised(py, &Error::from_source(ErrorKind::Unsupported, e)))?;
         PyCapsule::new_with_value(py, schema, SCHEMA_CAPSULE)
     }
 }

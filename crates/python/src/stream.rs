@@ -251,7 +251,7 @@ fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
             return Ok(Arc::clone(column));
         }
         cast_with_options(column, field.data_type(), &options)
-            .map_err(|e| Error::invalid(e.to_string()).at(field.name()))
+            .map_err(|e| Error::from_source(ErrorKind::Invalid, e).at(field.name()))
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -75,7 +75,7 @@ impl Feed {
             let plan = ReadPlan { schema, files: Vec::new(), ..Scan::open(location, &read, &job)?.plan().clone() };
             let text = |(from, to)| serde_json::to_string(&FeedTask { from, to, plan: plan.clone() });
             let tasks = ranges.into_iter().map(text).collect::<Result<Vec<_>, _>>();
-            records.extend(tasks.map_err(|e| Error::internal(e.to_string()))?);
+            records.extend(tasks.map_err(Error::unexpected)?);
         }
         Ok(records)
     }
@@ -107,8 +107,8 @@ pub(crate) fn read(
     let place = |name: &String| batches.schema().index_of(name);
     let names = schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
     let places = names.iter().map(place).collect::<Result<Vec<_>, _>>();
-    let places = places.map_err(|e| Error::internal(e.to_string()))?;
-    Ok(batches.map(move |batch| batch?.project(&places).map_err(|e| Error::internal(e.to_string()))))
+    let places = places.map_err(Error::unexpected)?;
+    Ok(batches.map(move |batch| batch?.project(&places).map_err(Error::unexpected)))
 }
 
 fn version(text: &str) -> Result<u64> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use lakerace::{Error, Result};
+use lakerace::{Error, ErrorKind, Result};
 
 /// The most digits that Spark's decimals have.
 const SPARK_DIGITS: u8 = 38;
@@ -57,8 +57,9 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch
         if column.data_type() == field.data_type() {
             return Ok(Arc::clone(column));
         }
-        let named =
-            |e: arrow::error::ArrowError| Error::invalid(e.to_string()).at(format!("column {:?}", field.name()));
+        let named = |e: arrow::error::ArrowError| {
+            Error::from_source(ErrorKind::Invalid, e).at(format!("column {:?}", field.name()))
+        };
         cast_with_options(column, field.data_type(), &options).map_err(named)
     });
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -66,7 +67,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch
     let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let schema = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
     let columns = columns.collect::<Result<Vec<_>>>()?;
-    RecordBatch::try_new_with_options(schema, columns, &rows).map_err(|e| Error::internal(e.to_string()))
+    RecordBatch::try_new_with_options(schema, columns, &rows).map_err(Error::unexpected)
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec
     }
     let text = |files| serde_json::to_string(&RowTask { files, plan: plan.clone() });
     let texts = tasks.into_iter().map(text).collect::<Result<Vec<_>, _>>();
-    texts.map_err(|e| Error::internal(e.to_string()))
+    texts.map_err(Error::unexpected)
 }
 
 /// The bytes of a task.
@@ -177,7 +177,7 @@ fn tasks(plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
     let each = task_bytes(bytes, settings)?;
     let parts = plan.split(bytes.div_ceil(each).clamp(1, MOST_TASKS) as usize);
     let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-    texts.map_err(|e| Error::internal(e.to_string()))
+    texts.map_err(Error::unexpected)
 }
 
 #[cfg(test)]

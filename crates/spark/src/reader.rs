@@ -7,7 +7,7 @@ use std::time::Duration;
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, panicked, read_with_ids};
+use lakerace::{Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, panicked, read_with_ids};
 
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
 use crate::feed::{self, Feed, FeedTask};
@@ -154,7 +154,7 @@ impl Work {
 
 /// A schema for Java, without the promise that columns have no nulls.
 fn foreign_schema(schema: &Schema) -> Result<FFI_ArrowSchema> {
-    FFI_ArrowSchema::try_from(schema).map_err(|e| Error::unsupported(e.to_string()))
+    FFI_ArrowSchema::try_from(schema).map_err(|e| Error::from_source(ErrorKind::Unsupported, e))
 }
 
 /// A batch that Java holds, and reads the fields of.

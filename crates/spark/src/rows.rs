@@ -15,7 +15,7 @@ use arrow::datatypes::{
     Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef, TimestampMicrosecondType,
 };
 use arrow::error::ArrowError;
-use lakerace::{Error, Result};
+use lakerace::{Error, ErrorKind, Result};
 
 /// A batch of so many rows.
 ///
@@ -34,7 +34,7 @@ pub(crate) unsafe fn batch(schema: &SchemaRef, rows: usize, words: &[i64]) -> Re
 }
 
 fn invalid(error: ArrowError) -> Error {
-    Error::invalid(error.to_string())
+    Error::from_source(ErrorKind::Invalid, error)
 }
 
 /// What was not read yet.

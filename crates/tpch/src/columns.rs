@@ -117,7 +117,7 @@ fn days(values: Vec<i32>) -> Result<ArrayRef> {
 /// decimal(15,2), of hundredths.
 fn decimals(hundredths: Vec<i128>) -> Result<ArrayRef> {
     let column = Decimal128Array::new(hundredths.into(), None).with_precision_and_scale(15, 2);
-    Ok(Arc::new(column.map_err(|e| Error::internal(e.to_string()))?))
+    Ok(Arc::new(column.map_err(Error::unexpected)?))
 }
 
 fn unknown(piece: &Piece, name: &str) -> Error {

@@ -53,7 +53,7 @@ impl Words {
             Mode::TrueZeroCopy => {
                 let keys = UInt8Array::from(numbers);
                 let column = DictionaryArray::<UInt8Type>::try_new(keys, Arc::new(self.values.clone()));
-                Ok(Arc::new(column.map_err(|e| Error::internal(e.to_string()))?))
+                Ok(Arc::new(column.map_err(Error::unexpected)?))
             }
             Mode::ZeroCopy | Mode::Baseline => {
                 let views = self.values.views();

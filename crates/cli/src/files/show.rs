@@ -87,7 +87,7 @@ fn on_one_line(text: &str) -> String {
 }
 
 fn json_of(stat: &Stat) -> Result<Value> {
-    let mut value = serde_json::to_value(stat).map_err(|e| Error::internal(e.to_string()))?;
+    let mut value = serde_json::to_value(stat).map_err(Error::unexpected)?;
     value["metadata"] = match &stat.metadata {
         None => Value::Null,
         Some(text) => serde_json::from_str(text)

@@ -73,7 +73,7 @@ struct Seen {
 impl Seen {
     fn look(&mut self, column: &ArrayRef) -> Result<()> {
         let DataType::Timestamp(unit, _) = column.data_type() else { return Ok(()) };
-        let values = cast(column, &DataType::Int64).map_err(|error| Error::internal(error.to_string()))?;
+        let values = cast(column, &DataType::Int64).map_err(Error::unexpected)?;
         let values: &PrimitiveArray<Int64Type> = values.as_primitive();
         let most = i64::MAX / (1_000_000_000 / units_per_second(*unit));
         self.is_outside |= min(values).is_some_and(|least| least < 0) || max(values).is_some_and(|last| last > most);

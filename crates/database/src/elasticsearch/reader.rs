@@ -204,15 +204,14 @@ impl Slice {
 
     /// Gives a batch away, and says whether more is wanted.
     fn send(&self, batch: RecordBatch, sender: &Sender<Message>) -> Result<bool> {
-        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
         let kept = match &self.scan.filter {
-            Some(filter) => filter_record_batch(&batch, &filter.evaluate(&batch)?).map_err(internal)?,
+            Some(filter) => filter_record_batch(&batch, &filter.evaluate(&batch)?).map_err(Error::unexpected)?,
             None => batch,
         };
         if kept.num_rows() == 0 {
             return Ok(!self.stop.load(Ordering::Relaxed));
         }
-        let wanted = kept.project(&self.scan.projection).map_err(internal)?;
+        let wanted = kept.project(&self.scan.projection).map_err(Error::unexpected)?;
         Ok(sender.send(Message::Batch(wanted)).is_ok() && !self.stop.load(Ordering::Relaxed))
     }
 

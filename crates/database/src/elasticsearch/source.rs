@@ -97,7 +97,7 @@ impl ElasticsearchSource {
         decoded.dedup();
         let place = |column: &usize| decoded.iter().position(|other| other == column);
         let projection: Option<Vec<usize>> = selected.iter().map(place).collect();
-        let schema = self.schema.project(&decoded).map_err(|error| Error::internal(error.to_string()))?;
+        let schema = self.schema.project(&decoded).map_err(Error::unexpected)?;
         let pushed = request.filter.as_ref().and_then(|filter| query_of(filter, &self.schema, &self.properties));
         let parts: Vec<Value> = self.client.location().parameters.query.iter().cloned().chain(pushed).collect();
         Ok(Scan {
@@ -150,7 +150,7 @@ impl Source for ElasticsearchSource {
         }
         let unit = UnitPlan { rows: Some(self.documents), ..UnitPlan::default() };
         let url = self.client.location().shown.clone();
-        let schema = self.schema.project(&selected).map_err(|error| Error::internal(error.to_string()))?;
+        let schema = self.schema.project(&selected).map_err(Error::unexpected)?;
         Ok(ReadPlan {
             request: request.clone(),
             schema: Arc::new(schema),

@@ -12,7 +12,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Field, Fields, Float64Type, Int32Type, Int64Type,
     TimeUnit, UInt64Type, i256,
 };
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use super::decimal;
 use super::elements as kind;
@@ -195,7 +195,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::LargeListView(item) => DataType::LargeList(Arc::clone(item)),
         _ => return Ok(Arc::clone(array)),
     };
-    plain(&cast(array, &to).map_err(|error| Error::internal(error.to_string()))?)
+    plain(&cast(array, &to).map_err(Error::unexpected)?)
 }
 
 impl Values {
@@ -223,7 +223,7 @@ impl Values {
                     TimeUnit::Microsecond => (1000, 1),
                     TimeUnit::Nanosecond => (1_000_000, 1),
                 };
-                let values = cast(array, &DataType::Int64).map_err(|error| Error::internal(error.to_string()))?;
+                let values = cast(array, &DataType::Int64).map_err(Error::unexpected)?;
                 Self::Instant { values: values.as_primitive().clone(), per_ms, ms_each }
             }
             DataType::Utf8 => match Tag::of(field) {
@@ -231,7 +231,8 @@ impl Values {
                 None => Self::Text(array.as_string().clone()),
             },
             DataType::LargeUtf8 | DataType::Utf8View if Tag::of(field).is_some() => {
-                let text = cast(array, &DataType::Utf8).map_err(|error| Error::unsupported(error.to_string()))?;
+                let text =
+                    cast(array, &DataType::Utf8).map_err(|error| Error::from_source(ErrorKind::Unsupported, error))?;
                 return Self::new(field, &text, encoding);
             }
             DataType::LargeUtf8 => Self::LargeText(array.as_string().clone()),
@@ -259,7 +260,8 @@ impl Values {
             }
             DataType::Map(_, _) => {
                 let map = array.as_map();
-                let keys = cast(map.keys(), &DataType::Utf8).map_err(|error| Error::unsupported(error.to_string()))?;
+                let keys = cast(map.keys(), &DataType::Utf8)
+                    .map_err(|error| Error::from_source(ErrorKind::Unsupported, error))?;
                 let field = Field::new("value", map.values().data_type().clone(), true);
                 Self::Map(map.offsets().clone(), keys.as_string().clone(), Box::new(column(&field, map.values())?))
             }

@@ -181,7 +181,7 @@ impl Column {
         if array.data_type() == self.field.data_type() {
             return Ok(array);
         }
-        cast(&array, self.field.data_type()).map_err(|error| Error::internal(error.to_string()).at(self.field.name()))
+        cast(&array, self.field.data_type()).map_err(|error| Error::unexpected(error).at(self.field.name()))
     }
 }
 
@@ -341,7 +341,7 @@ impl Values {
     }
 
     fn finish(&mut self, length: usize, nulls: Option<NullBuffer>, field: &Field) -> Result<ArrayRef> {
-        let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string()).at(field.name());
+        let failed = |error: arrow::error::ArrowError| Error::unexpected(error).at(field.name());
         Ok(match self {
             Self::Null => Arc::new(NullArray::new(length)),
             Self::Boolean(values) => {
@@ -536,11 +536,11 @@ fn integers(values: Vec<i64>, nulls: Option<NullBuffer>, data_type: &DataType) -
         DataType::Int32 | DataType::Time32(_) => {
             let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
             let array: ArrayRef = Arc::new(Int32Array::new(values.into(), nulls));
-            cast(&array, data_type).map_err(|error| Error::internal(error.to_string()))
+            cast(&array, data_type).map_err(Error::unexpected)
         }
         _ => {
             let array: ArrayRef = Arc::new(Int64Array::new(values.into(), nulls));
-            cast(&array, data_type).map_err(|error| Error::internal(error.to_string()))
+            cast(&array, data_type).map_err(Error::unexpected)
         }
     }
 }
@@ -549,7 +549,7 @@ fn integers(values: Vec<i64>, nulls: Option<NullBuffer>, data_type: &DataType) -
 fn reinterpreted(values: Vec<i64>, nulls: Option<NullBuffer>, data_type: &DataType) -> Result<ArrayRef> {
     let length = values.len();
     let data = ArrayData::builder(data_type.clone()).len(length).nulls(nulls).add_buffer(Buffer::from_vec(values));
-    data.build().map(make_array).map_err(|error| Error::internal(error.to_string()))
+    data.build().map(make_array).map_err(Error::unexpected)
 }
 
 fn map_array(
@@ -559,7 +559,7 @@ fn map_array(
     nulls: Option<NullBuffer>,
     field: &Field,
 ) -> Result<ArrayRef> {
-    let failed = |error: arrow::error::ArrowError| Error::internal(error.to_string()).at(field.name());
+    let failed = |error: arrow::error::ArrowError| Error::unexpected(error).at(field.name());
     let DataType::Map(entries, is_sorted) = field.data_type() else { return Err(unsupported(field.data_type())) };
     let DataType::Struct(fields) = entries.data_type() else { return Err(unsupported(field.data_type())) };
     let keys = cast(&keys, fields[0].data_type()).map_err(failed)?;

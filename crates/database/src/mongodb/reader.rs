@@ -215,22 +215,21 @@ fn part_batches(job: &ReadJob, query: &Query, sender: &SyncSender<Result<RecordB
 impl ReadJob {
     /// The rows so far, filtered and with the columns asked for.
     fn batch(&self, documents: &mut Documents) -> Result<RecordBatch> {
-        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
         let rows = RecordBatchOptions::new().with_row_count(Some(documents.len()));
         let columns = documents.finish()?;
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.read_schema), columns, &rows).map_err(internal)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.read_schema), columns, &rows)
+            .map_err(Error::unexpected)?;
         let batch = match &self.filter {
             None => batch,
             Some(filter) => {
                 let keep: BooleanArray = filter.evaluate(&batch)?;
-                filter_record_batch(&batch, &keep).map_err(internal)?
+                filter_record_batch(&batch, &keep).map_err(Error::unexpected)?
             }
         };
         if self.schema.fields() == self.read_schema.fields() {
             let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             return RecordBatch::try_new_with_options(Arc::clone(&self.schema), batch.columns().to_vec(), &rows)
-                .map_err(internal);
+                .map_err(Error::unexpected);
         }
         let columns = self.schema.fields().iter().map(|field| {
             let column = batch.column_by_name(field.name());
@@ -238,6 +237,6 @@ impl ReadJob {
         });
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.collect::<Result<_>>()?, &rows)
-            .map_err(internal)
+            .map_err(Error::unexpected)
     }
 }

@@ -121,7 +121,7 @@ impl Sender {
 impl Target {
     async fn deliver(&self, mut command: Command) -> Result<Delivered> {
         let bytes = std::mem::take(&mut command.bytes);
-        let raw = RawDocumentBuf::from_bytes(bytes).map_err(|error| Error::internal(error.to_string()))?;
+        let raw = RawDocumentBuf::from_bytes(bytes).map_err(Error::unexpected)?;
         let mut was_sent_again = self.goes_on;
         let mut attempt = 0;
         let rejected = loop {
@@ -189,7 +189,7 @@ impl Target {
             "singleBatch": true,
             "batchSize": ours.len() as i64,
         };
-        let find = RawDocumentBuf::try_from(find).map_err(|error| Error::internal(error.to_string()))?;
+        let find = RawDocumentBuf::try_from(find).map_err(Error::unexpected)?;
         let answer = self.connection.send(&self.database, find).await?;
         let there: std::collections::HashSet<Vec<u8>> =
             first_batch(&answer.document).iter().filter_map(encoded).collect();

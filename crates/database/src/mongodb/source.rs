@@ -242,7 +242,7 @@ impl Source for MongoSource {
             return Err(Error::usage("a batch has one row at least"));
         }
         self.read_fields(request, &selected)?;
-        let schema = self.schema.project(&selected).map_err(|error| Error::internal(error.to_string()))?;
+        let schema = self.schema.project(&selected).map_err(Error::unexpected)?;
         let file = FilePlan {
             url: self.connection.location.to_string(),
             size_bytes: 0,

@@ -165,7 +165,7 @@ impl CommandBuffer {
             Statement::Delete => ("delete", "deletes"),
         };
         let head = doc! { command: collection, "ordered": false, "writeConcern": write_concern.clone() };
-        let mut header = RawDocumentBuf::try_from(head).map_err(|e| Error::internal(e.to_string()))?.into_bytes();
+        let mut header = RawDocumentBuf::try_from(head).map_err(Error::unexpected)?.into_bytes();
         header.pop();
         header.push(kind::ARRAY);
         header.extend_from_slice(array.as_bytes());

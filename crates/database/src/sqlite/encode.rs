@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Decimal256Type, Float64Type, Int64Type, TimeUnit, UInt64Type};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::json;
@@ -162,7 +162,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &options).map_err(|error| Error::invalid(error.to_string()))
+    cast_with_options(array, to, &options).map_err(|error| Error::from_source(ErrorKind::Invalid, error))
 }
 
 /// Integers of all that is stored as such, of times their units.

@@ -9,7 +9,7 @@ use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::calendar::units_per_second;
 use lakerace_format::values_of_json;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 /// The name of the one column of the rows that arrow-json writes.
 const NAME: &str = "v";
@@ -49,7 +49,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &options).map_err(|error| Error::invalid(error.to_string()))
+    cast_with_options(array, to, &options).map_err(|error| Error::from_source(ErrorKind::Invalid, error))
 }
 
 /// JSON of each value; null of a null.

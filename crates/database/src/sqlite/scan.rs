@@ -158,15 +158,14 @@ impl Scan {
             decoder.finish().map_err(|error| error.at(format!("column {:?}", column.field.name())))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let output = self.output.iter().map(|at| Arc::clone(&columns[*at])).collect();
         let given = RecordBatch::try_new_with_options(Arc::clone(&self.schema), output, &options)
             .map_err(|error| Error::invalid(format!("a column declared NOT NULL has nulls, or: {error}")))?;
         let Some(filter) = &self.filter else { return Ok(given) };
         let schema = super::infer::schema(&self.columns);
-        let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(internal)?;
-        filter_record_batch(&given, &filter.evaluate(&read)?).map_err(internal)
+        let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)?;
+        filter_record_batch(&given, &filter.evaluate(&read)?).map_err(Error::unexpected)
     }
 }
 

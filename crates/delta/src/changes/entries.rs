@@ -160,7 +160,7 @@ impl Entries {
     /// An entry of the log. The kernel's snapshots have read most of them, and they are fetched once.
     fn bytes(&self, version: u64) -> Result<Vec<u8>> {
         let url = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{version:020}.json")));
-        let url = url.map_err(|e| Error::internal(e.to_string()))?;
+        let url = url.map_err(Error::unexpected)?;
         let storage = self.table.engine().storage_handler();
         guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
     }

@@ -114,7 +114,7 @@ fn narrower_part<'a>(before: &'a KernelType, after: &'a KernelType) -> Option<(&
 /// The schema that an entry gives to the table; `None` where it gives none. The kernel reads the same entries, and they are fetched once.
 fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<StructType>> {
     let name = format!("{LOG}/{version:020}.json");
-    let url = Url::parse(ROOT).and_then(|root| root.join(&name)).map_err(|e| Error::internal(e.to_string()))?;
+    let url = Url::parse(ROOT).and_then(|root| root.join(&name)).map_err(Error::unexpected)?;
     let read = guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>());
     let entry = match read {
         Ok(entry) => entry.concat(),

@@ -176,13 +176,13 @@ fn with_field(
             fields[at] = Arc::new(Field::new(name, values.data_type().clone(), true));
             parts[at] = values;
             let actions = StructArray::try_new(fields.into(), parts, actions.nulls().cloned());
-            column = Arc::new(actions.map_err(|e| to_kernel(Error::internal(e.to_string())))?);
+            column = Arc::new(actions.map_err(|e| to_kernel(Error::unexpected(e)))?);
         }
         columns.push((field.as_ref().clone().with_data_type(column.data_type().clone()), column));
     }
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
-    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+    batch.map(all_of).map_err(|e| to_kernel(Error::unexpected(e)))
 }
 
 /// The tags of an entry whose rows get new ids. Protocol: "Writer Requirements for Row Tracking".
@@ -216,7 +216,7 @@ fn with_files(
     let adds = if vectors.is_empty() { adds } else { adds_with_vectors(&adds, vectors).map_err(to_kernel)? };
     let field = Field::new("add", adds.data_type().clone(), true);
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(adds)]);
-    batch.map(all_of).map_err(|e| to_kernel(Error::internal(e.to_string())))
+    batch.map(all_of).map_err(|e| to_kernel(Error::unexpected(e)))
 }
 
 /// A text of every file that is added.
@@ -245,7 +245,7 @@ fn adds_with_statistics(
     let at = fields.iter().position(|field| field.name() == "stats");
     let at = at.ok_or_else(|| Error::internal("the kernel adds files without stats"))?;
     columns[at] = Arc::new(stated);
-    StructArray::try_new(fields, columns, nulls).map_err(|e| Error::internal(e.to_string()))
+    StructArray::try_new(fields, columns, nulls).map_err(Error::unexpected)
 }
 
 fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVectorDescriptor>) -> Result<StructArray> {
@@ -262,7 +262,7 @@ fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVecto
     let array = descriptors(&of_row)?;
     columns.push((Arc::new(Field::new("deletionVector", array.data_type().clone(), true)), Arc::new(array)));
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    StructArray::try_new(fields.into(), columns, adds.nulls().cloned()).map_err(|e| Error::internal(e.to_string()))
+    StructArray::try_new(fields.into(), columns, adds.nulls().cloned()).map_err(Error::unexpected)
 }
 
 /// Statistics that hold for more rows than the file shows.
@@ -288,5 +288,5 @@ fn descriptors(of_row: &[Option<&DeletionVectorDescriptor>]) -> Result<StructArr
     let nulls = NullBuffer::from(of_row.iter().map(Option::is_some).collect::<Vec<bool>>());
     let columns: Vec<ArrayRef> =
         vec![Arc::new(kinds), Arc::new(names), Arc::new(offsets), Arc::new(sizes), Arc::new(counts)];
-    StructArray::try_new(fields, columns, Some(nulls)).map_err(|e| Error::internal(e.to_string()))
+    StructArray::try_new(fields, columns, Some(nulls)).map_err(Error::unexpected)
 }

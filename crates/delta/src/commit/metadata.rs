@@ -38,9 +38,8 @@ pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &Chan
         "createdTime": metadata.created_time(),
         "configuration": configuration,
     }});
-    let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
     let lines: ArrayRef = Arc::new(StringArray::from(vec![line.to_string()]));
-    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(internal)?;
+    let batch = RecordBatch::try_from_iter([("line", lines)]).map_err(Error::unexpected)?;
     table.kernel(|engine| {
         let data = Box::new(ArrowEngineData::new(batch));
         engine.json_handler().parse_json(data, LOG_METADATA_SCHEMA.clone())?.try_into_record_batch()

@@ -25,7 +25,7 @@ pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
     let whole = scan(snapshot, StatsOptions::all())?;
     let plain = |batch: RecordBatch| {
         let kept = (0..batch.num_columns()).filter(|at| batch.schema_ref().field(*at).name() != "stats_parsed");
-        batch.project(&kept.collect::<Vec<_>>()).map_err(|e| Error::internal(e.to_string()))
+        batch.project(&kept.collect::<Vec<_>>()).map_err(Error::unexpected)
     };
     whole.into_iter().map(plain).collect()
 }
@@ -79,10 +79,10 @@ pub(crate) fn for_vectors(batch: &RecordBatch, rows: &HashMap<String, u64>) -> R
         None => known(row).map(str::to_owned),
     };
     let stats: ArrayRef = Arc::new((0..batch.num_rows()).map(of_row).collect::<StringArray>());
-    let at = batch.schema_ref().index_of("stats").map_err(|e| Error::internal(e.to_string()))?;
+    let at = batch.schema_ref().index_of("stats").map_err(Error::unexpected)?;
     let mut columns = batch.columns().to_vec();
     columns[at] = stats;
-    RecordBatch::try_new(batch.schema(), columns).map_err(|e| Error::internal(e.to_string()))
+    RecordBatch::try_new(batch.schema(), columns).map_err(Error::unexpected)
 }
 
 fn with_count(statistics: Option<&str>, rows: u64) -> String {

@@ -187,7 +187,7 @@ impl Parquet {
     /// A handler for a file that is not in the table's folder, the file as that knows it, and its store's name.
     fn foreign(&self, name: &str, file: &FileMeta) -> KernelResult<(Arc<dyn ParquetHandler>, FileMeta, String)> {
         let object = self.paths.object(name).map_err(to_kernel)?;
-        let mut location = Url::parse(ROOT).map_err(|e| to_kernel(Error::internal(e.to_string())))?;
+        let mut location = Url::parse(ROOT).map_err(|e| to_kernel(Error::unexpected(e)))?;
         location.set_path(object.path.as_ref());
         let handler = default_engine(Arc::clone(&object.store.store)).map_err(to_kernel)?.parquet_handler();
         Ok((handler, FileMeta { location, ..file.clone() }, object.store.url_prefix))
@@ -274,7 +274,7 @@ impl LogFiles {
             if error.kind() == ErrorKind::NotFound {
                 error = Error::corrupt("it does not exist, and the log needs it").advice("restore it");
             } else if error.kind() != ErrorKind::Corrupt {
-                error = Error::corrupt(error.to_string());
+                error = Error::from_source(ErrorKind::Corrupt, error);
             }
         }
         if error.kind() == ErrorKind::Corrupt && error.advice_text().is_none() && is_of_log(file) {

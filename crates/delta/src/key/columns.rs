@@ -15,7 +15,7 @@ use arrow::datatypes::{
 use arrow::row::{RowConverter, Rows, SortField};
 use lakerace_format::predicate::{Bounds, ColumnRef, Value, array_of};
 use lakerace_format::suggestions;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use super::{ByteKeys, KeyList, Keys};
 
@@ -222,8 +222,9 @@ impl KeyColumn {
             ));
         }
         match array.data_type() {
-            DataType::Dictionary(..) => arrow::compute::cast(array, data_type)
-                .map_err(|error| Error::invalid(error.to_string()).at(format!("key column {:?}", self.name))),
+            DataType::Dictionary(..) => arrow::compute::cast(array, data_type).map_err(|error| {
+                Error::from_source(ErrorKind::Invalid, error).at(format!("key column {:?}", self.name))
+            }),
             _ => Ok(array.clone()),
         }
     }

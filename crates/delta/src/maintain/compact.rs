@@ -316,10 +316,9 @@ impl Writer<'_> {
 
 /// A batch in the types of a schema with the same columns: texts with their own buffers in place of views.
 fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
-    let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| cast(column, field.data_type()));
-    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(internal)?;
-    RecordBatch::try_new(Arc::new(schema.clone()), columns).map_err(internal)
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(Error::unexpected)?;
+    RecordBatch::try_new(Arc::new(schema.clone()), columns).map_err(Error::unexpected)
 }
 
 /// Takes the files of groups out, and the new ones in.

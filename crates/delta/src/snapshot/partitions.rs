@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema};
 use delta_kernel::SnapshotRef;
 use delta_kernel::schema::{DataType as KernelType, MetadataValue, PrimitiveType, StructField, StructType};
 use lakerace_format::predicate::Value;
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 
 use crate::kernel::error::from_kernel;
 
@@ -58,7 +58,7 @@ impl Partitions {
 impl Column {
     fn value(&self, text: &str) -> Result<Option<Value>> {
         let value = self.kind.parse_scalar(text).and_then(|scalar| scalar.to_array(1)).map_err(from_kernel)?;
-        let value = cast(&value, self.field.data_type()).map_err(|e| Error::unsupported(e.to_string()))?;
+        let value = cast(&value, self.field.data_type()).map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
         Ok(Value::from_array(&value, 0))
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     let names: Vec<String> = added.iter().filter_map(|field| field["name"].as_str().map(str::to_owned)).collect();
     fields.extend(added);
     let text = schema.text();
-    let kernel: StructType = serde_json::from_str(&text).map_err(|e| Error::internal(e.to_string()))?;
+    let kernel: StructType = serde_json::from_str(&text).map_err(Error::unexpected)?;
     let columns = Arc::new(TableColumns::new(&kernel, configuration.column_mapping_mode())?);
     changes.schema = Some(text);
     let targets = columns.targets();

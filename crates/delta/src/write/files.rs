@@ -242,7 +242,7 @@ impl DataFiles {
         let number = self.finishing.files() + self.open.len();
         let kind = if self.is_of_changes { CHANGE_FILE } else { DATA_FILE };
         let name = file_name(kind, number, self.random.wrapping_add(number as u128));
-        let url = context.write_dir().join(&name).map_err(|e| Error::internal(e.to_string()))?;
+        let url = context.write_dir().join(&name).map_err(Error::unexpected)?;
         let mut name = context.resolve_file_path(&url).map_err(|error| not_a_path(&from_kernel(error)))?;
         if self.is_of_changes {
             name = format!("{CHANGE_FOLDER}/{name}");

@@ -69,7 +69,7 @@ impl OpenPack {
         let len = u32::try_from(part.stored.len()).map_err(|_| Error::internal("a part beyond 4 GiB"))?;
         let Part { name, number, size, encoding, .. } = *part;
         let line = FooterLine { name, part: number, start, len, size, encoding };
-        serde_json::to_writer(&mut self.footer, &line).map_err(|e| Error::internal(e.to_string()))?;
+        serde_json::to_writer(&mut self.footer, &line).map_err(Error::unexpected)?;
         self.footer.push(b'\n');
         self.bytes.extend_from_slice(part.stored);
         Ok(Segment { pack: self.id, start, len, check_sum: check_sum(part.stored) })

@@ -97,7 +97,7 @@ impl Source for ArrowSource {
         let size_bytes = self.object.size_bytes.unwrap_or(0);
         let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
         let (url, e_tag) = (self.object.url(), self.object.e_tag.clone());
-        let projected = self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?;
+        let projected = self.schema.project(&selected).map_err(Error::unexpected)?;
         let stored = common_notes([self.schema.metadata()].into_iter());
         let notes = requested_notes(&stored, self.schema.fields(), projected.fields(), request);
         let schema = projected.with_metadata(notes);
@@ -296,13 +296,12 @@ impl Rows {
 
     fn wanted(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = &with_plain_nulls(batch).map_err(|error| error.at(&self.messages.url))?;
-        let internal = |error: ArrowError| Error::internal(error.to_string());
         let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose()?;
         let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let wanted = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| self.messages.damaged(&error))?;
-        keep.map_or(Ok(wanted.clone()), |keep| filter_record_batch(&wanted, &keep).map_err(internal))
+        keep.map_or(Ok(wanted.clone()), |keep| filter_record_batch(&wanted, &keep).map_err(Error::unexpected))
     }
 }
 

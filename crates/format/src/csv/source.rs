@@ -209,7 +209,7 @@ impl Source for CsvSource {
             wanted.push(Wanted { file: i as u32, range: 0..size_bytes });
         }
         let requests = self.requests(wanted);
-        let schema = Arc::new(self.schema.project(&selected).map_err(|e| Error::internal(e.to_string()))?);
+        let schema = Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?);
         Ok(ReadPlan { request: request.clone(), schema, files, requests })
     }
 
@@ -235,8 +235,7 @@ impl Source for CsvSource {
         wanted.extend(filter.iter().flat_map(|f| f.columns().iter().copied()));
         wanted.sort_unstable();
         wanted.dedup();
-        let project =
-            |columns: &[usize]| self.schema.project(columns).map(Arc::new).map_err(|e| Error::internal(e.to_string()));
+        let project = |columns: &[usize]| self.schema.project(columns).map(Arc::new).map_err(Error::unexpected);
         // The constants are the last ones.
         let own = wanted.partition_point(|column| *column < self.origins.len());
         let parser_schema = project(&wanted[..own])?;

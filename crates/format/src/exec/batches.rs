@@ -67,7 +67,6 @@ impl<U: DecodeUnits> Iterator for Coalesced<U> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
         loop {
             let Some(coalescer) = &mut self.coalescer else { return self.batches.as_mut()?.next() };
             if let Some(batch) = coalescer.next_completed_batch() {
@@ -81,12 +80,12 @@ impl<U: DecodeUnits> Iterator for Coalesced<U> {
                 Some(Err(error)) => return Some(Err(error)),
                 Some(Ok(batch)) if batch.num_rows() >= self.passing_rows => {
                     self.next = Some(batch);
-                    coalescer.finish_buffered_batch().map_err(internal)
+                    coalescer.finish_buffered_batch().map_err(Error::unexpected)
                 }
-                Some(Ok(batch)) => coalescer.push_batch(batch).map_err(internal),
+                Some(Ok(batch)) => coalescer.push_batch(batch).map_err(Error::unexpected),
                 None => {
                     self.batches = None;
-                    coalescer.finish_buffered_batch().map_err(internal)
+                    coalescer.finish_buffered_batch().map_err(Error::unexpected)
                 }
             };
             if let Err(error) = outcome {

@@ -49,7 +49,7 @@ impl RowMask {
 
     /// The rows of an array that stay.
     pub fn filter(&self, array: &ArrayRef) -> Result<ArrayRef> {
-        let kept = filter(array, &self.mask).map_err(|e| Error::internal(e.to_string()))?;
+        let kept = filter(array, &self.mask).map_err(Error::unexpected)?;
         Ok(self.let_go(kept))
     }
 

@@ -192,7 +192,7 @@ impl<U: DecodeUnits> Shared<U> {
     fn empty_batch(&self, rows: usize) -> Result<RecordBatch> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.scan.columns.schema), Vec::new(), &options)
-            .map_err(|e| Error::internal(e.to_string()))
+            .map_err(Error::unexpected)
     }
 
     /// A thread's life.
@@ -386,13 +386,12 @@ impl<U: DecodeUnits> Shared<U> {
     fn select(&self, step: usize, arrays: Vec<ArrayRef>) -> Result<RowMask> {
         let predicate = self.scan.columns.predicate.as_ref();
         let predicate = predicate.ok_or_else(|| Error::internal("filter columns without a filter"))?;
-        let batch = RecordBatch::try_new(Arc::clone(&self.filter_schema), arrays)
-            .map_err(|e| Error::internal(e.to_string()))?;
+        let batch = RecordBatch::try_new(Arc::clone(&self.filter_schema), arrays).map_err(Error::unexpected)?;
         let mask = predicate.evaluate(&batch)?;
         match self.visible(step) {
             None => Ok(RowMask::new(&mask)),
             Some(visible) => {
-                let both = and(&mask, &visible).map_err(|e| Error::internal(e.to_string()))?;
+                let both = and(&mask, &visible).map_err(Error::unexpected)?;
                 Ok(RowMask::new(&both))
             }
         }

@@ -101,7 +101,7 @@ impl Commit {
     }
 
     fn put(&self, name: &str, marker: &Marker) -> Result<()> {
-        let json = serde_json::to_vec(marker).map_err(|e| Error::internal(e.to_string()))?;
+        let json = serde_json::to_vec(marker).map_err(Error::unexpected)?;
         let mut output = self.output(name, IfExists::Replace)?;
         output.write(Bytes::from(json))?;
         output.finish()

@@ -109,7 +109,8 @@ impl Staged {
     /// A new file of this name.
     pub(super) fn output(&mut self, name: &str) -> Result<Output> {
         let hidden = self.hidden.to_str().ok_or_else(|| Error::usage("the target's name is not UTF-8"))?;
-        let path = Path::parse(format!("{hidden}/{name}")).map_err(|e| Error::usage(e.to_string()))?;
+        let path = Path::parse(format!("{hidden}/{name}"))
+            .map_err(|e| Error::from_source(lakerace_io::ErrorKind::Usage, e))?;
         self.names.push(name.to_owned());
         Output::create(&self.store, &path, IfExists::Error)
     }

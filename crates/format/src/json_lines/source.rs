@@ -134,7 +134,7 @@ impl JsonLinesSource {
     }
 
     fn project(&self, columns: &[usize]) -> Result<SchemaRef> {
-        self.schema.project(columns).map(Arc::new).map_err(|error| Error::internal(error.to_string()))
+        self.schema.project(columns).map(Arc::new).map_err(Error::unexpected)
     }
 
     /// What parses the blocks of a plan's files.

@@ -143,7 +143,7 @@ impl OrcColumnReader {
             return Ok(parts.swap_remove(0));
         }
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-        concat(&parts).map_err(|e| Error::internal(e.to_string()))
+        concat(&parts).map_err(Error::unexpected)
     }
 
     /// The reader's next rows, which must be those that are due.

@@ -380,8 +380,8 @@ fn fold(node: Node) -> Result<Node> {
         return Ok(node);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(1));
-    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
-        .map_err(|e| Error::internal(e.to_string()))?;
+    let row =
+        RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).map_err(Error::unexpected)?;
     let value = evaluate::evaluate(&node, &row)?;
     Ok(Node::Constant(value.is_valid(0).then(|| value.value(0))))
 }

@@ -21,5 +21,5 @@ pub(crate) fn kernel(op: CompareOp, left: &Operand, right: &Operand) -> Result<B
 
 /// Arrow's errors where types were checked before: a fault of ours.
 pub(crate) fn internal<T>(result: std::result::Result<T, ArrowError>) -> Result<T> {
-    result.map_err(|e| Error::internal(e.to_string()).caused_by(e))
+    result.map_err(Error::unexpected)
 }

@@ -154,7 +154,7 @@ impl Value {
                 return if cut.len() < text.len() { format!("'{cut}…'") } else { format!("'{cut}'") };
             }
             _ => array_of(std::slice::from_ref(self), data_type)
-                .and_then(|array| array_value_to_string(&array, 0).map_err(|e| Error::internal(e.to_string()))),
+                .and_then(|array| array_value_to_string(&array, 0).map_err(Error::unexpected)),
         };
         text.unwrap_or_else(|_| format!("{self:?}"))
     }
@@ -175,7 +175,7 @@ pub fn array_of(values: &[Value], data_type: &DataType) -> Result<ArrayRef> {
         let items: Option<Vec<f64>> =
             values.iter().map(|v| if let Value::Float(f) = v { Some(*f) } else { None }).collect();
         let array = Float64Array::from(items.ok_or_else(mismatch)?);
-        return arrow::compute::cast(&array, data_type).map_err(|e| Error::internal(e.to_string()));
+        return arrow::compute::cast(&array, data_type).map_err(Error::unexpected);
     }
     if is_text(data_type) || is_binary(data_type) {
         let items: Option<Vec<&[u8]>> =
@@ -196,7 +196,6 @@ pub fn array_of(values: &[Value], data_type: &DataType) -> Result<ArrayRef> {
 }
 
 fn bytes_array(items: &[&[u8]], data_type: &DataType) -> Result<ArrayRef> {
-    let internal = |e: arrow::error::ArrowError| Error::internal(e.to_string());
     let binary: ArrayRef = Arc::new(BinaryArray::from_iter_values(items));
     match data_type {
         // A text column's bounds may have been cut within a character: those can't be text.
@@ -205,7 +204,7 @@ fn bytes_array(items: &[&[u8]], data_type: &DataType) -> Result<ArrayRef> {
         }
         // The size may differ from the column's: such a value equals none of the column's, but it has an order.
         DataType::FixedSizeBinary(_) => Ok(binary),
-        _ => arrow::compute::cast(&binary, data_type).map_err(internal),
+        _ => arrow::compute::cast(&binary, data_type).map_err(Error::unexpected),
     }
 }
 

@@ -28,7 +28,7 @@ impl Pipe {
                 self.lock().spooled.insert(spooled).path()
             }
         };
-        let path = object_store::path::Path::parse(&path).map_err(|e| Error::internal(e.to_string()).at(&self.name))?;
+        let path = object_store::path::Path::parse(&path).map_err(|e| Error::unexpected(e).at(&self.name))?;
         let store = JobStore { pipe: Some(Arc::clone(self)), ..store::local(job) };
         Ok(store.object(path))
     }

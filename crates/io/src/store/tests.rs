@@ -35,9 +35,7 @@ fn hash_of_one_put(more: &[(&str, &str)]) -> String {
     let options = settings.collect();
     let store = super::s3("bucket", &options, &Job::default()).unwrap();
     let (put, path) = (Arc::clone(&store.store), Path::from("name"));
-    store
-        .wait(async move { put.put(&path, "the body".into()).await.map_err(|e| Error::internal(e.to_string())) })
-        .unwrap();
+    store.wait(async move { put.put(&path, "the body".into()).await.map_err(Error::unexpected) }).unwrap();
     server.join().unwrap()
 }
 

@@ -43,7 +43,7 @@ pub(super) enum Cells {
 impl Cells {
     /// The values of `array`. Numbers that JSON's readers may round are texts, unless the field is numeric.
     pub fn new(array: &ArrayRef, is_numeric: bool) -> Result<Self> {
-        let to = |data_type: DataType| cast(array, &data_type).map_err(|error| Error::internal(error.to_string()));
+        let to = |data_type: DataType| cast(array, &data_type).map_err(Error::unexpected);
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Boolean(array.as_boolean().clone()),
@@ -87,7 +87,7 @@ impl Cells {
                     std::sync::Arc::new(map.entries().clone()),
                     map.nulls().cloned(),
                 );
-                Self::list(list.map_err(|error| Error::internal(error.to_string()))?, is_numeric)?
+                Self::list(list.map_err(Error::unexpected)?, is_numeric)?
             }
             DataType::Struct(fields) => {
                 let columns = array.as_struct().columns();

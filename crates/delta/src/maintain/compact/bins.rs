@@ -110,7 +110,7 @@ impl<'a> Rules<'a> {
         let fields: Vec<_> = fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
         let columns = fields.iter().filter_map(|field| constants.array(field.name(), 1).transpose());
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(|e| Error::internal(e.to_string()))
+        RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(Error::unexpected)
     }
 
     /// Whether a file is to be looked at, where there are many small ones or not.

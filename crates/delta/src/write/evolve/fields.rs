@@ -4,7 +4,7 @@ use arrow::datatypes::{DataType, Field, Fields};
 use delta_kernel::engine::arrow_conversion::TryIntoKernel;
 use delta_kernel::schema::StructField;
 use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use super::{Evolve, MAX_COLUMN_ID};
@@ -230,8 +230,8 @@ fn check_added(snapshot: &Snapshot, data_type: &DataType) -> Result<()> {
 /// A nullable field as schemas in the log have it.
 pub(super) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
     let field = Field::new(name, data_type.clone(), true);
-    let kernel: StructField = (&field).try_into_kernel().map_err(|e| Error::unsupported(e.to_string()))?;
-    serde_json::to_value(kernel).map_err(|e| Error::internal(e.to_string()))
+    let kernel: StructField = (&field).try_into_kernel().map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
+    serde_json::to_value(kernel).map_err(Error::unexpected)
 }
 
 /// Gives a field, and those below it, ids and names for files.

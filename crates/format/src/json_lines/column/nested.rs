@@ -38,7 +38,7 @@ pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
 }
 
 fn failed(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
+    Error::unexpected(error)
 }
 
 /// The first rows' validity.

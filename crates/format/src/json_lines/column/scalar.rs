@@ -350,6 +350,6 @@ impl Column for Cast {
 
     fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
         let array = self.inner.finish(rows)?;
-        cast(&array, &self.to).map_err(|error| Error::internal(error.to_string()))
+        cast(&array, &self.to).map_err(Error::unexpected)
     }
 }

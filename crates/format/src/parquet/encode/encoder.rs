@@ -51,7 +51,7 @@ impl Scratch {
 
 /// A filter for a chunk of at most `rows` rows, to be folded to what it really holds.
 pub(crate) fn new_bloom_filter(rows: usize) -> Result<Sbbf> {
-    Sbbf::new_with_ndv_fpp(rows.max(1) as u64, BLOOM_FALSE_POSITIVES).map_err(|e| Error::internal(e.to_string()))
+    Sbbf::new_with_ndv_fpp(rows.max(1) as u64, BLOOM_FALSE_POSITIVES).map_err(Error::unexpected)
 }
 
 /// Shrinks a filter to what its values need.

@@ -243,7 +243,7 @@ pub(crate) fn plain_array(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::RunEndEncoded(_, value) => value.data_type(),
         _ => return Ok(Arc::clone(array)),
     };
-    let plain = arrow::compute::cast(array, target).map_err(|e| Error::internal(e.to_string()))?;
+    let plain = arrow::compute::cast(array, target).map_err(Error::unexpected)?;
     plain_array(&plain)
 }
 

@@ -80,7 +80,7 @@ impl NestedReader {
             1 => parts.pop().ok_or_else(|| Error::internal("a vector of one is empty")),
             _ => {
                 let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-                concat(&parts).map_err(|e| Error::internal(e.to_string()))
+                concat(&parts).map_err(Error::unexpected)
             }
         }
     }

@@ -55,7 +55,7 @@ impl OldDates {
             children.push(self.below(&make_array(child.clone()), next)?.to_data());
         }
         let mended = data.into_builder().child_data(children).build();
-        mended.map(make_array).map_err(|e| Error::internal(e.to_string()))
+        mended.map(make_array).map_err(Error::unexpected)
     }
 
     fn instants(&mut self, array: &ArrayRef, units: i64) -> Result<ArrayRef> {

@@ -134,7 +134,7 @@ impl FileParts {
             .build();
         let mut tail = Tail { skip: self.position, bytes: Vec::new() };
         let mut tracked = TrackedWrite::new(&mut tail);
-        feed_zeros(&mut tracked, self.position).map_err(|e| Error::internal(e.to_string()))?;
+        feed_zeros(&mut tracked, self.position).map_err(Error::unexpected)?;
         ParquetMetaDataWriter::new_with_tracked(tracked, &metadata).finish().map_err(internal)?;
         order_by_type(&mut tail.bytes, columns)?;
         Ok(tail.bytes.into())
