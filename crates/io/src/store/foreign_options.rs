@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::options::RETRY_TIME_OPTION;
+use object_store::aws::AmazonS3ConfigKey;
+
 use crate::{Error, Result};
+
+/// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
+pub const RETRY_TIME_OPTION: &str = "retry_time";
 
 /// The meaning of an option of another tool.
 enum ForeignOption {
@@ -112,6 +116,16 @@ pub(super) fn is_foreign_option(name: &str) -> bool {
     meaning(&name.to_ascii_lowercase()).is_some()
 }
 
+/// The setting of `object_store` that a name stands for.
+pub(super) fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
+    name.to_ascii_lowercase().parse().ok()
+}
+
+/// Whether two names are of one option.
+fn is_same_option(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other) || (config_key(one).is_some() && config_key(one) == config_key(other))
+}
+
 /// Translates options. Those of ours win over those of others.
 pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
     let mut translated = TranslatedOptions::default();
@@ -133,7 +147,7 @@ pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<Translated
         }
     }
     for (own, value) in converted {
-        let is_given = translated.options.keys().any(|name| super::settings::is_same_option(name, own));
+        let is_given = translated.options.keys().any(|name| is_same_option(name, own));
         if !is_given {
             translated.options.insert(own.to_owned(), value);
         }

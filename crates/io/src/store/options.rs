@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::credentials::Credentials;
+pub use super::foreign_options::RETRY_TIME_OPTION;
 use super::foreign_options::translate;
 use crate::{Error, Result};
 
@@ -48,9 +49,6 @@ impl StorageOptions {
         }
     }
 }
-
-/// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
-pub const RETRY_TIME_OPTION: &str = "retry_time";
 
 /// The storage option by which a table's log may name files in other stores than the table's own: `true` or `false`.
 pub const ALLOW_FOREIGN_PATHS: &str = "allow_foreign_paths";

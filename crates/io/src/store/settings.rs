@@ -9,7 +9,7 @@ use url::{Host, Url};
 use super::aws_profile::profile_settings;
 use super::credentials::Credentials;
 use super::error::unknown_option;
-use super::foreign_options::{is_foreign_option, translate};
+use super::foreign_options::{config_key, is_foreign_option, translate};
 use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
@@ -118,18 +118,9 @@ fn is_known_option(name: &str) -> bool {
     is_own_option(name) || config_key(name).is_some() || is_foreign_option(name)
 }
 
-/// Whether two names are of one option.
-pub(super) fn is_same_option(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || (config_key(one).is_some() && config_key(one) == config_key(other))
-}
-
 /// Whether it is an option of ours, which `object_store` does not know.
 fn is_own_option(name: &str) -> bool {
     [ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION].into_iter().any(|own| name.eq_ignore_ascii_case(own))
-}
-
-fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
-    name.to_ascii_lowercase().parse().ok()
 }
 
 fn is_true(value: &str) -> bool {
