@@ -63,11 +63,13 @@ DATES: list[list[datetime.date | None]] = [
     [datetime.date(2024, 2, 29), datetime.date(2024, 3, 1), None, None],
     [datetime.date(1, 1, 1)] * 4,
     [datetime.date(1899, 12, 31), datetime.date(1900, 1, 1), datetime.date(1900, 1, 2), None],
-    [datetime.date(2000, 1, 1), datetime.date(2038, 1, 19), None, None],
+    [datetime.date(1582, 10, 15)] * 4,
 ]
 _NOON = datetime.datetime(2024, 8, 10, 20, 4, 53, 80758)
 _FIRST, _LAST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
 _MICRO = datetime.timedelta(microseconds=1)
+#: A day that Java's old calendar skips: Spark looks for it by the same time on the 15th.
+_SKIPPED = datetime.datetime(1582, 10, 12, 1, 2, 3)
 #: None of them is in the last second before 1970, which ORC can't hold.
 TIMES: list[list[datetime.datetime | None]] = [
     [_NOON, _NOON + 2 * _MICRO, None, _NOON + 5 * _MICRO],
@@ -75,8 +77,8 @@ TIMES: list[list[datetime.datetime | None]] = [
     [datetime.datetime(1970, 1, 1), datetime.datetime(1970, 1, 1, 0, 0, 0, 1), datetime.datetime(1969, 12, 31), None],
     [_FIRST] * 4,
     [*NULLS],
-    [_NOON] * 4,
-    [datetime.datetime(1582, 10, 14, 23, 59, 59, 999999), datetime.datetime(1582, 10, 15), None, None],
+    [_SKIPPED.replace(day=15)] * 4,
+    [datetime.datetime(1582, 10, 14, 23, 59, 59, 999999), _SKIPPED, None, None],
     [datetime.datetime(1899, 12, 31, 23, 59, 59, 999999), datetime.datetime(1900, 1, 1), None, None],
     [
         datetime.datetime(2024, 3, 31, 1, 30),
@@ -145,6 +147,7 @@ def _floats(data_type: pa.DataType) -> Kind:
 _DAYS = [datetime.date(1, 1, 1), datetime.date(1582, 10, 10), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)]
 _INSTANTS = [
     _FIRST,
+    _SKIPPED,
     datetime.datetime(1582, 10, 15),
     datetime.datetime(1970, 1, 1, 0, 0, 0, 1),
     _NOON,
@@ -196,6 +199,12 @@ class Filter:
     def data_type(self) -> pa.DataType:
         """The column's type."""
         return KINDS[self.kind].data_type
+
+    @property
+    def has_skipped_day(self) -> bool:
+        """Whether it compares with a day that Java's old calendar skips."""
+        days = [value for value in self.values if isinstance(value, datetime.date)]
+        return any((day.year, day.month) == (1582, 10) and 5 <= day.day <= 14 for day in days)
 
     def sql(self, dialect: str) -> str:
         """It in the SQL of an engine."""

@@ -12,6 +12,9 @@ mod prefetch;
 pub mod proto;
 pub mod read;
 pub mod schema;
+// For writers of other formats, whose bounds the same readers take.
+#[doc(hidden)]
+pub mod skipped_days;
 mod widths;
 pub mod write;
 

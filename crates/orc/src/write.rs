@@ -33,7 +33,6 @@ mod micros;
 mod nested;
 mod options;
 mod size;
-mod skipped_days;
 mod statistics;
 mod stream;
 mod text_bounds;

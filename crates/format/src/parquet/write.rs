@@ -5,6 +5,7 @@
 //! end, so the same rows give the same file whatever the batches and threads were. At most two row groups are in
 //! memory: one that takes rows and one whose last columns are being encoded.
 
+mod doubtful_times;
 pub(super) mod file;
 pub(super) mod nested;
 pub(super) mod options;

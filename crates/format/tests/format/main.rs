@@ -19,5 +19,6 @@ mod parquet_read;
 mod parquet_row_groups;
 mod parquet_write;
 mod related_files;
+mod skipped_days;
 mod small_files;
 mod used_fields;

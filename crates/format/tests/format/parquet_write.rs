@@ -36,7 +36,7 @@ fn sink(path: &Path, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Re
     ParquetSink::create(Output::create(&store, &path, IfExists::Error)?, schema, options, job)
 }
 
-fn write(path: &Path, batches: &[RecordBatch], options: &WriteOptions, threads: usize) -> Written {
+pub fn write(path: &Path, batches: &[RecordBatch], options: &WriteOptions, threads: usize) -> Written {
     let job = job(threads);
     let mut sink = sink(path, batches[0].schema(), options, &job).unwrap();
     batches.iter().for_each(|batch| sink.write(batch.clone()).unwrap());

@@ -4,7 +4,7 @@ use arrow::datatypes::i256;
 
 use crate::proto;
 use crate::schema::OrcKind;
-use crate::write::skipped_days;
+use crate::skipped_days::TimeScale;
 use crate::write::text_bounds::TextBounds;
 
 /// Count of values, whether there are nulls, and what the kind of column allows on top.
@@ -266,7 +266,8 @@ impl Statistics {
                 }));
             }
             Kind::Date(range) => {
-                let (minimum, maximum) = range.map(|(min, max)| (min, skipped_days::outward_day(max))).unzip();
+                let (minimum, maximum) =
+                    range.map(|(min, max)| (min, TimeScale::DAYS.outward(max.into()) as i32)).unzip();
                 wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
             }
             Kind::Binary { bytes } => {
@@ -290,7 +291,7 @@ impl Statistics {
 /// not what readers take missing ones for: none in the minimum, all in the maximum.
 fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatistics {
     const ALL: u32 = 999_999;
-    let (min, max) = range.map(|(min, max)| (min, skipped_days::outward_instant(max))).unzip();
+    let (min, max) = range.map(|(min, max)| (min, outward(max))).unzip();
     proto::TimestampStatistics {
         minimum: min.map(|(millis, _)| millis),
         maximum: max.map(|(millis, _)| millis),
@@ -299,6 +300,12 @@ fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatist
         minimum_nanos: min.filter(|&(_, nanos)| nanos != 0).map(|(_, nanos)| nanos as i32 + 1),
         maximum_nanos: max.filter(|&(_, nanos)| nanos != ALL).map(|(_, nanos)| nanos as i32 + 1),
     }
+}
+
+/// The latest point in time as a bound.
+fn outward((millis, nanos): Instant) -> Instant {
+    let bound = TimeScale::MILLISECONDS.outward(millis);
+    (bound, if bound == millis { nanos } else { 0 })
 }
 
 fn widen<T: PartialOrd + Copy>(range: &mut Option<(T, T)>, min: T, max: T) {

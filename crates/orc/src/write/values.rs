@@ -4,8 +4,8 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
 
 use crate::encode::codec::Compressor;
+use crate::skipped_days::TimeScale;
 use crate::write::bloom::Bloom;
-use crate::write::skipped_days;
 use crate::write::statistics::{Instant, Statistics};
 use crate::write::stream::Stream;
 use crate::{Error, Result};
@@ -130,7 +130,7 @@ impl Digest<'_> {
     pub(crate) fn add_days(&mut self, days: &[i64]) {
         self.add_ints(days);
         if let Some(bloom) = &mut self.bloom {
-            days.iter().flat_map(|&day| skipped_days::other_days(day)).for_each(|day| bloom.add_int(day));
+            days.iter().flat_map(|&day| TimeScale::DAYS.others(day)).for_each(|day| bloom.add_int(day));
         }
     }
 
@@ -140,7 +140,7 @@ impl Digest<'_> {
         if let Some(bloom) = &mut self.bloom {
             for millis in millis {
                 bloom.add_int(millis);
-                skipped_days::other_millis(millis).for_each(|other| bloom.add_int(other));
+                TimeScale::MILLISECONDS.others(millis).for_each(|other| bloom.add_int(other));
             }
         }
     }

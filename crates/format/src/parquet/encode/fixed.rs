@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::ToByteSlice;
+use arrow::datatypes::{ArrowNativeType, ToByteSlice};
 use lakerace_io::Result;
+use lakerace_orc::skipped_days::TimeScale;
 use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::bloom::insert_numbers;
 use super::buffer::PageBuffer;
 use super::dictionary::NumberDictionary;
 use super::encoder::{
@@ -17,7 +19,7 @@ use super::encoder::{
 use super::page::{EncodedChunk, PageWriter};
 use super::physical::{Numbers, Physical};
 use super::rle::index_bits;
-use super::statistics::{MinMax, Order};
+use super::statistics::{MinMax, Order, time_scale};
 use crate::parquet::write::options::Settings;
 
 /// Encodes numbers of type `P`.
@@ -25,6 +27,8 @@ pub(crate) struct FixedEncoder<P: Physical> {
     writer: PageWriter,
     bloom: Option<Sbbf>,
     order: Order,
+    /// How days or times are counted.
+    scale: Option<TimeScale>,
     mode: Mode<P>,
     held: Held<Numbers<P::Native>>,
     held_bytes: u64,
@@ -53,6 +57,7 @@ impl<P: Physical> FixedEncoder<P> {
         let writer = PageWriter::new(column, settings);
         Ok(Self {
             order: writer.wanted_order(),
+            scale: time_scale(writer.column()),
             writer,
             bloom,
             mode,
@@ -128,7 +133,7 @@ impl<P: Physical> FixedEncoder<P> {
             }
             Mode::Plain | Mode::Undecided => {
                 if let Some(bloom) = &mut self.bloom {
-                    values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));
+                    insert_numbers(bloom, values, self.scale);
                 }
                 self.page.plain.extend_from_slice(values.to_byte_slice());
             }
@@ -149,8 +154,13 @@ impl<P: Physical> FixedEncoder<P> {
         if let Mode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
             dictionary.add_other_bits();
             let values = dictionary.values();
+            if let Some(scale) = self.scale
+                && values.iter().any(|value| value.to_i64().is_some_and(|value| scale.is_doubtful(value)))
+            {
+                self.writer.hide_encodings();
+            }
             if let Some(bloom) = &mut self.bloom {
-                values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));
+                insert_numbers(bloom, values, self.scale);
             }
             if !self.writer.is_empty() {
                 self.writer.dictionary_page(values.to_byte_slice(), values.len(), &mut scratch.compressor)?;
@@ -170,7 +180,7 @@ impl<P: Physical> FixedEncoder<P> {
                 self.page.plain.extend_from_slice(std::slice::from_ref(&values[index as usize]).to_byte_slice());
             }
             if let Some(bloom) = &mut self.bloom {
-                values.iter().for_each(|v| bloom.insert(std::slice::from_ref(v).to_byte_slice()));
+                insert_numbers(bloom, values, self.scale);
             }
             self.mode = Mode::Plain;
         }

@@ -62,6 +62,8 @@ pub(crate) struct PageWriter {
     uncompressed_bytes: u64,
     /// Whether compressing data pages pays.
     pays: bool,
+    /// Whether the metadata tells the encodings of the pages.
+    tells_encodings: bool,
 }
 
 struct Page {
@@ -85,6 +87,7 @@ impl PageWriter {
             compressed_bytes: 0,
             uncompressed_bytes: 0,
             pays: true,
+            tells_encodings: true,
         }
     }
 
@@ -106,6 +109,11 @@ impl PageWriter {
     /// Whether a data page was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.pages.is_empty()
+    }
+
+    /// Leaves out which encodings the pages have. Without these, readers do not take the dictionary for all values of the chunk.
+    pub(crate) fn hide_encodings(&mut self) {
+        self.tells_encodings = false;
     }
 
     /// Adds a data page. `body` is its levels and values.
@@ -174,13 +182,15 @@ impl PageWriter {
         let mut builder = ColumnChunkMetaData::builder(Arc::clone(&self.column))
             .set_compression(self.settings.codec)
             .set_encodings(self.encodings())
-            .set_page_encoding_stats(self.encoding_stats())
             .set_total_compressed_size(self.compressed_bytes as i64)
             .set_total_uncompressed_size(self.uncompressed_bytes as i64)
             .set_num_values(rows as i64)
             .set_data_page_offset(dictionary_bytes)
             .set_dictionary_page_offset(self.dictionary.as_ref().map(|_| 0))
             .set_unencoded_byte_array_data_bytes(self.pages.iter().map(|p| p.summary.value_bytes).sum());
+        if self.tells_encodings {
+            builder = builder.set_page_encoding_stats(self.encoding_stats());
+        }
         if self.settings.statistics {
             builder = builder.set_statistics(chunk_statistics(&self.column, self.order, &bounds, nulls));
         }
@@ -222,7 +232,6 @@ impl PageWriter {
 
     /// `None` where a page with values has no bounds: there is no order, or a page of floats has a NaN.
     fn column_index(&self) -> Result<Option<ColumnIndexMetaData>> {
-        let utf8 = is_utf8(&self.column);
         let mut builder = ColumnIndexBuilder::new(self.column.physical_type());
         for page in &self.pages {
             let summary = &page.summary;
@@ -231,7 +240,7 @@ impl PageWriter {
                 builder.append(true, Vec::new(), Vec::new(), summary.nulls as i64, nans);
                 continue;
             }
-            let Some(short) = summary.bounds.shortened(self.order, utf8) else { return Ok(None) };
+            let Some(short) = summary.bounds.stored(self.order, &self.column) else { return Ok(None) };
             // Without a short value above it, the whole maximum has to stand there.
             let whole = || summary.bounds.min_max.as_ref().map(|(_, max)| max.clone()).unwrap_or_default();
             let max = short.max.unwrap_or_else(whole);

@@ -7,7 +7,8 @@
 
 use std::cmp::Ordering;
 
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use lakerace_orc::skipped_days::TimeScale;
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::schema::types::ColumnDescriptor;
@@ -148,7 +149,7 @@ impl Bounds {
         }
     }
 
-    /// Drops what [`Self::shortened`] does not look at: each page of a chunk keeps its bounds, which may be whole pages.
+    /// Drops what [`Self::stored`] does not look at: each page of a chunk keeps its bounds, which may be whole pages.
     pub(crate) fn cut(&mut self, order: Order, is_utf8: bool) {
         let Some((min, max)) = self.min_max.as_mut().filter(|_| order.is_truncatable()) else { return };
         let has_next = |max: &[u8]| match is_utf8 {
@@ -165,17 +166,17 @@ impl Bounds {
         }
     }
 
-    /// The bounds shortened to [`BOUND_BYTES`], with whether each is exact; `None` where there is a NaN.
-    pub(crate) fn shortened(&self, order: Order, is_utf8: bool) -> Option<Shortened> {
+    /// The bounds as a column index has them: shortened to [`BOUND_BYTES`], and with what readers take for the greatest day or time;
+    /// `None` where there is a NaN.
+    pub(crate) fn stored(&self, order: Order, column: &ColumnDescriptor) -> Option<StoredBounds> {
         let (min, max) = self.min_max.as_ref().filter(|_| self.nans == 0)?;
         if !order.is_truncatable() {
-            return Some(Shortened {
-                min: min.clone(),
-                max: Some(max.clone()),
-                min_is_exact: true,
-                max_is_exact: true,
-            });
+            let outward = time_scale(column).and_then(|scale| outward(scale, max));
+            let max_is_exact = outward.is_none();
+            let max = outward.or_else(|| Some(max.clone()));
+            return Some(StoredBounds { min: min.clone(), max, min_is_exact: true, max_is_exact });
         }
+        let is_utf8 = is_utf8(column);
         let cut = |value: &[u8]| if is_utf8 { char_floor(value, BOUND_BYTES) } else { BOUND_BYTES };
         let (min, min_is_exact) =
             if min.len() > BOUND_BYTES { (min[..cut(min)].to_vec(), false) } else { (min.clone(), true) };
@@ -184,12 +185,12 @@ impl Bounds {
         } else {
             (Some(max.clone()), true)
         };
-        Some(Shortened { min, max, min_is_exact, max_is_exact })
+        Some(StoredBounds { min, max, min_is_exact, max_is_exact })
     }
 }
 
 /// Bounds as they are stored.
-pub(crate) struct Shortened {
+pub(crate) struct StoredBounds {
     pub(crate) min: Vec<u8>,
     /// `None` where there is no short value above the maximum.
     pub(crate) max: Option<Vec<u8>>,
@@ -199,9 +200,9 @@ pub(crate) struct Shortened {
 
 /// The statistics of a column chunk.
 pub(crate) fn chunk_statistics(column: &ColumnDescriptor, order: Order, bounds: &Bounds, nulls: u64) -> Statistics {
-    let is_utf8 = is_utf8(column);
-    let short = bounds.shortened(order, is_utf8);
-    let (min, max, exact) = match short {
+    let (min, max, exact) = match bounds.stored(order, column) {
+        // Readers take bounds of days and times for values, and say by them which one is the greatest.
+        Some(s) if !s.max_is_exact && time_scale(column).is_some() => (None, None, (true, true)),
         Some(s) => (Some(s.min), s.max, (s.min_is_exact, s.max_is_exact)),
         None => (None, None, (true, true)),
     };
@@ -232,6 +233,32 @@ pub(crate) fn chunk_statistics(column: &ColumnDescriptor, order: Order, bounds: 
         }
         Type::INT96 => Statistics::int96(None, None, None, Some(nulls), false),
     }
+}
+
+/// How a column counts days or times; `None` for other columns. Nanoseconds begin after 1582.
+pub(crate) fn time_scale(column: &ColumnDescriptor) -> Option<TimeScale> {
+    match column.logical_type_ref()? {
+        LogicalType::Date => Some(TimeScale::DAYS),
+        LogicalType::Timestamp(timestamp) => match timestamp.unit {
+            TimeUnit::MILLIS => Some(TimeScale::MILLISECONDS),
+            TimeUnit::MICROS => Some(TimeScale::MICROSECONDS),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A day or time in PLAIN encoding.
+pub(crate) fn time_value(bytes: &[u8]) -> Option<i64> {
+    let narrow = || number(bytes).map(|bytes| i64::from(i32::from_le_bytes(bytes)));
+    number(bytes).map(i64::from_le_bytes).or_else(narrow)
+}
+
+/// The greatest day or time as readers take it, where it is another one.
+fn outward(scale: TimeScale, max: &[u8]) -> Option<Vec<u8>> {
+    let value = time_value(max)?;
+    let outward = scale.outward(value);
+    (outward != value).then(|| outward.to_le_bytes()[..max.len()].to_vec())
 }
 
 /// Whether a column holds text, whose bounds are cut between characters.

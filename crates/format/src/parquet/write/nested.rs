@@ -18,20 +18,23 @@ use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, LevelHist
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, SchemaDescPtr};
+use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescPtr};
 
+use super::doubtful_times::DoubtfulTimes;
 use super::options::{ColumnLayout, Settings};
 use crate::parquet::encode::bloom::with_other_floats;
 use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
-use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics};
+use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics, time_scale, time_value};
 
 /// Encodes one nested column, all of its leaves.
 pub(crate) struct NestedEncoder {
     field: FieldRef,
     leaves: Vec<ArrowColumnWriter>,
     pages: Pages,
+    /// By leaf, where it has a bloom filter.
+    doubtful_times: Vec<Option<DoubtfulTimes>>,
 }
 
 impl NestedEncoder {
@@ -73,13 +76,18 @@ impl NestedEncoder {
             .with_page_store_factory(Arc::new(pages.clone()))
             .create_column_writers(0)
             .map_err(|e| failed(&column.field, e))?;
-        Ok(Self { field: Arc::clone(&column.stored), leaves, pages })
+        let leaf_numbers = column.first_leaf..column.first_leaf + column.leaves;
+        let doubtful_times = leaf_numbers
+            .map(|leaf| column.bloom.contains(&leaf).then(|| DoubtfulTimes::new(&file.column(leaf))).flatten())
+            .collect();
+        Ok(Self { field: Arc::clone(&column.stored), leaves, pages, doubtful_times })
     }
 }
 
 impl ColumnEncoder for NestedEncoder {
     fn write(&mut self, array: &ArrayRef, _scratch: &mut Scratch) -> Result<()> {
         check_intervals(array.as_ref())?;
+        self.doubtful_times.iter_mut().flatten().try_for_each(|times| times.add(array))?;
         let values = compute_leaves(&self.field, array).map_err(|e| failed(&self.field, e))?;
         for (writer, values) in self.leaves.iter_mut().zip(values) {
             writer.write(&values).map_err(|e| failed(&self.field, e))?;
@@ -93,7 +101,7 @@ impl ColumnEncoder for NestedEncoder {
 
     fn finish(self: Box<Self>, _scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
         let mut chunks = Vec::with_capacity(self.leaves.len());
-        for (leaf, writer) in self.leaves.into_iter().enumerate() {
+        for (leaf, (writer, times)) in self.leaves.into_iter().zip(self.doubtful_times).enumerate() {
             let chunk = writer.close().map_err(|e| failed(&self.field, e))?;
             let close = chunk.close();
             let pieces = self.pages.take(leaf);
@@ -112,32 +120,37 @@ impl ColumnEncoder for NestedEncoder {
                 offset += i64::from(page.compressed_page_size);
             }
             let physical = metadata.column_type();
-            let bloom_filter = close.bloom_filter.clone().map(|filter| with_other_floats(filter, physical));
+            let bloom_filter = close.bloom_filter.clone().map(|mut filter| {
+                let bytes = if physical == Physical::INT32 { size_of::<i32>() } else { size_of::<i64>() };
+                times.iter().for_each(|times| times.complete(&mut filter, bytes));
+                with_other_floats(filter, physical)
+            });
             let (metadata, column_index) =
-                type_ordered(metadata, close.column_index.clone()).map_err(|e| failed(&self.field, e))?;
+                for_readers(metadata, close.column_index.clone()).map_err(|e| failed(&self.field, e))?;
             chunks.push(EncodedChunk { pieces, metadata, column_index, offset_index, bloom_filter });
         }
         Ok(chunks)
     }
 }
 
-/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares,
-/// and leaves out which encodings the pages have.
-fn type_ordered(
+/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares. Gives days
+/// and times the bounds that readers look for. Leaves out which encodings the pages have where readers look for other values.
+fn for_readers(
     metadata: ColumnChunkMetaData,
     index: Option<ColumnIndexMetaData>,
 ) -> Result<(ColumnChunkMetaData, Option<ColumnIndexMetaData>), ParquetError> {
     let column = metadata.column_descr_ptr();
     let order = Order::of(&column);
-    if !order.is_float() {
+    if !order.is_float() && !may_be_doubtful(&metadata) {
         return Ok((metadata, index));
     }
-    // Without these, readers do not take the dictionary for all values: it may lack the zero or the NaN that they look for.
+    // Without these, readers do not take the dictionary for all values: it may lack the zero, the NaN or the day that they look for.
     let metadata = metadata.into_builder().clear_page_encoding_stats().build()?;
-    let index = index.map(|index| type_ordered_pages(column.physical_type(), order, &index)).transpose()?.flatten();
+    let index = index.map(|index| pages_for_readers(&column, order, &index)).transpose()?.flatten();
     let Some(statistics) = metadata.statistics() else { return Ok((metadata, index)) };
     let min_max = match (statistics.min_bytes_opt(), statistics.max_bytes_opt()) {
-        (Some(min), Some(max)) => order.float_bounds(min.to_vec(), max.to_vec()),
+        (Some(min), Some(max)) if order.is_float() => order.float_bounds(min.to_vec(), max.to_vec()),
+        (Some(min), Some(max)) => Some((min.to_vec(), max.to_vec())),
         _ => None,
     };
     let bounds = Bounds { min_max, nans: statistics.nan_count_opt().unwrap_or(0) };
@@ -145,19 +158,29 @@ fn type_ordered(
     Ok((metadata.into_builder().set_statistics(statistics).build()?, index))
 }
 
+/// Whether a chunk of days or times may have some for which readers look by others.
+fn may_be_doubtful(metadata: &ColumnChunkMetaData) -> bool {
+    let Some(scale) = time_scale(metadata.column_descr()) else { return false };
+    let bounds = metadata.statistics().and_then(|statistics| {
+        Some((time_value(statistics.min_bytes_opt()?)?, time_value(statistics.max_bytes_opt()?)?))
+    });
+    bounds.is_none_or(|(least, greatest)| scale.has_doubtful(least, greatest))
+}
+
 /// The same of a column index; `None` where a page has a NaN.
-fn type_ordered_pages(
-    physical: Physical,
+fn pages_for_readers(
+    column: &ColumnDescriptor,
     order: Order,
     index: &ColumnIndexMetaData,
 ) -> Result<Option<ColumnIndexMetaData>, ParquetError> {
-    let mut builder = ColumnIndexBuilder::new(physical);
+    let mut builder = ColumnIndexBuilder::new(column.physical_type());
     for page in 0..usize::try_from(index.num_pages())? {
         let histogram = |levels: Option<&[i64]>| levels.map(|levels| LevelHistogram::from(levels.to_vec()));
         let levels =
             (histogram(index.repetition_level_histogram(page)), histogram(index.definition_level_histogram(page)));
         builder.append_histograms(&levels.0, &levels.1);
-        let (nulls, nans) = (index.null_count(page).unwrap_or(0), Some(index.nan_count(page).unwrap_or(0)));
+        let nulls = index.null_count(page).unwrap_or(0);
+        let nans = order.is_float().then(|| index.nan_count(page).unwrap_or(0));
         if nans.is_some_and(|nans| nans > 0) {
             return Ok(None);
         }
@@ -165,26 +188,37 @@ fn type_ordered_pages(
             builder.append(true, Vec::new(), Vec::new(), nulls, nans);
             continue;
         }
-        let min_max = match index {
-            ColumnIndexMetaData::FLOAT(index) => index
-                .min_value(page)
-                .zip(index.max_value(page))
-                .map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec())),
-            ColumnIndexMetaData::DOUBLE(index) => index
-                .min_value(page)
-                .zip(index.max_value(page))
-                .map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec())),
-            ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => {
-                index.min_value(page).zip(index.max_value(page)).map(|(a, b)| (a.to_vec(), b.to_vec()))
-            }
-            _ => None,
-        };
-        let Some((min, max)) = min_max.and_then(|(min, max)| order.float_bounds(min, max)) else { return Ok(None) };
+        let min_max = page_bounds(index, page);
+        let min_max = if order.is_float() { min_max.and_then(|(a, b)| order.float_bounds(a, b)) } else { min_max };
+        let stored = Bounds { min_max, nans: 0 }.stored(order, column);
+        let Some((min, Some(max))) = stored.map(|stored| (stored.min, stored.max)) else { return Ok(None) };
         builder.append(false, min, max, nulls, nans);
     }
-    // Zeros of either sign are alike now: an order that held before holds on.
+    // Zeros of either sign are alike now, and some days, too: an order that held before holds on.
     builder.set_boundary_order(index.get_boundary_order().unwrap_or(BoundaryOrder::UNORDERED));
     builder.build().map(Some)
+}
+
+/// The least and the greatest value of a page of numbers or of values of fixed length.
+fn page_bounds(index: &ColumnIndexMetaData, page: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    macro_rules! numbers {
+        ($index:expr) => {
+            $index
+                .min_value(page)
+                .zip($index.max_value(page))
+                .map(|(a, b)| (a.to_le_bytes().to_vec(), b.to_le_bytes().to_vec()))
+        };
+    }
+    match index {
+        ColumnIndexMetaData::FLOAT(index) => numbers!(index),
+        ColumnIndexMetaData::DOUBLE(index) => numbers!(index),
+        ColumnIndexMetaData::INT32(index) => numbers!(index),
+        ColumnIndexMetaData::INT64(index) => numbers!(index),
+        ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => {
+            index.min_value(page).zip(index.max_value(page)).map(|(a, b)| (a.to_vec(), b.to_vec()))
+        }
+        _ => None,
+    }
 }
 
 /// The crate hands the dictionary page over when it is complete, after data pages: moves its header and body to the

@@ -1,9 +1,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
+
+use parquet::schema::types::ColumnPath;
+
 use super::*;
 
 fn bounds(min: impl Into<Vec<u8>>, max: impl Into<Vec<u8>>) -> Bounds {
     Bounds { min_max: Some((min.into(), max.into())), nans: 0 }
+}
+
+/// A column of byte arrays.
+fn column(logical: Option<LogicalType>) -> ColumnDescriptor {
+    let leaf = parquet::schema::types::Type::primitive_type_builder("c", Type::BYTE_ARRAY);
+    let leaf = Arc::new(leaf.with_logical_type(logical).build().unwrap());
+    ColumnDescriptor::new(leaf, 0, 0, ColumnPath::from("c"))
 }
 
 #[test]
@@ -64,21 +75,26 @@ fn decimals_order_as_signed() {
 #[test]
 fn long_bounds_are_shortened_outwards() {
     let long = "é".repeat(50);
-    let short = bounds(long.as_bytes(), long.as_bytes()).shortened(Order::Bytes, true).unwrap();
+    let short =
+        bounds(long.as_bytes(), long.as_bytes()).stored(Order::Bytes, &column(Some(LogicalType::String))).unwrap();
     assert!(!short.min_is_exact && !short.max_is_exact);
     let (min, max) = (String::from_utf8(short.min).unwrap(), String::from_utf8(short.max.unwrap()).unwrap());
     assert_eq!(min, "é".repeat(32));
     assert!(min.as_str() < long.as_str() && max.as_str() > long.as_str() && max.len() <= BOUND_BYTES);
 
     let odd = format!("a{long}");
-    let short = bounds(odd.as_bytes(), odd.as_bytes()).shortened(Order::Bytes, true).unwrap();
+    let short =
+        bounds(odd.as_bytes(), odd.as_bytes()).stored(Order::Bytes, &column(Some(LogicalType::String))).unwrap();
     assert_eq!(short.min.len(), 63);
 
     let top = [0xff; 100];
-    let short = bounds(top, top).shortened(Order::Bytes, false).unwrap();
+    let short = bounds(top, top).stored(Order::Bytes, &column(None)).unwrap();
     assert_eq!(short.max, None);
     let top = "\u{10ffff}".repeat(40);
-    assert_eq!(bounds(top.as_bytes(), top.as_bytes()).shortened(Order::Bytes, true).unwrap().max, None);
+    assert_eq!(
+        bounds(top.as_bytes(), top.as_bytes()).stored(Order::Bytes, &column(Some(LogicalType::String))).unwrap().max,
+        None
+    );
     let near = [vec![7], vec![0xff; 99]].concat();
-    assert_eq!(bounds(near.clone(), near).shortened(Order::Bytes, false).unwrap().max, Some(vec![8]));
+    assert_eq!(bounds(near.clone(), near).stored(Order::Bytes, &column(None)).unwrap().max, Some(vec![8]));
 }
