@@ -152,7 +152,7 @@ class Verified(NamedTuple):
     vectors: int
     #: Rows of the version, deleted ones left out.
     verified_rows: int
-    #: The columns whose values were looked for in several rows; empty where the table has no key.
+    #: The columns whose values were looked for in several rows; empty where keys were not checked.
     key: list[str]
     #: Files in the table's folder that no version names.
     orphan_files: int
@@ -160,6 +160,10 @@ class Verified(NamedTuple):
     orphan_bytes: int
     #: The damage, repaired or not.
     findings: list[Finding]
+    #: Whether keys were looked for in several rows.
+    keys_checked: bool
+    #: Parts that were not checked, and copies of entries that were not used.
+    notes: list[str]
 
 
 class Altered(NamedTuple):
@@ -476,7 +480,14 @@ class Table:
         made = _lakerace.vacuum(self._location, {**options, **self._writing(durability)})
         return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
 
-    def verify(self, *, deep: bool = False, repair: bool = False, memory_limit: int | str | None = None) -> Verified:
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        repair: bool = False,
+        key: str | Sequence[str] | None = None,
+        memory_limit: int | str | None = None,
+    ) -> Verified:
         """Holds the log, the files and the keys against one another. Damage is told, and not raised.
 
         The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file must be
@@ -486,14 +497,16 @@ class Table:
             deep: Read all values, too, and hold the statistics of the log against them: bounds and null counts.
             repair: Repair what sound files prove: write a checkpoint again from the entries, restore an entry from a copy in
                 `_delta_log`, remove a `_last_checkpoint` that points nowhere. Nothing is guessed.
+            key: The columns that are to tell rows apart; those of this table, or those that it names (`lakerace.primaryKey`), by
+                default. Without any, keys are not checked, and a note says so.
             memory_limit: Bytes for the search for keys that stand in several rows, 512 MiB by default; with fewer, key columns
                 are read more often.
 
         Raises:
             NotFoundError: There is no Delta table.
         """
-        options = {"deep": deep, "repair": repair, "memory_limit": memory_limit}
-        made = _lakerace.verify(self._location, {**options, "storage_options": self._storage_options})
+        options = {"deep": deep, "repair": repair} | self._options(key, memory_limit)
+        made = _lakerace.verify(self._location, options)
         made["findings"] = [Finding(**finding) for finding in made["findings"]]
         return Verified(**{name: made[name] for name in Verified._fields})
 

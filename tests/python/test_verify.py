@@ -116,13 +116,16 @@ def test_what_is_repaired_is_read_by_others(table: Path, damage: str) -> None:
 
 
 IRREPARABLE = {
-    "an empty entry": (emptied(f"{9:020}.json"), "entry"),
-    "an empty entry before a checkpoint": (emptied(f"{6:020}.json"), "entry"),
-    "a missing entry": (lambda folder: entry(folder, 6).unlink(), "entry"),
-    "a missing file": (lambda folder: data_file(folder).unlink(), "file"),
-    "an empty file": (lambda folder: empty(data_file(folder)), "file"),
+    "an empty entry": (emptied(f"{9:020}.json"), ["entry"]),
+    "an empty entry before a checkpoint": (emptied(f"{6:020}.json"), ["entry"]),
+    "a missing entry": (lambda folder: entry(folder, 6).unlink(), ["entry"]),
+    "a missing file": (lambda folder: data_file(folder).unlink(), ["file"]),
+    "an empty file": (lambda folder: empty(data_file(folder)), ["file"]),
     # It is whole, and lies in the place of another one: the checkpoint is right.
-    "an entry of another version": (lambda folder: shutil.copyfile(entry(folder, 5), entry(folder, 6)), "checkpoint"),
+    "an entry of another version": (
+        lambda folder: shutil.copyfile(entry(folder, 5), entry(folder, 6)),
+        ["entry", "checkpoint"],
+    ),
 }
 
 
@@ -133,14 +136,14 @@ def data_file(folder: Path) -> Path:
 
 @pytest.mark.parametrize("damage", IRREPARABLE)
 def test_what_can_not_be_proven_stays_and_is_named(table: Path, damage: str) -> None:
-    change, subject = IRREPARABLE[damage]
+    change, subjects = IRREPARABLE[damage]
     change(table)
     before = {path: path.read_bytes() for path in table.rglob("*") if path.is_file()}
     done = run("verify", table, "--repair")
     assert done.code == 5
     report = lr.Table(table).verify(repair=True)
     assert not report.sound
-    assert [finding.subject for finding in report.findings] == [subject]
+    assert [finding.subject for finding in report.findings] == subjects
     assert report.findings[0].place in done.out
     assert report.findings[0].repaired is None
     assert {path: path.read_bytes() for path in table.rglob("*") if path.is_file()} == before
@@ -156,6 +159,58 @@ def test_keys_in_two_rows_are_named(table: Path) -> None:
     lr.Table(table).upsert(rows(7, 8))
     assert lr.Table(table).verify().sound
     read_by_others(table)
+
+
+def test_keys_are_checked_where_they_are_known(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    for first in (0, 7):
+        lr.copy(rows(first, 10), f"delta:{folder}" if first == 0 else folder, mode="error" if first == 0 else "append")
+    done = ok("verify", folder)
+    assert "keys are not checked" in done.err
+    told = json.loads(ok("verify", folder, "--json").out)
+    assert (told["keys_checked"], told["key"], len(told["notes"])) == (False, [], 1)
+    assert not lr.Table(folder).verify().keys_checked
+    by_key = run("verify", folder, "--key", "id", "--json")
+    assert by_key.code == 5
+    assert json.loads(by_key.out)["keys_checked"]
+    for report in (lr.Table(folder, key="id").verify(), lr.Table(folder).verify(key="id")):
+        assert (report.keys_checked, report.key, report.notes) == (True, ["id"], [])
+        assert [finding.subject for finding in report.findings] == ["key"]
+    assert run("verify", folder, "--key", "it").code == 3
+
+
+DOUBLE = [
+    (f"{5:020}.json", f"{6:020}.json"),
+    (f"{6:020}.json", f"{8:020}.checkpoint.parquet"),
+    (f"{9:020}.json", f"{8:020}.checkpoint.parquet"),
+]
+
+
+@pytest.mark.parametrize("names", DOUBLE)
+@pytest.mark.parametrize("damaged", [b"", b"\xa5" * 100])
+def test_two_damages_are_both_named(table: Path, names: tuple[str, str], damaged: bytes) -> None:
+    for name in names:
+        log(table, name).write_bytes(damaged)
+    for repair in (False, True):
+        report = lr.Table(table).verify(repair=repair)
+        assert not report.sound
+        left = [finding for finding in report.findings if finding.repaired is None]
+        told = " ".join(f"{finding.place} {finding.problem}" for finding in report.findings)
+        assert len(report.findings) >= 2 - (repair and len(left) < 2)
+        assert all(name in told or f"checkpoint of version {int(name[:20])}" in told for name in names)
+    assert run("verify", table).code == 5
+
+
+def test_an_entry_of_another_writer_that_was_replaced_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    for number in range(4):
+        deltalake.write_deltalake(folder, rows(number, number + 1), mode="append")
+    assert lr.Table(folder).verify().sound
+    shutil.copyfile(entry(folder, 1), entry(folder, 2))
+    report = lr.Table(folder).verify()
+    assert [finding.subject for finding in report.findings] == ["entry"]
+    assert "it adds a file that is there already" in report.findings[0].problem
+    assert str(entry(folder, 2)) in report.findings[0].place
 
 
 def test_tables_of_others_are_sound(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
     let options = VerifyOptions {
         deep: args.deep,
         repair: args.repair,
+        key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         memory_bytes: args.memory_limit.unwrap_or(default.memory_bytes),
     };
     let verified = {
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
     };
     if !session.global.json {
         verified.findings.iter().try_for_each(|finding| stdout::line(&words(finding)))?;
+        verified.notes.iter().for_each(|note| session.note(note));
         session.note(&summary(&verified));
     }
     let left = verified.findings.iter().filter(|finding| finding.repaired.is_none()).count() as u64;
@@ -78,8 +80,10 @@ fn report(verified: &Verified) -> Value {
         "files": verified.files,
         "vectors": verified.vectors,
         "key": verified.key,
+        "keys_checked": verified.has_checked_keys(),
         "orphan_files": verified.orphan_files,
         "orphan_bytes": verified.orphan_bytes,
         "findings": verified.findings,
+        "notes": verified.notes,
     })
 }

@@ -21,6 +21,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use self::data_files::CheckedFiles;
 pub use self::finding::{Finding, Subject};
 use self::log_check::LogCheck;
+use crate::snapshot::files::TableFile;
 use crate::{Snapshot, Table};
 
 /// How to verify.
@@ -30,6 +31,8 @@ pub struct VerifyOptions {
     pub deep: bool,
     /// Mend what can be proven.
     pub repair: bool,
+    /// The columns that are to tell rows apart; none: the table's own key (`lakerace.primaryKey`).
+    pub key: Vec<String>,
     /// Memory for the search for keys in several rows.
     pub memory_bytes: u64,
 }
@@ -41,7 +44,7 @@ const ROUNDS: usize = 3;
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        Self { deep: false, repair: false, memory_bytes: MEMORY_BYTES }
+        Self { deep: false, repair: false, key: Vec::new(), memory_bytes: MEMORY_BYTES }
     }
 }
 
@@ -60,7 +63,7 @@ pub struct Verified {
     pub vectors: u64,
     /// Rows of the version, deleted ones left out.
     pub rows: u64,
-    /// The columns whose values were looked for in several rows; empty where the table has no key.
+    /// The columns whose values were looked for in several rows; empty where keys were not checked.
     pub key: Vec<String>,
     /// Files in the table's folder that no version names.
     pub orphan_files: u64,
@@ -68,9 +71,16 @@ pub struct Verified {
     pub orphan_bytes: u64,
     /// The damage, repaired or not.
     pub findings: Vec<Finding>,
+    /// Parts that were not checked, and copies of entries that were not used.
+    pub notes: Vec<String>,
 }
 
 impl Verified {
+    /// Whether keys were looked for in several rows.
+    pub fn has_checked_keys(&self) -> bool {
+        !self.key.is_empty()
+    }
+
     /// Whether no damage is left.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(|finding| finding.repaired.is_some())
@@ -84,6 +94,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     verified.entries = log.entries;
     verified.checkpoints = log.checkpoints;
     verified.findings.extend(log.findings);
+    verified.notes.extend(log.unused_copies.iter().map(|(name, reason)| format!("{name} is not used: {reason}")));
     let Some(snapshot) = opened(table, &mut verified)? else { return Ok(verified) };
     verified.version = Some(snapshot.version());
     if verified.is_sound()
@@ -99,12 +110,31 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     if options.deep {
         statistics::check(&snapshot, &sound, &mut verified.findings)?;
     }
-    // Of a part of the files, keys in several rows say little.
-    if sound.len() as u64 == verified.files {
-        verified.key = keys::check(&snapshot, &sound, options.memory_bytes, &mut verified.findings)?;
-    }
+    check_keys(&snapshot, &sound, options, &mut verified)?;
     (verified.orphan_files, verified.orphan_bytes) = orphans::count(&snapshot, &log.named)?;
     Ok(verified)
+}
+
+/// Looks for keys in several rows, or notes why not.
+fn check_keys(
+    snapshot: &Snapshot,
+    sound: &[TableFile],
+    options: &VerifyOptions,
+    verified: &mut Verified,
+) -> Result<()> {
+    let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
+    // Of a part of the files, keys in several rows say little.
+    let left_out = verified.files - sound.len() as u64;
+    let reason = match (key.is_empty(), left_out) {
+        (true, _) => "the table names no key (lakerace.primaryKey), and --key A,B (key) does not either".to_owned(),
+        (false, 0) => {
+            verified.key = keys::check(snapshot, sound, key, options.memory_bytes, &mut verified.findings)?;
+            return Ok(());
+        }
+        (false, _) => format!("{left_out} of {} files are damaged", verified.files),
+    };
+    verified.notes.push(format!("keys are not checked: {reason}"));
+    Ok(())
 }
 
 /// Checks the log until no repair is left that can be done. Findings that were repaired go to `verified`.

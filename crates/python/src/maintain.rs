@@ -107,6 +107,8 @@ struct Verified {
     orphan_files: u64,
     orphan_bytes: u64,
     findings: Vec<Finding>,
+    keys_checked: bool,
+    notes: Vec<String>,
 }
 
 /// Verifies a table; gives a dict.
@@ -119,6 +121,7 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
         let told = Verified {
             version: made.version,
             sound: made.is_sound(),
+            keys_checked: made.has_checked_keys(),
             entries: made.entries,
             checkpoints: made.checkpoints,
             files: made.files,
@@ -128,6 +131,7 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
             orphan_files: made.orphan_files,
             orphan_bytes: made.orphan_bytes,
             findings: made.findings,
+            notes: made.notes,
         };
         (told, 0)
     })

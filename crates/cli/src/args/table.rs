@@ -91,6 +91,9 @@ pub(crate) struct VerifyArgs {
     /// `_last_checkpoint` that points nowhere. Nothing is guessed.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// The columns that are to tell rows apart. Default: those that the table names (lakerace.primaryKey).
+    #[arg(long, value_name = "A,B")]
+    pub(crate) key: Option<CommaList>,
     /// Memory for the search for keys that stand in several rows; with less, key columns are read more often. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,

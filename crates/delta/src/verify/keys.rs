@@ -9,6 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use arrow::row::{RowConverter, SortField};
 use arrow::util::display::array_value_to_string;
+use lakerace_format::suggestions::column_not_found;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,16 +25,18 @@ const HASH_BYTES: u64 = 16;
 /// Keys that are named.
 const EXAMPLES: usize = 10;
 
-/// Looks for keys in several rows of these files, by the table's property `lakerace.primaryKey`; gives its columns.
+/// Looks for keys in several rows of these files; gives the columns of the key.
 pub(super) fn check(
     snapshot: &Snapshot,
     files: &[TableFile],
+    key: Vec<String>,
     memory_bytes: u64,
     findings: &mut Vec<Finding>,
 ) -> Result<Vec<String>> {
-    let key = snapshot.key();
-    if key.is_empty() {
-        return Ok(key);
+    let schema = snapshot.schema();
+    if let Some(name) = key.iter().find(|name| schema.field_with_name(name).is_err()) {
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        return Err(column_not_found(name, names).at(snapshot.table().place()));
     }
     let rows: u64 = files.iter().filter_map(TableFile::visible_rows).sum();
     let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::finding::{Finding, Subject};
 use super::fix::Fix;
-use super::restored_entry::{EntryCopy, matches_checksums};
+use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, State};
 use super::{checkpoint, is_damage};
 use crate::log::completeness::is_counted;
@@ -37,6 +37,8 @@ pub(super) struct LogCheck {
     pub state: Option<State>,
     /// Files that the entries name.
     pub named: HashSet<Path>,
+    /// By name, the copies of entries that are not used, and why.
+    pub unused_copies: BTreeMap<String, String>,
 }
 
 /// A version of which the entry is damaged, as a copy of the entry would make it. A later checkpoint proves the copy.
@@ -50,6 +52,7 @@ struct Hypothesis {
 struct Replay<'a> {
     table: &'a Table,
     folder: Vec<ObjectInfo>,
+    copies: HashMap<String, Vec<ObjectInfo>>,
     check: LogCheck,
     hypotheses: Vec<Hypothesis>,
 }
@@ -84,7 +87,8 @@ impl LogCheck {
         if entries.is_empty() && checkpoints.is_empty() {
             return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
         }
-        let mut replay = Replay { table, folder: found, check: Self::default(), hypotheses: Vec::new() };
+        let copies = copies_by_entry(&found);
+        let mut replay = Replay { table, folder: found, copies, check: Self::default(), hypotheses: Vec::new() };
         replay.check.state = entries.contains_key(&0).then(State::empty);
         let versions: BTreeSet<u64> = entries.keys().chain(&checkpoints).copied().collect();
         let versions: Vec<u64> = versions.into_iter().collect();
@@ -102,11 +106,17 @@ impl LogCheck {
                     None if versions.first() == Some(&version) => {}
                     None => replay.gap(version, version + 1)?,
                 }
-                if let Some(file) = checksums.get(&version) {
+                let checksum = checksums.get(&version);
+                // Where the log begins with a checkpoint, that is what the checksum is of.
+                let is_first_state = replay.check.state.is_none();
+                if !is_first_state && let Some(file) = checksum {
                     replay.checksum(file)?;
                 }
                 if checkpoints.contains(&version) {
                     replay.checkpoint(version)?;
+                }
+                if is_first_state && let Some(file) = checksum {
+                    replay.checksum(file)?;
                 }
             }
         }
@@ -163,6 +173,8 @@ impl Replay<'_> {
             let advice = "restore the entry that it belongs to, or remove it if the entry is the right one";
             self.check.findings.push(Finding::new(Subject::Checksum, self.url(&hadoop), problem, advice));
         }
+        self.note_other_copies(version, &name, &bytes)?;
+        self.note_misfits(&name, &actions);
         let is_proven = matched == Some(true) || (matched.is_none() && is_counted(&bytes));
         self.note_names(&actions);
         self.hypotheses.iter_mut().for_each(|hypothesis| hypothesis.state.apply(&actions, is_proven));
@@ -170,6 +182,38 @@ impl Replay<'_> {
             state.apply(&actions, is_proven);
         }
         Ok(())
+    }
+
+    /// Actions that do not fit the version before: the entry may be that of another version.
+    fn note_misfits(&mut self, name: &str, actions: &EntryActions) {
+        let Some(state) = &self.check.state else { return };
+        let canonical = |path: &str| match self.table.own_paths(path).unwrap_or_default().into_iter().next() {
+            Some(path) => path.to_string(),
+            None => path.to_owned(),
+        };
+        let place = self.url(name);
+        for problem in state.misfits(actions, canonical) {
+            let advice =
+                "compare this entry and those before it with a backup: one of them may be that of another version";
+            self.check.findings.push(Finding::new(Subject::Entry, place.clone(), problem, advice));
+        }
+    }
+
+    /// Copies of an entry that is whole and differs from them.
+    fn note_other_copies(&mut self, version: u64, name: &str, entry: &Bytes) -> Result<()> {
+        for info in self.copies.get(name).cloned().unwrap_or_default() {
+            let copy = self.table.store().object(info.path.clone()).read_range(0..info.size_bytes)?;
+            if copy != *entry {
+                let reason = format!("it differs from the entry of version {version}, which is whole");
+                self.note_unused(&info, reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_unused(&mut self, copy: &ObjectInfo, reason: String) {
+        let name = copy.path.filename().unwrap_or_default().to_owned();
+        self.check.unused_copies.insert(name, reason);
     }
 
     fn note_names(&mut self, actions: &EntryActions) {
@@ -199,7 +243,16 @@ impl Replay<'_> {
         let transaction = self.read(&format!("{version:020}.crc"))?;
         let transaction = transaction.and_then(|bytes| serde_json::from_slice::<VersionChecksum>(&bytes).ok());
         let transaction = transaction.and_then(|checksum| checksum.txn_id);
-        for copy in EntryCopy::find(self.table, &self.folder, &name)? {
+        for info in self.copies.get(&name).cloned().unwrap_or_default() {
+            let copy = match EntryCopy::read(self.table, &info, &name)? {
+                Ok(copy) => copy,
+                Err(problem) => {
+                    self.note_unused(&info, format!("it is no whole entry: {problem}"));
+                    continue;
+                }
+            };
+            let reason = format!("nothing proves that it is the entry of version {version}");
+            self.note_unused(&info, reason);
             let state = before.clone().map(|mut state| {
                 state.apply(&copy.actions, true);
                 state
@@ -220,6 +273,7 @@ impl Replay<'_> {
 
     fn mend(&mut self, number: usize, copy: EntryCopy, proof: String) {
         let entry = self.path(copy.entry.as_str());
+        self.check.unused_copies.remove(&copy.name);
         let fix = Fix::RestoreEntry { entry, copy: copy.name, bytes: copy.bytes, proof };
         self.check.findings[number].mend_by(fix);
     }

@@ -1,5 +1,7 @@
 //! Copies of an entry that is damaged, and the proof that a copy is the entry.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use lakerace_io::{ObjectInfo, Result};
 
@@ -22,25 +24,33 @@ pub(super) struct EntryCopy {
     pub actions: EntryActions,
 }
 
-impl EntryCopy {
-    /// The copies of an entry: files whose names begin with the entry's, such as `NAME.json.bak`.
-    pub fn find(table: &Table, folder: &[ObjectInfo], entry: &str) -> Result<Vec<Self>> {
-        let mut copies = Vec::new();
-        for info in folder {
-            let Some(name) = info.path.filename() else { continue };
-            let rest = name.trim_start_matches('.').strip_prefix(entry);
-            if name == entry || rest.is_none_or(|rest| rest == ".crc") {
-                continue;
-            }
-            let bytes = table.store().object(info.path.clone()).read_range(0..info.size_bytes)?;
-            if check_entry(&bytes).is_err() {
-                continue;
-            }
-            if let Ok(actions) = EntryActions::parse(&bytes) {
-                copies.push(Self { entry: entry.to_owned(), name: name.to_owned(), bytes, actions });
-            }
+/// Copies of entries by the entries' names: files whose names begin with these, such as `NAME.json.bak`.
+pub(super) fn copies_by_entry(folder: &[ObjectInfo]) -> HashMap<String, Vec<ObjectInfo>> {
+    /// Digits of a version, and the ending.
+    const NAME_BYTES: usize = 20 + ".json".len();
+    let mut copies: HashMap<String, Vec<ObjectInfo>> = HashMap::new();
+    for info in folder {
+        let name = info.path.filename().unwrap_or_default();
+        let Some((entry, rest)) = name.trim_start_matches('.').split_at_checked(NAME_BYTES) else { continue };
+        if name != entry && rest != ".crc" && entry.ends_with(".json") {
+            copies.entry(entry.to_owned()).or_default().push(info.clone());
         }
-        Ok(copies)
+    }
+    copies
+}
+
+impl EntryCopy {
+    /// A copy, read; or why it is none.
+    pub fn read(table: &Table, info: &ObjectInfo, entry: &str) -> Result<std::result::Result<Self, String>> {
+        let bytes = table.store().object(info.path.clone()).read_range(0..info.size_bytes)?;
+        if let Err(problem) = check_entry(&bytes) {
+            return Ok(Err(problem));
+        }
+        let name = info.path.filename().unwrap_or_default().to_owned();
+        Ok(match EntryActions::parse(&bytes) {
+            Ok(actions) => Ok(Self { entry: entry.to_owned(), name, bytes, actions }),
+            Err(error) => Err(error.message().to_owned()),
+        })
     }
 
     /// The reason for which this copy is the entry: by what is left of it, by Hadoop's checksums of it, or by the transaction that

@@ -1,6 +1,6 @@
 //! The state of a table as its entries make it, replayed without the kernel.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_io::{Error, Result};
@@ -28,6 +28,7 @@ pub(super) struct LoggedFile {
     pub path: String,
     pub size: Option<u64>,
     pub deletion_vector: Option<LoggedVector>,
+    data_change: Option<bool>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -92,7 +93,7 @@ type FileKey = (String, String);
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     /// Sizes of files.
-    files: HashMap<FileKey, u64>,
+    files: BTreeMap<FileKey, u64>,
     metadata: Option<Metadata>,
     /// True for a state that comes from the first entry on, where each entry since is known to be complete and fits those before it.
     pub is_proven: bool,
@@ -132,6 +133,53 @@ impl State {
             self.metadata.clone_from(&entry.metadata);
         }
         self.is_proven &= is_proven && fits;
+    }
+
+    /// The actions of the next entry that do not fit this state, in words. `canonical` gives the same for all names of a file.
+    ///
+    /// A file may be added again without a change of data: with other statistics or tags.
+    pub fn misfits<N: PartialEq>(&self, entry: &EntryActions, canonical: impl Fn(&str) -> N) -> Vec<String> {
+        let removed: BTreeSet<FileKey> = entry.removed.iter().map(logged_key).collect();
+        let is_alike = |(path, vector): &FileKey| {
+            let name = canonical(path);
+            self.files.keys().any(|(known, other)| other == vector && canonical(known) == name)
+        };
+        let absent: Vec<&str> = removed
+            .iter()
+            .filter(|key| !self.files.contains_key(*key) && !is_alike(key))
+            .map(|(path, _)| path.as_str())
+            .collect();
+        let stays = |key: &FileKey| !removed.contains(key);
+        let (mut added, mut twice, mut other_vector) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for file in &entry.added {
+            let key = logged_key(file);
+            let of_path = (key.0.clone(), String::new())..;
+            let mut others = self.files.range(of_path).map(|(key, _)| key).take_while(|other| other.0 == key.0);
+            if !added.insert(key.clone())
+                || (file.data_change != Some(false) && self.files.contains_key(&key) && stays(&key))
+            {
+                twice.push(file.path.as_str());
+            } else if others.any(|other| *other != key && stays(other)) {
+                other_vector.push(file.path.as_str());
+            }
+        }
+        let told = |names: &[&str], one: &str, many: &str| match names {
+            [] => None,
+            [name] => Some(format!("{one}: {name}")),
+            [name, ..] => Some(format!("{} {many}, such as {name}", names.len())),
+        };
+        [
+            told(&twice, "it adds a file that is there already", "files that it adds are there already"),
+            told(
+                &other_vector,
+                "it adds a file that is there already with another deletion vector, and does not remove that",
+                "files that it adds are there already with other deletion vectors, which it does not remove",
+            ),
+            told(&absent, "it removes a file that is not there", "files that it removes are not there"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// The names of files that the other state lacks.

@@ -227,6 +227,122 @@ fn checksum_files_are_held_against_the_entries() {
 }
 
 #[test]
+fn a_checksum_file_of_the_first_checkpoint_is_held_against_it() {
+    let folder = table();
+    let checksum = log(&folder, "00000000000000000008.crc");
+    (0..9).for_each(|version| fs::remove_file(entry(&folder, version)).unwrap());
+    fs::remove_file(log(&folder, OLDER)).unwrap();
+    assert_eq!(verified(&folder).findings, []);
+    fs::write(&checksum, json!({"tableSizeBytes": 1, "numFiles": 10}).to_string()).unwrap();
+    only(&verified(&folder), Subject::Checksum, &["00000000000000000008.crc", "10 files of 1 bytes"]);
+}
+
+/// A table of versions 0 to 4 without checkpoints.
+fn table_of_entries() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let table = open(folder.path());
+    write(&table, WriteMode::Error, batch(&rows(0..10, "row")), &[], &[("lakerace.primaryKey", "id")]);
+    (1..4).for_each(|n| append(&table, n * 10..n * 10 + 10, "row"));
+    put(&table, &rows([5], "put")).unwrap();
+    folder
+}
+
+#[test]
+fn an_entry_in_the_place_of_another_one_is_found() {
+    let folder = table_of_entries();
+    fs::copy(entry(&folder, 1), entry(&folder, 2)).unwrap();
+    only(&verified(&folder), Subject::Entry, &["00000000000000000002.json", "there already: part-"]);
+    // One that hides rows: its file is gone by the first of the two.
+    let folder = table_of_entries();
+    fs::copy(entry(&folder, 4), entry(&folder, 5)).unwrap();
+    let found = verified(&folder);
+    assert!(found.findings.iter().all(|finding| finding.place.contains("00000000000000000005.json")), "{found:?}");
+    let problems: Vec<&str> = found.findings.iter().map(|finding| finding.problem.as_str()).collect();
+    assert!(problems.iter().any(|problem| problem.contains("it removes a file that is not there")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("there already")), "{problems:?}");
+}
+
+#[test]
+fn actions_on_files_are_held_against_the_version_before() {
+    let remove = |path: &str| json!({"remove": {"path": path, "dataChange": true, "deletionTimestamp": 1}});
+    let added = |folder: &TempDir| {
+        let text = fs::read_to_string(entry(folder, 3)).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.into_iter().find(|line| line.get("add").is_some()).unwrap()
+    };
+    let found = |make: &dyn Fn(&TempDir) -> Vec<Value>| {
+        let folder = table_of_entries();
+        let lines = make(&folder).iter().map(|line| format!("{line}\n")).collect::<String>();
+        let info = json!({"commitInfo": {"engineInfo": "another/1"}});
+        fs::write(entry(&folder, 5), format!("{info}\n{lines}")).unwrap();
+        verified(&folder)
+    };
+    only(
+        &found(&|_| vec![remove("none.parquet")]),
+        Subject::Entry,
+        &["it removes a file that is not there: none.parquet"],
+    );
+    only(&found(&|folder| vec![added(folder)]), Subject::Entry, &["it adds a file that is there already"]);
+    // With other statistics, without a change of rows.
+    let with_statistics = |folder: &TempDir| {
+        let mut line = added(folder);
+        line["add"]["dataChange"] = json!(false);
+        vec![line]
+    };
+    assert_eq!(found(&with_statistics).findings, []);
+    let with_vector = |folder: &TempDir| {
+        let mut line = added(folder);
+        line["add"]["deletionVector"] = json!({"storageType": "i", "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", "sizeInBytes": 40, "cardinality": 6});
+        vec![line]
+    };
+    let found = found(&with_vector);
+    assert!(found.findings[0].problem.contains("already with another deletion vector"), "{found:?}");
+}
+
+#[test]
+fn copies_that_are_not_used_are_named() {
+    let folder = table();
+    let name = "00000000000000000009.json.bak";
+    let whole = fs::read(entry(&folder, 9)).unwrap();
+    fs::write(log(&folder, name), &whole).unwrap();
+    assert!(verified(&folder).notes.is_empty());
+    let noted = |folder: &TempDir, words: &str| {
+        let found = repaired(folder);
+        assert!(found.notes.iter().any(|note| note.starts_with(name) && note.contains(words)), "{found:?}");
+    };
+    fs::write(log(&folder, name), fs::read(entry(&folder, 8)).unwrap()).unwrap();
+    noted(&folder, "differs from the entry of version 9, which is whole");
+    fs::write(entry(&folder, 9), "").unwrap();
+    noted(&folder, "nothing proves that it is the entry of version 9");
+    fs::write(log(&folder, name), &whole[..whole.len() / 2]).unwrap();
+    noted(&folder, "no whole entry");
+}
+
+#[test]
+fn keys_are_those_of_the_options_and_unchecked_ones_are_told() {
+    let folder = TempDir::new().unwrap();
+    write(&open(folder.path()), WriteMode::Error, batch(&rows(0..10, "row")), &[], &[]);
+    append(&open(folder.path()), 7..9, "again");
+    let found = verified(&folder);
+    assert_eq!((found.findings.len(), found.has_checked_keys()), (0, false));
+    assert_eq!(found.notes.len(), 1);
+    assert!(found.notes[0].starts_with("keys are not checked"), "{found:?}");
+    let by = |key: &str| {
+        let options = VerifyOptions { key: vec![key.to_owned()], ..VerifyOptions::default() };
+        verify(&open(folder.path()), &options)
+    };
+    only(&by("id").unwrap(), Subject::Key, &["2 keys", "id=7"]);
+    assert_eq!(by("id").unwrap().key, ["id"]);
+    assert_eq!(by("it").unwrap_err().kind(), ErrorKind::NotFound);
+    fs::remove_file(
+        fs::read_dir(folder.path()).unwrap().map(|found| found.unwrap().path()).find(|path| path.is_file()).unwrap(),
+    )
+    .unwrap();
+    let found = by("id").unwrap();
+    assert!(!found.has_checked_keys() && found.notes[0].ends_with("1 of 2 files are damaged"), "{found:?}");
+}
+
+#[test]
 fn data_files_are_held_against_the_log() {
     let folder = table();
     let file = data_file(&folder);
