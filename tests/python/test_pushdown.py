@@ -18,14 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from pushdown import GROUP_ROWS, KINDS, LONG, PAGE_ROWS, STRIDE_ROWS, UNSIGNED, Filter, filters, stretched, table
+from lakes import SIGNED, STATES, made
+from pushdown import GROUP_ROWS, KINDS, LONG, PAGE_ROWS, STRIDE_ROWS, Filter, filters, stretched, table
 
 import lakerace as lr
 from lakerace_bench import contestant
 
 #: By filter, the rows that an engine finds by statistics and without.
 Found = tuple[list[list[int]], list[list[int]]]
-SIGNED = tuple(name for name in KINDS if name not in UNSIGNED)
 
 
 def in_sql(run: Callable[[str], pa.Table], source: str, conditions: Sequence[str]) -> Found:
@@ -204,57 +204,6 @@ def test_pages_and_row_groups(tmp_path: Path, bare: Path, name: str, rows: int) 
         assert lr.scan(tmp_path / name, where=where).count() == wanted, where
 
 
-def made(folder: Path, **properties: str) -> lr.Table:
-    """A Delta table with a file for each group."""
-    rows = table(SIGNED)
-    properties = {"delta.checkpointInterval": "4", **properties}
-    lr.copy(rows.slice(0, GROUP_ROWS), f"delta:{folder}", table_properties=properties)
-    for group in range(GROUP_ROWS, rows.num_rows, GROUP_ROWS):
-        lr.copy(rows.slice(group, GROUP_ROWS), folder, mode="append")
-    return lr.Table(folder, key="id")
-
-
-def deleted(folder: Path) -> None:
-    """The last row of each group is hidden."""
-    made(folder).delete(f"id % {GROUP_ROWS} = {GROUP_ROWS - 1}")
-
-
-def upserted(folder: Path) -> None:
-    """Each second row is replaced by itself, so that all files have hidden rows."""
-    rows = table(SIGNED)
-    made(folder).upsert(rows.filter(pc.equal(pc.bit_wise_and(rows["id"], 1), 1)))
-
-
-def restored(folder: Path) -> None:
-    """A table with deleted rows goes back to half of its files, and forth."""
-    deleted(folder)
-    lake = lr.Table(folder)
-    lake.restore(4)
-    lake.restore(9)
-
-
-def compacted(folder: Path) -> None:
-    """One file has all rows."""
-    upserted(folder)
-    lr.Table(folder).compact()
-
-
-def rewritten(folder: Path) -> None:
-    """Files are written again without their last rows."""
-    lake = made(folder, **{"delta.enableDeletionVectors": "false"})
-    lake.delete(f"id % {GROUP_ROWS} = {GROUP_ROWS - 1}")
-
-
-STATES: dict[str, Callable[[Path], Any]] = {
-    "written": made,
-    "deleted": deleted,
-    "upserted": upserted,
-    "restored": restored,
-    "compacted": compacted,
-    "rewritten": rewritten,
-}
-
-
 def widened(folder: Path) -> None:
     """Files with narrower values than the columns have."""
     narrow = table(("f32", "i32"))
@@ -320,6 +269,21 @@ def test_delta(lakes: dict[str, Path], tmp_path: Path, state: str) -> None:
     ours, rows = without_nan(wanted)[::3], tmp_path / "rows.parquet"
     pq.write_table(lr.scan(folder).to_arrow(), rows, write_statistics=False)
     compared.note("lakerace", ours, of_lakerace(folder, rows, ours))
+    compared.check()
+
+
+def test_bounds_of_booleans(tmp_path: Path) -> None:
+    """delta-rs, for pyarrow, leaves out each file of which it does not know a column's bounds."""
+    folder, wanted = tmp_path / "t", filters(("flag", "i32"))
+    made(folder, ("flag", "i32"), **{"delta.enableDeletionVectors": "false"})
+    compared, lake = Compared(), deltalake.DeltaTable(folder)
+    assert not lake.protocol().reader_features
+    compared.note("delta-rs, pyarrow", wanted, of_pyarrow(lake.to_pyarrow_dataset(), wanted))
+    compared.note("delta-rs, DataFusion", wanted, of_datafusion(folder, wanted))
+    compared.note("polars", wanted, of_polars(pl.scan_delta(str(folder)), wanted))
+    compared.check()
+    lr.Table(folder).compact()
+    compared.note("delta-rs, pyarrow", wanted, of_pyarrow(deltalake.DeltaTable(folder).to_pyarrow_dataset(), wanted))
     compared.check()
 
 

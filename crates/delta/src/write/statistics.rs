@@ -7,7 +7,7 @@ use arrow::array::{
     StringViewArray, StringViewBuilder, StructArray, UInt32Array, downcast_primitive_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::compute::{cast, concat, max, min, nullif, take};
+use arrow::compute::{cast, concat, max, max_boolean, min, min_boolean, nullif, take};
 use arrow::datatypes::{ArrowNumericType, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_io::{Error, Result};
@@ -73,7 +73,11 @@ impl Statistics {
         let statistics = statistics.ok_or_else(|| Error::internal("a batch has no statistics"))?;
         let count = |count: i64| Arc::new(Int64Array::from(vec![count])) as ArrayRef;
         let statistics = map_child(&statistics, "numRecords", &|_| Ok(count(self.rows)))?;
-        map_child(&statistics, "nullCount", &|counts| Ok(Arc::new(null_counts(counts.as_struct(), &columns)?) as _))
+        let counts = |counts: &ArrayRef| Ok(Arc::new(null_counts(counts.as_struct(), &columns)?) as ArrayRef);
+        let statistics = map_child(&statistics, "nullCount", &counts)?;
+        [("minValues", 0), ("maxValues", 1)].into_iter().try_fold(statistics, |statistics, (name, row)| {
+            map_child(&statistics, name, &|bounds| Ok(Arc::new(with_flags(bounds.as_struct(), &columns, row)?) as _))
+        })
     }
 }
 
@@ -167,6 +171,20 @@ fn null_counts(counts: &StructArray, columns: &[Column]) -> Result<StructArray> 
     })
 }
 
+/// Bounds with those of booleans, the ones in this row of the two that a column keeps. The kernel leaves them null, and delta-rs,
+/// for pyarrow, leaves out each file of which it does not know a column's bounds.
+fn with_flags(bounds: &StructArray, columns: &[Column], row: usize) -> Result<StructArray> {
+    columns.iter().try_fold(bounds.clone(), |bounds, column| {
+        map_child(&bounds, &column.name, &|bound| match (&column.values, bound.as_struct_opt()) {
+            (Values::Struct(columns), Some(inner)) => Ok(Arc::new(with_flags(inner, columns, row)?) as ArrayRef),
+            (Values::Leaf(kept), None) if *bound.data_type() == DataType::Boolean => {
+                Ok(joined(kept)?.map_or_else(|| Arc::clone(bound), |two| two.slice(row, 1)))
+            }
+            _ => Ok(Arc::clone(bound)),
+        })
+    })
+}
+
 /// A struct with one of its fields changed, type included, where it has it.
 fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<StructArray> {
     let Some(at) = of.fields().iter().position(|field| field.name() == name) else { return Ok(of.clone()) };
@@ -182,11 +200,16 @@ fn extremes(array: &ArrayRef) -> Result<Option<ArrayRef>> {
     let array = array.as_ref();
     Ok(downcast_primitive_array!(
         array => two_numbers(array),
+        DataType::Boolean => two_flags(array.as_boolean()),
         DataType::Utf8View => two_texts(array.as_string_view()),
         DataType::Utf8 => two_rows(array, array.as_string::<i32>().iter())?,
         DataType::LargeUtf8 => two_rows(array, array.as_string::<i64>().iter())?,
         _ => None
     ))
+}
+
+fn two_flags(flags: &BooleanArray) -> Option<ArrayRef> {
+    Some(Arc::new(BooleanArray::from(vec![min_boolean(flags)?, max_boolean(flags)?])))
 }
 
 fn two_numbers<T: ArrowNumericType>(array: &PrimitiveArray<T>) -> Option<ArrayRef> {
