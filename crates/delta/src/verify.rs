@@ -108,10 +108,21 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     let CheckedFiles { sound, rows, vectors } = data_files::check(&snapshot, &mut verified.findings)?;
     (verified.files, verified.vectors, verified.rows) = (snapshot.files()?.files.len() as u64, vectors, rows);
     if options.deep {
-        statistics::check(&snapshot, &sound, &mut verified.findings)?;
+        match statistics::check(&snapshot, &sound, &mut verified.findings) {
+            Err(error) if is_damage(&error) => {
+                verified.findings.push(Finding::of_error(Subject::Statistics, table.place().to_owned(), &error));
+            }
+            checked => checked?,
+        }
     }
     check_keys(&snapshot, &sound, options, &mut verified)?;
-    (verified.orphan_files, verified.orphan_bytes) = orphans::count(&snapshot, &log.named)?;
+    match orphans::count(&snapshot, &log.named) {
+        Ok((files, bytes)) => (verified.orphan_files, verified.orphan_bytes) = (files, bytes),
+        Err(error) if is_damage(&error) => {
+            verified.notes.push(format!("files that no version names are not counted: {error}"));
+        }
+        Err(error) => return Err(error),
+    }
     Ok(verified)
 }
 
@@ -147,8 +158,17 @@ fn check_log(table: &Table, repairs: bool, verified: &mut Verified) -> Result<Lo
             for finding in &mut log.findings {
                 let Some(fix) = finding.fix.take() else { continue };
                 table.job().check()?;
-                finding.repaired = Some(fix.apply(table)?);
-                has_repaired = true;
+                match fix.apply(table) {
+                    Ok(repair) => {
+                        finding.repaired = Some(repair);
+                        has_repaired = true;
+                    }
+                    // Another damage stands in its way, and is among the findings.
+                    Err(error) if is_damage(&error) => {
+                        finding.problem = format!("{}; the repair failed: {error}", finding.problem);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         if !has_repaired {
