@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import functools
+import json
+import subprocess
 import sys
 from pathlib import Path
 
+from filter_delta import QUERIES_AT_ONCE, by_statistics
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 import lakerace as lr
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+from lakes import SIGNED, STATES
 from pushdown import GROUP_ROWS, Filter, filters, table
 
 #: Kinds of values. Of doubles all filters are tried, as their zeros and NaNs are easy to lose.
 ORC = ("f64", "f32", "dec18", "day", "utc", "text")
 PARQUET = ("f64", "f32", "dec18", "dec38", "day", "utc", "text")
 PARQUET_PUSHDOWN = "spark.sql.parquet.filterPushdown"
-#: Queries that Spark runs as one: each has a scan of its own.
-QUERIES_AT_ONCE = 16
 #: Spark takes some time for each query: of the other kinds each so manyth filter is tried.
 STEP = 6
 
 
-def tried(kinds: tuple[str, ...], step: int = STEP) -> list[Filter]:
+def tried(kinds: tuple[str, ...]) -> list[Filter]:
     """The filters that Spark is asked: all those with a day that its old calendar skips, and some of the others."""
 
     def is_tried(at: int, one: Filter) -> bool:
         is_double = one.kind == "f64" and not one.nested
-        return is_double or one.has_skipped_day or at % step == 0 or one.operator.startswith("IS")
+        return is_double or one.has_skipped_day or at % STEP == 0 or one.operator.startswith("IS")
 
     return [one for at, one in enumerate(filters(kinds)) if is_tried(at, one)]
-
-
-def by_statistics(frame: DataFrame, conditions: list[str]) -> list[list[int]]:
-    """The ids that a query of its own finds for each condition."""
-    found: list[list[int]] = [[] for _ in conditions]
-    for first in range(0, len(conditions), QUERIES_AT_ONCE):
-        numbered = enumerate(conditions[first : first + QUERIES_AT_ONCE], first)
-        queries = [frame.where(condition).select(f.lit(number).alias("n"), "id") for number, condition in numbered]
-        for row in functools.reduce(DataFrame.unionAll, queries).collect():
-            found[row.n].append(row.id)
-    return [sorted(ids) for ids in found]
 
 
 def without(frame: DataFrame, conditions: list[str]) -> list[list[int]]:
@@ -58,8 +47,12 @@ def without(frame: DataFrame, conditions: list[str]) -> list[list[int]]:
 def check(name: str, frame: DataFrame, wanted: list[Filter]) -> None:
     """Fails where Spark finds other rows by statistics."""
     conditions = [one.sql("spark") for one in wanted]
-    pushed, expected = by_statistics(frame, conditions), without(frame, conditions)
-    print(f"Spark, {name}: {len(conditions)} filters")
+    compare(f"Spark, {name}", conditions, by_statistics(frame, conditions), without(frame, conditions))
+
+
+def compare(name: str, conditions: list[str], pushed: list[list[int]], expected: list[list[int]]) -> None:
+    """Fails where other rows were found by statistics."""
+    print(f"{name}: {len(conditions)} filters")
     lost = [
         f"{condition[:120]}: {found} by statistics, {wanted} without"
         for condition, found, wanted in zip(conditions, pushed, expected, strict=True)
@@ -87,3 +80,26 @@ def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
         check("Parquet", spark.read.parquet(str(path)), tried(PARQUET))
     finally:
         spark.conf.set(PARQUET_PUSHDOWN, before)
+
+
+def test_delta(tmp_path: Path) -> None:
+    """delta-spark, which leaves out files by the log's statistics, and row groups by those of the files."""
+    states = ("written", "deleted", "upserted", "compacted")
+    # Other filters for each state: each query makes Spark look through the log.
+    asked = {state: [one.sql("spark") for one in filters(SIGNED)[first::60]] for first, state in enumerate(states)}
+    for state in asked:
+        STATES[state](tmp_path / state)
+    questions = [{"folder": str(tmp_path / state), "conditions": asked[state]} for state in asked]
+    jars = Path(__file__).resolve().parents[2] / ".cache" / "spark" / "ivy"
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("filter_delta.py"))],
+        input=json.dumps({"ivy": str(jars), "questions": questions}),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=900,
+        text=True,
+    )
+    answers: list[list[list[list[int]]]] = json.loads(done.stdout.splitlines()[-1])
+    for state, (pushed, expected) in zip(asked, answers, strict=True):
+        assert any(expected)
+        compare(f"delta-spark, {state}", asked[state], pushed, expected)
