@@ -9,6 +9,7 @@ mod failure;
 mod files;
 mod human;
 mod interrupt;
+mod limits;
 mod maintain;
 mod orders;
 mod progress;
@@ -56,6 +57,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, host: &Host<'_>) -> u8 {
     // Before parsing: a panic inside is answered in JSON, too, where JSON was asked for.
     let wants_json = args.iter().any(|arg| arg == "--json");
     failure::quiet_panics();
+    limits::prepare();
     match catch_unwind(AssertUnwindSafe(|| parse_and_run(&args, host, wants_json))) {
         Ok(code) => code,
         Err(_) => failure::report(&failure::panicked(), wants_json),

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
+use crate::open_files::open_or_make_room;
 use crate::{Error, Job, Result};
 
 /// Folders that are synced at once, at most: syncs that wait together share the disk's flush.
@@ -162,7 +163,7 @@ impl Job {
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {
-        let opened = match File::open(folder) {
+        let opened = match open_or_make_room(|| File::open(folder)) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

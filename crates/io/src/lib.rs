@@ -21,6 +21,7 @@ mod location;
 mod lock;
 mod meter;
 pub mod nearest;
+pub mod open_files;
 mod output;
 pub mod panics;
 mod path;

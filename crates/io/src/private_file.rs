@@ -4,6 +4,7 @@ use std::fs::{File, Permissions};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::open_files::open_or_make_room;
 use crate::{Error, Result};
 
 /// A new file in the system's place for temporary files (`TMPDIR`), to be read and written. It has no name, so nobody else can open
@@ -11,7 +12,9 @@ use crate::{Error, Result};
 /// name, its name is removed at once. Its mode is 0600.
 pub fn private_file() -> Result<File> {
     let private = |file: File| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file);
-    tempfile::tempfile().and_then(private).map_err(|error| Error::from(error).at(std::env::temp_dir().display()))
+    open_or_make_room(tempfile::tempfile)
+        .and_then(private)
+        .map_err(|error| Error::from(error).at(std::env::temp_dir().display()))
 }
 
 /// Gives the disk space of a part of a file back. A file system that can't do that keeps it until the file goes.

@@ -15,6 +15,7 @@ use delta_kernel::transaction::{BoundWriteContext, WriteState};
 use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions};
+use lakerace_io::open_files::FileShares;
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output, Result};
 
 use super::file_path::check_path;
@@ -34,7 +35,7 @@ const FILE_BYTES: u64 = 256 << 20;
 const SENT_ROW_GROUP_BYTES: u64 = 48 << 20;
 /// Bytes of all files together that are on their way to a store at most.
 const IN_FLIGHT_BYTES: usize = 32 << 20;
-/// Partitions that are written at the same time at most: each has a row group in memory.
+/// Partitions that are written at the same time at most: each has a row group in memory. They are fewer where few files may be open.
 const OPEN_AT_MOST: usize = 64;
 
 /// Writes rows into files, one or more for each partition. Dropped before [`Self::publish`], it leaves none of them behind.
@@ -232,7 +233,7 @@ impl DataFiles {
 
     /// Begins a file; the one that has waited longest ends where there are too many.
     fn begin(&mut self, partition: usize) -> Result<usize> {
-        if self.open.len() >= OPEN_AT_MOST
+        if self.open.len() >= OPEN_AT_MOST.min(FileShares::of_process().written)
             && let Some(oldest) = (0..self.open.len()).min_by_key(|at| self.open[*at].used)
         {
             let file = self.open.swap_remove(oldest);

@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
+use lakerace_io::open_files::open_or_make_room;
 use lakerace_io::{
     Error, IfExists, JobStore, KeptPermissions, Output, Result, Unpublished, hold, make_folders, remove_folders,
     remove_orphaned_files,
@@ -93,7 +94,8 @@ impl Staged {
         let permissions = KeptPermissions::of(&target);
         // Nobody else reads what is to replace a folder of unknown readers.
         let mode = if permissions.is_some() { 0o700 } else { 0o777 };
-        let handle = match DirBuilder::new().mode(mode).create(&hidden).and_then(|()| File::open(&hidden)) {
+        let open = |folder| open_or_make_room(|| File::open(folder));
+        let handle = match DirBuilder::new().mode(mode).create(&hidden).and_then(|()| open(&hidden)) {
             Ok(handle) => handle,
             Err(e) => {
                 let _ = fs::remove_dir(&hidden);

@@ -1,15 +1,14 @@
 //! Pieces of local files, read by the thread that needs them.
 
-use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bytes::Bytes;
 
 use crate::lock::lock;
+use crate::open_files::{FileVersion, OpenedFile, ReadHandle, ReaderFiles};
 use crate::store::error as store_error;
 use crate::{Error, Object, Request, Result};
 
@@ -22,45 +21,23 @@ const PAGE_CACHE_BYTES_PER_SECOND: f64 = 1.5e9;
 /// Pieces from this size on tell how fast the file is: of smaller ones, the call itself takes most of the time.
 const TELLING_BYTES: u64 = 256 << 10;
 
-/// Files open at once: a folder of many must not use up the process's descriptors.
-const OPEN_FILES: usize = 64;
-
-/// The open files of a plan.
+/// The local files of a plan.
 #[derive(Debug)]
 pub(super) struct LocalFiles {
-    slots: Mutex<Vec<Slot>>,
+    open: ReaderFiles,
+    /// Those of their first opening: a file that is opened again must have it still.
+    versions: Mutex<Vec<Option<FileVersion>>>,
     from_disk: AtomicBool,
     /// Which of the plan's requests the kernel was told of: it goes through all pages of a request to see what it has.
     told: Box<[AtomicBool]>,
-}
-
-/// One file of the plan.
-#[derive(Debug, Clone, Default)]
-struct Slot {
-    open: Option<Arc<Opened>>,
-    /// That of its first opening: a file that is opened again must have it still.
-    version: Option<Version>,
-}
-
-#[derive(Debug)]
-struct Opened {
-    file: File,
-    version: Version,
-}
-
-/// Inode, time of change (s, ns) and size.
-type Version = (u64, i64, i64, u64);
-
-fn version_of(file: &File) -> std::io::Result<Version> {
-    let metadata = file.metadata()?;
-    Ok((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
 }
 
 impl LocalFiles {
     /// For a plan of so many files and requests.
     pub(super) fn new(files: usize, requests: usize) -> Self {
         let told = std::iter::repeat_with(|| AtomicBool::new(false)).take(requests).collect();
-        Self { slots: Mutex::new(vec![Slot::default(); files]), from_disk: AtomicBool::new(true), told }
+        let (open, versions) = (ReaderFiles::new(), Mutex::new(vec![None; files]));
+        Self { open, versions, from_disk: AtomicBool::new(true), told }
     }
 
     /// Reads `range`, and has the kernel fetch what comes next while it is decoded: the plan's requests from number `next` on.
@@ -71,13 +48,14 @@ impl LocalFiles {
         range: &Range<u64>,
         (plan, next): (&[Request], usize),
     ) -> Result<Bytes> {
-        let opened = self.opened(file as usize, object)?;
-        if range.end > opened.version.3 {
-            return Err(object.too_short(range, Some(opened.version.3)));
+        let handle = self.handle(file, object)?;
+        let opened = &*handle.opened;
+        if range.end > opened.version.size_bytes {
+            return Err(object.too_short(range, Some(opened.version.size_bytes)));
         }
         let failed = |e: std::io::Error| Error::from(e).at(object.url());
         if self.from_disk.load(Ordering::Relaxed) {
-            self.read_ahead(&opened, file, plan, next);
+            self.read_ahead(opened, file, plan, next);
         }
         let start = Instant::now();
         let bytes = object.read_local(&opened.file, range.clone());
@@ -87,38 +65,25 @@ impl LocalFiles {
             self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
         }
         // A file that was written to in place has changed its time; one that was replaced stays what we have open.
-        if version_of(&opened.file).map_err(failed)? != opened.version {
+        if FileVersion::of(&opened.file.metadata().map_err(failed)?) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
         bytes
     }
 
-    fn opened(&self, file: usize, object: &Object) -> Result<Arc<Opened>> {
-        if let Some(opened) = &self.lock()[file].open {
-            return Ok(Arc::clone(opened));
+    fn handle(&self, file: u32, object: &Object) -> Result<ReadHandle> {
+        if let Some(handle) = self.open.find(file) {
+            return Ok(handle);
         }
-        let (handle, ..) = object.open_local()?;
-        let version = version_of(&handle).map_err(|e| Error::from(e).at(object.url()))?;
-        let opened = Arc::new(Opened { file: handle, version });
-        let mut slots = self.lock();
-        if let Some(first) = &slots[file].open {
-            return Ok(Arc::clone(first));
-        }
-        if *slots[file].version.get_or_insert(version) != version {
+        let (opened, permit) = object.open_local()?;
+        if *lock(&self.versions)[file as usize].get_or_insert(opened.version) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
-        if slots.iter().filter(|slot| slot.open.is_some()).count() >= OPEN_FILES {
-            // Scans go through files in order, so the first one is the one least needed.
-            if let Some(oldest) = slots.iter_mut().find(|slot| slot.open.is_some()) {
-                oldest.open = None;
-            }
-        }
-        slots[file].open = Some(Arc::clone(&opened));
-        Ok(opened)
+        Ok(self.open.keep(file, opened, permit))
     }
 
     /// Tells the kernel of the file's requests from number `next` on that it was not told of.
-    fn read_ahead(&self, opened: &Opened, file: u32, plan: &[Request], next: usize) {
+    fn read_ahead(&self, opened: &OpenedFile, file: u32, plan: &[Request], next: usize) {
         let mut left = READ_AHEAD_BYTES;
         let ahead = plan.iter().zip(&self.told).skip(next);
         for (request, told) in ahead.take_while(|(request, _)| request.file == file) {
@@ -131,10 +96,6 @@ impl LocalFiles {
                 break;
             }
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
-        lock(&self.slots)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -13,13 +14,15 @@ use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
 use crate::lock::lock;
+use crate::open_files::{FileShares, open_or_make_room};
+use crate::semaphore::Permit;
 use crate::{Error, Job};
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
 #[derive(Debug)]
 pub(crate) struct HiddenFile {
-    /// To be written to.
-    pub(crate) file: File,
+    /// To be written to; `None` once it was closed.
+    open: Option<OpenHidden>,
     hidden: PathBuf,
     target: PathBuf,
     /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
@@ -29,6 +32,20 @@ pub(crate) struct HiddenFile {
     is_synced: bool,
     published: bool,
     job: Job,
+}
+
+#[derive(Debug)]
+struct OpenHidden {
+    file: File,
+    _counted: Option<Permit>,
+}
+
+/// Hidden files of this process that are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether more files wait for their names than may stay open meanwhile.
+pub(crate) fn are_many_open() -> bool {
+    OPEN.load(Ordering::Relaxed) > FileShares::of_process().complete
 }
 
 /// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
@@ -57,12 +74,30 @@ impl HiddenFile {
                 // They may be another writer's, and stay where this file is given up.
                 made_folders.iter().chain(&missing).for_each(|folder| job.note_name(folder));
                 let (is_synced, published, job) = (false, false, job.clone());
-                Ok(Self { file, hidden, target, made_folders, permissions, is_synced, published, job })
+                let open = Some(OpenHidden { file, _counted: Permit::take(&OPEN, usize::MAX) });
+                Ok(Self { open, hidden, target, made_folders, permissions, is_synced, published, job })
             }
             Err(e) => {
                 give_up_folders(&made_folders);
                 Err(e)
             }
+        }
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// It was closed.
+    pub(crate) fn file(&self) -> std::io::Result<&File> {
+        let closed = || std::io::Error::other("a complete file was closed already");
+        self.open.as_ref().map(|open| &open.file).ok_or_else(closed)
+    }
+
+    /// Closes the file if it is synced and many are open. It is not held any more, then: after a day, another process may take
+    /// it for one that was left, and [`Self::publish`] fails.
+    pub(crate) fn close_if_many(&mut self) {
+        if self.is_synced && are_many_open() {
+            self.open = None;
         }
     }
 
@@ -73,14 +108,14 @@ impl HiddenFile {
 
     /// Gives the file the permissions of the one that it replaces. What is left to do is [`Self::sync`].
     pub(crate) fn seal(&mut self) -> std::io::Result<()> {
-        self.permissions.take().map_or(Ok(()), |permissions| permissions.give_to(&self.file))
+        self.permissions.take().map_or(Ok(()), |permissions| permissions.give_to(self.file()?))
     }
 
     /// Puts the file on the disk, where its job is to be durable: nothing is written to it any more.
     pub(crate) fn sync(&mut self) -> std::io::Result<()> {
         self.seal()?;
         if !self.is_synced {
-            self.job.sync_file(&self.file).map_err(std::io::Error::other)?;
+            self.job.sync_file(self.file()?).map_err(std::io::Error::other)?;
             self.is_synced = true;
         }
         Ok(())
@@ -205,7 +240,8 @@ fn create_hidden(folder: &Path, target: &Path, is_private: bool) -> std::io::Res
     }
     loop {
         let hidden = folder.join(format!(".{}{MARK}{:016x}{ENDING}", &name[..end], rand::random::<u64>()));
-        match File::options().write(true).create_new(true).mode(mode).open(&hidden) {
+        let create = || File::options().write(true).create_new(true).mode(mode).open(&hidden);
+        match open_or_make_room(create) {
             Ok(file) => return Ok((file, hidden)),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),

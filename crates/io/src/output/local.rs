@@ -11,11 +11,12 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 
 use super::IfExists;
-use super::hidden_file::HiddenFile;
+use super::hidden_file::{HiddenFile, are_many_open};
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::Behind;
 use crate::lock::lock;
+use crate::open_files::FileShares;
 use crate::path::file_path;
 use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
@@ -74,7 +75,9 @@ struct SyncThread(Option<JoinHandle<Result<u64>>>);
 impl SyncThread {
     /// Begins one for a file to which the caller adds nothing more. Gives the writer back where there are many, or there is no thread.
     fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
-        let begun = Permit::take(&SYNC_THREADS_IN_USE, SYNC_THREADS).zip(file.try_clone().ok());
+        // Each has a handle of its own.
+        let most = SYNC_THREADS.min(FileShares::of_process().complete);
+        let begun = Permit::take(&SYNC_THREADS_IN_USE, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
         let job = job.clone();
         // What the thread does not take, where it can't be begun, is given back.
@@ -117,7 +120,8 @@ impl LocalFile {
         }
         let job = store.job.clone();
         let hidden = HiddenFile::create(target, &job)?;
-        job.begin_file(|wanted| uring::probe(&hidden.file, wanted));
+        let file = hidden.file()?;
+        job.begin_file(|wanted| uring::probe(file, wanted));
         let (gathered, behind_bytes) = (Vec::new(), None);
         Ok(Self { writer: None, syncing: None, hidden, if_exists, gathered, written: 0, behind_bytes, job })
     }
@@ -162,6 +166,9 @@ impl LocalFile {
         if self.syncing.is_some() {
             return Ok(());
         }
+        if are_many_open() {
+            return self.end();
+        }
         let behind = match self.writer.take() {
             Some(Writer::Behind(behind)) => {
                 behind.close();
@@ -179,7 +186,7 @@ impl LocalFile {
             return Ok(());
         }
         self.hidden.seal()?;
-        match SyncThread::begin(&self.hidden.file, self.written, behind, &self.job) {
+        match SyncThread::begin(self.hidden.file()?, self.written, behind, &self.job) {
             Ok(thread) => self.syncing = Some(thread),
             Err(behind) => self.writer = behind.map(Writer::Behind),
         }
@@ -194,7 +201,9 @@ impl LocalFile {
         }
         self.flush()?;
         self.gathered = Vec::new();
-        Ok(self.hidden.sync()?)
+        self.hidden.sync()?;
+        self.hidden.close_if_many();
+        Ok(())
     }
 
     pub(super) fn write_behind(&mut self, limit_bytes: usize) {
@@ -232,7 +241,7 @@ impl LocalFile {
 
     /// What writes the file, unless it is to be written at once.
     fn begin_writer(&self) -> Result<Option<Writer>> {
-        let (file, job) = (&self.hidden.file, &self.job);
+        let (file, job) = (self.hidden.file()?, &self.job);
         match (job.begin_file(|wanted| uring::probe(file, wanted)), self.behind_bytes) {
             (FileIo::Auto | FileIo::Sync, None) => Ok(None),
             (io @ (FileIo::Auto | FileIo::Sync), Some(limit_bytes)) => {
@@ -247,7 +256,7 @@ impl LocalFile {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        self.hidden.file.write_all_at(bytes, self.written)?;
+        self.hidden.file()?.write_all_at(bytes, self.written)?;
         self.written += bytes.len() as u64;
         self.job.meter().count(RequestKind::Put, 1);
         self.job.meter().wrote_bytes(bytes.len() as u64);

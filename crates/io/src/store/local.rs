@@ -6,12 +6,13 @@
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -21,15 +22,22 @@ use object_store::{
 };
 
 use super::object_info::ObjectInfo;
+use crate::open_files::{FileVersion, ReadPermit, open_or_make_room};
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::path::file_path;
 use crate::{Job, Result as OwnResult};
 
 /// See the [module](self).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LocalStore {
     /// Whose durability files have.
     pub(crate) job: Job,
+}
+
+impl LocalStore {
+    fn permit(&self, path: &std::path::Path) -> Result<ReadPermit> {
+        ReadPermit::take(&self.job).map_err(|e| io_error(std::io::Error::other(e), path))
+    }
 }
 
 impl std::fmt::Display for LocalStore {
@@ -38,16 +46,18 @@ impl std::fmt::Display for LocalStore {
     }
 }
 
-/// The tag of a file: another inode, time of change or size is another object.
+/// Bytes of an answer that are read at once. The file is closed between two of these.
+const PIECE_BYTES: u64 = 4 << 20;
+
+/// The tag of a file.
 pub(crate) fn e_tag(metadata: &Metadata) -> String {
-    // The form that `object_store` gives its local tags.
-    let micros = i128::from(metadata.mtime()) * 1_000_000 + i128::from(metadata.mtime_nsec() / 1000);
-    format!("\"{:x}-{micros:x}-{:x}\"", metadata.ino(), metadata.len())
+    FileVersion::of(metadata).e_tag()
 }
 
 /// Opens a regular file. Anything else is an error: a folder, and a pipe, which would block who opens or reads it.
 pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(|error| {
+    let open = || File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = open_or_make_room(open).map_err(|error| {
         // What a socket answers.
         if error.raw_os_error() == Some(libc::ENXIO) { not_a_file() } else { error }
     })?;
@@ -61,25 +71,40 @@ pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metada
     Ok((file, metadata))
 }
 
-/// The time that a read waits for other reads to close their files.
-const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Opens a regular file, as soon as the limit of open files allows it.
-async fn open_when_free(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
-    let started = Instant::now();
-    loop {
-        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
-        match open_file(path) {
-            Err(error) if is_out_of_descriptors(&error) && started.elapsed() < DESCRIPTOR_PATIENCE => {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            outcome => return outcome,
-        }
-    }
+/// The rest of an answer, read where it is asked for.
+struct LocalBody {
+    store: LocalStore,
+    path: PathBuf,
+    version: FileVersion,
+    left: Range<u64>,
 }
 
-fn is_out_of_descriptors(error: &std::io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+impl LocalBody {
+    /// The next piece, of the same version of the file; `None` at the end.
+    fn next(&mut self) -> Result<Option<Bytes>> {
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let permit = self.store.permit(&self.path)?;
+        let (file, metadata) = open_file(&self.path).map_err(|e| io_error(e, &self.path))?;
+        if FileVersion::of(&metadata) != self.version {
+            let (path, source) = (self.path.display().to_string(), "it was replaced meanwhile".into());
+            return Err(Error::Precondition { path, source });
+        }
+        let piece = self.read(&file);
+        drop((file, permit));
+        piece
+    }
+
+    fn read(&mut self, file: &File) -> Result<Option<Bytes>> {
+        let mut piece = vec![0; (self.left.end - self.left.start).min(PIECE_BYTES) as usize];
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        file.read_exact_at(&mut piece, self.left.start).map_err(|e| io_error(e, &self.path))?;
+        self.left.start += piece.len() as u64;
+        Ok(Some(piece.into()))
+    }
 }
 
 fn not_a_file() -> std::io::Error {
@@ -114,7 +139,7 @@ fn invalid_range(range: &GetRange, size: u64) -> Error {
 }
 
 /// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins behind the end.
-pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<std::ops::Range<u64>> {
+pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<Range<u64>> {
     match range {
         None => Some(0..size),
         Some(GetRange::Bounded(r)) if r.start >= size || r.end <= r.start => None,
@@ -133,7 +158,8 @@ impl ObjectStore for LocalStore {
         }
         let path = file_path(location);
         let mut hidden = HiddenFile::create(path.clone(), &self.job).map_err(|e| io_error(e, &path))?;
-        payload.iter().try_for_each(|chunk| hidden.file.write_all(chunk)).map_err(|e| io_error(e, &path))?;
+        let write = |mut file: &File| payload.iter().try_for_each(|chunk| file.write_all(chunk));
+        hidden.file().and_then(write).map_err(|e| io_error(e, &path))?;
         publish(&mut hidden, &path, !matches!(opts.mode, PutMode::Create))
     }
 
@@ -143,13 +169,15 @@ impl ObjectStore for LocalStore {
         }
         let path = file_path(location);
         let hidden = HiddenFile::create(path.clone(), &self.job).map_err(|e| io_error(e, &path))?;
-        let file = hidden.file.try_clone().map_err(|e| io_error(e, &path))?;
+        let file = hidden.file().and_then(File::try_clone).map_err(|e| io_error(e, &path))?;
         Ok(Box::new(LocalUpload { hidden: Some(hidden), file: Arc::new(file), path, next_offset: 0 }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let path = file_path(location);
-        let (file, metadata) = open_when_free(&path).await.map_err(|e| io_error(e, &path))?;
+        // Opening is a matter of microseconds on a local disk: no thread is changed for it.
+        let permit = self.permit(&path)?;
+        let (file, metadata) = open_file(&path).map_err(|e| io_error(e, &path))?;
         let meta = object_meta(&metadata, location.clone());
         options.check_preconditions(&meta)?;
         let range = match resolve_range(options.range.as_ref(), meta.size) {
@@ -160,8 +188,15 @@ impl ObjectStore for LocalStore {
                 }));
             }
         };
+        let left = if options.head { 0..0 } else { range.clone() };
+        let mut body = LocalBody { store: self.clone(), path, version: FileVersion::of(&metadata), left };
+        // A small file that is replaced from now on is whole.
+        let first = body.read(&file)?;
+        drop((file, permit));
+        let rest = stream::try_unfold(body, |mut body| async move { Ok(body.next()?.map(|piece| (piece, body))) });
+        let pieces = stream::iter(first.map(Ok)).chain(rest);
         Ok(GetResult {
-            payload: GetResultPayload::File(file, path),
+            payload: GetResultPayload::Stream(pieces.boxed()),
             meta,
             range,
             attributes: Attributes::default(),
@@ -210,7 +245,8 @@ impl ObjectStore for LocalStore {
         let (from, to) = (file_path(from), file_path(to));
         let (mut source, _) = open_file(&from).map_err(|e| io_error(e, &from))?;
         let mut hidden = HiddenFile::create(to.clone(), &self.job).map_err(|e| io_error(e, &to))?;
-        std::io::copy(&mut source, &mut hidden.file).map_err(|e| io_error(e, &to))?;
+        let copy = |mut file: &File| std::io::copy(&mut source, &mut file);
+        hidden.file().and_then(copy).map_err(|e| io_error(e, &to))?;
         publish(&mut hidden, &to, matches!(options.mode, CopyMode::Overwrite)).map(drop)
     }
 
@@ -238,7 +274,7 @@ fn synced(outcome: OwnResult<()>, path: &std::path::Path) -> Result<()> {
 }
 
 fn publish(hidden: &mut HiddenFile, path: &std::path::Path, replace: bool) -> Result<PutResult> {
-    let tag = hidden.file.metadata().map(|m| e_tag(&m));
+    let tag = hidden.file().and_then(File::metadata).map(|m| e_tag(&m));
     hidden.publish(replace).map_err(|e| io_error(e, path))?;
     Ok(PutResult { e_tag: tag.ok(), version: None, extensions: Default::default() })
 }
@@ -321,7 +357,7 @@ pub(crate) enum Entry {
 }
 
 pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
-    let read = std::fs::read_dir(folder).map_err(|e| io_error(e, folder))?;
+    let read = open_or_make_room(|| std::fs::read_dir(folder)).map_err(|e| io_error(e, folder))?;
     Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
 }
 

@@ -10,10 +10,11 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
 
 use super::error::{is_not_partial, is_range_behind_end, is_range_not_satisfiable, replaced, store_error};
-use super::local::{e_tag, open_file, orphaned_files};
+use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{Buffer, collect_body};
 use crate::job::block_with_grace;
+use crate::open_files::{FileVersion, OpenedFile, ReadPermit};
 use crate::path::file_path;
 use crate::profile::Stopwatch;
 use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
@@ -285,9 +286,9 @@ impl Object {
         }
         if self.store.has_local_files() {
             self.store.job.check()?;
-            let (file, size_bytes, _) = self.open_local()?;
-            return if range.end > size_bytes {
-                Err(self.too_short(&range, Some(size_bytes)))
+            let (OpenedFile { file, version }, _permit) = self.open_local()?;
+            return if range.end > version.size_bytes {
+                Err(self.too_short(&range, Some(version.size_bytes)))
             } else {
                 self.read_local(&file, range)
             };
@@ -329,19 +330,21 @@ impl Object {
 
     fn read_local_tail(&self, n: u64) -> Result<Tail> {
         self.store.job.check()?;
-        let (file, size_bytes, e_tag) = self.open_local()?;
+        let (OpenedFile { file, version }, _permit) = self.open_local()?;
+        let size_bytes = version.size_bytes;
         let bytes = self.read_local(&file, size_bytes.saturating_sub(n)..size_bytes)?;
-        Ok(Tail { bytes, size_bytes, e_tag: Some(e_tag) })
+        Ok(Tail { bytes, size_bytes, e_tag: Some(version.e_tag()) })
     }
 
-    /// The file with its size and tag, which must be the known one.
-    pub(crate) fn open_local(&self) -> Result<(std::fs::File, u64, String)> {
+    /// The file, whose tag must be the known one. It is closed before its permit goes.
+    pub(crate) fn open_local(&self) -> Result<(OpenedFile, ReadPermit)> {
+        let permit = ReadPermit::take(&self.store.job)?;
         let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;
-        let tag = e_tag(&metadata);
-        if self.e_tag.as_ref().is_some_and(|known| *known != tag) {
+        let opened = OpenedFile { file, version: FileVersion::of(&metadata) };
+        if self.e_tag.as_ref().is_some_and(|known| *known != opened.version.e_tag()) {
             return Err(replaced().at(self.url()));
         }
-        Ok((file, metadata.len(), tag))
+        Ok((opened, permit))
     }
 
     /// Reads `range`, which lies within the file, into a recycled buffer, and counts it.
